@@ -1,0 +1,343 @@
+//! The vocabulary types: [`Matrix`] for numbers that are known, [`Gaussian`] for numbers that are not,
+//! [`Input`] for either as the verbs take them.
+
+use crate::error::{Error, Result};
+
+/// Known numbers, `[rows, width]`, row-major, every one finite.
+///
+/// ```
+/// let x = tractable::Matrix::new(vec![1.0, 2.0, 3.0, 4.0], 2)?;
+/// assert_eq!((x.rows(), x.width()), (2, 2));
+/// assert_eq!(x.row(1), [3.0, 4.0]);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matrix {
+    data: Vec<f64>,
+    width: usize,
+}
+
+/// Independent normal variables, `[rows, width]`, row-major: a mean and a variance each.
+///
+/// ```
+/// let x = tractable::Gaussian::new(vec![0.5, -0.5], vec![0.01, 0.04], 2)?;
+/// assert_eq!(x.std(), [0.1, 0.2]);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gaussian {
+    mean: Vec<f64>,
+    var: Vec<f64>,
+    width: usize,
+}
+
+/// What a verb is given: means `[rows, width]` and, unless they are known exactly, variances.
+///
+/// Made from a `&Matrix` or a `&Gaussian`; verbs take `impl Into<Input>`.
+///
+/// ```
+/// use tractable::{Gaussian, Input, Matrix};
+/// let known = Matrix::new(vec![1.0, 2.0], 1)?;
+/// let unsure = Gaussian::around(&known, 0.1)?;
+/// assert!(Input::from(&known).var().is_none());
+/// assert_eq!(Input::from(&unsure).var(), Some(&[0.1, 0.1][..]));
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    mean: &'a [f64],
+    var: Option<&'a [f64]>,
+    width: usize,
+}
+
+fn check_shape(what: &str, len: usize, width: usize) -> Result<()> {
+    if width == 0 {
+        return Err(Error::invalid(what, "the width must be at least 1"));
+    }
+    if !len.is_multiple_of(width) {
+        return Err(Error::shape(what, format!("a multiple of the width {width}"), format!("{len} numbers")));
+    }
+    Ok(())
+}
+
+/// The first entry that is not finite, as an error that names its place.
+fn check_finite(what: &str, data: &[f64], width: usize) -> Result<()> {
+    // The sum of x * 0 is 0 for finite numbers and NaN otherwise: no branch in the loop.
+    if data.iter().map(|v| v * 0.0).sum::<f64>() == 0.0 {
+        return Ok(());
+    }
+    let at = data.iter().position(|v| !v.is_finite()).expect("a non-finite entry exists");
+    Err(Error::NotFinite { what: what.into(), row: at / width, column: at % width, value: data[at] })
+}
+
+fn check_var(what: &str, var: &[f64], width: usize) -> Result<()> {
+    check_finite(what, var, width)?;
+    match var.iter().position(|&v| v < 0.0) {
+        None => Ok(()),
+        Some(at) => Err(Error::OutOfRange {
+            what: what.into(),
+            row: at / width,
+            column: at % width,
+            value: var[at],
+            why: "a variance cannot be negative".into(),
+        }),
+    }
+}
+
+impl Matrix {
+    /// `data` holds whole rows of `width` finite numbers.
+    ///
+    /// ```
+    /// assert!(tractable::Matrix::new(vec![1.0, 2.0, 3.0], 2).is_err());
+    /// ```
+    pub fn new(data: Vec<f64>, width: usize) -> Result<Self> {
+        check_shape("matrix", data.len(), width)?;
+        check_finite("matrix", &data, width)?;
+        Ok(Self { data, width })
+    }
+
+    /// One column.
+    ///
+    /// ```
+    /// let y = tractable::Matrix::column(vec![1.0, 2.0])?;
+    /// assert_eq!((y.rows(), y.width()), (2, 1));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn column(data: Vec<f64>) -> Result<Self> {
+        Self::new(data, 1)
+    }
+
+    /// Number of rows.
+    ///
+    /// ```
+    /// # let x = tractable::Matrix::new(vec![1.0; 6], 3)?;
+    /// assert_eq!(x.rows(), 2);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn rows(&self) -> usize {
+        self.data.len() / self.width
+    }
+
+    /// Numbers in a row.
+    ///
+    /// ```
+    /// # let x = tractable::Matrix::new(vec![1.0; 6], 3)?;
+    /// assert_eq!(x.width(), 3);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// All numbers, row after row.
+    ///
+    /// ```
+    /// # let x = tractable::Matrix::new(vec![1.0, 2.0], 1)?;
+    /// assert_eq!(x.data(), [1.0, 2.0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn data(&self) -> &[f64] {
+        &self.data
+    }
+
+    /// One row; panics when there is no such row, as slices do.
+    ///
+    /// ```
+    /// # let x = tractable::Matrix::new(vec![1.0, 2.0], 1)?;
+    /// assert_eq!(x.row(1), [2.0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn row(&self, row: usize) -> &[f64] {
+        &self.data[row * self.width..][..self.width]
+    }
+
+    /// A new matrix of the rows at `index`, in that order; panics on a row that does not exist.
+    ///
+    /// ```
+    /// # let x = tractable::Matrix::new(vec![1.0, 2.0, 3.0], 1)?;
+    /// assert_eq!(x.select(&[2, 0]).data(), [3.0, 1.0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn select(&self, index: &[usize]) -> Self {
+        Self { data: index.iter().flat_map(|&r| self.row(r)).copied().collect(), width: self.width }
+    }
+}
+
+impl Gaussian {
+    /// Means and variances of the same length, whole rows of `width`; variances may be 0 (known exactly).
+    ///
+    /// ```
+    /// assert!(tractable::Gaussian::new(vec![0.0], vec![-1.0], 1).is_err());
+    /// ```
+    pub fn new(mean: Vec<f64>, var: Vec<f64>, width: usize) -> Result<Self> {
+        check_shape("mean", mean.len(), width)?;
+        if var.len() != mean.len() {
+            return Err(Error::shape("variance", format!("{} numbers", mean.len()), var.len()));
+        }
+        check_finite("mean", &mean, width)?;
+        check_var("variance", &var, width)?;
+        Ok(Self { mean, var, width })
+    }
+
+    /// Every number of `mean` with the same variance around it.
+    ///
+    /// ```
+    /// let x0 = tractable::Matrix::new(vec![0.25], 1)?;
+    /// assert_eq!(tractable::Gaussian::around(&x0, 1e-4)?.var(), [1e-4]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn around(mean: &Matrix, var: f64) -> Result<Self> {
+        Self::new(mean.data.clone(), vec![var; mean.data.len()], mean.width)
+    }
+
+    /// For numbers this crate computed; checked where they were made.
+    pub(crate) fn computed(mean: Vec<f64>, var: Vec<f64>, width: usize) -> Self {
+        debug_assert_eq!(mean.len(), var.len());
+        Self { mean, var, width }
+    }
+
+    /// Means, row after row.
+    ///
+    /// ```
+    /// # let x = tractable::Gaussian::new(vec![0.5], vec![0.01], 1)?;
+    /// assert_eq!(x.mean(), [0.5]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn mean(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// Variances, row after row.
+    ///
+    /// ```
+    /// # let x = tractable::Gaussian::new(vec![0.5], vec![0.01], 1)?;
+    /// assert_eq!(x.var(), [0.01]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn var(&self) -> &[f64] {
+        &self.var
+    }
+
+    /// Standard deviations, row after row.
+    ///
+    /// ```
+    /// # let x = tractable::Gaussian::new(vec![0.5], vec![0.01], 1)?;
+    /// assert_eq!(x.std(), [0.1]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn std(&self) -> Vec<f64> {
+        self.var.iter().map(|v| v.sqrt()).collect()
+    }
+
+    /// Number of rows.
+    ///
+    /// ```
+    /// # let x = tractable::Gaussian::new(vec![0.5; 4], vec![0.01; 4], 2)?;
+    /// assert_eq!(x.rows(), 2);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn rows(&self) -> usize {
+        self.mean.len() / self.width
+    }
+
+    /// Numbers in a row.
+    ///
+    /// ```
+    /// # let x = tractable::Gaussian::new(vec![0.5; 4], vec![0.01; 4], 2)?;
+    /// assert_eq!(x.width(), 2);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The same means, with `noise_var` (one number, or one per column) added to the variances:
+    /// what a noisy observation of these numbers would look like.
+    ///
+    /// ```
+    /// let f = tractable::Gaussian::new(vec![1.0], vec![0.5], 1)?;
+    /// assert_eq!(f.with_noise(&[0.25])?.var(), [0.75]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn with_noise(mut self, noise_var: &[f64]) -> Result<Self> {
+        if noise_var.len() != 1 && noise_var.len() != self.width {
+            return Err(Error::shape("noise", format!("1 or {} variances", self.width), noise_var.len()));
+        }
+        check_var("noise", noise_var, noise_var.len())?;
+        let width = self.width;
+        for (i, v) in self.var.iter_mut().enumerate() {
+            *v += noise_var[i % width % noise_var.len()];
+        }
+        Ok(self)
+    }
+}
+
+impl<'a> Input<'a> {
+    /// Means, row after row.
+    ///
+    /// ```
+    /// # let x = tractable::Matrix::new(vec![1.0, 2.0], 1)?;
+    /// assert_eq!(tractable::Input::from(&x).mean(), [1.0, 2.0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn mean(&self) -> &'a [f64] {
+        self.mean
+    }
+
+    /// Variances, or `None` when the numbers are known exactly.
+    ///
+    /// ```
+    /// # let x = tractable::Matrix::new(vec![1.0, 2.0], 1)?;
+    /// assert_eq!(tractable::Input::from(&x).var(), None);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn var(&self) -> Option<&'a [f64]> {
+        self.var
+    }
+
+    /// Number of rows.
+    ///
+    /// ```
+    /// # let x = tractable::Matrix::new(vec![1.0, 2.0], 1)?;
+    /// assert_eq!(tractable::Input::from(&x).rows(), 2);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn rows(&self) -> usize {
+        self.mean.len() / self.width
+    }
+
+    /// Numbers in a row.
+    ///
+    /// ```
+    /// # let x = tractable::Matrix::new(vec![1.0, 2.0], 1)?;
+    /// assert_eq!(tractable::Input::from(&x).width(), 1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Rows `from..to`, without copying; panics when they do not exist, as slices do.
+    ///
+    /// ```
+    /// # let x = tractable::Matrix::new(vec![1.0, 2.0, 3.0], 1)?;
+    /// assert_eq!(tractable::Input::from(&x).rows_between(1, 3).mean(), [2.0, 3.0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn rows_between(&self, from: usize, to: usize) -> Input<'a> {
+        let range = from * self.width..to * self.width;
+        Input { mean: &self.mean[range.clone()], var: self.var.map(|v| &v[range]), width: self.width }
+    }
+}
+
+impl<'a> From<&'a Matrix> for Input<'a> {
+    fn from(x: &'a Matrix) -> Self {
+        Input { mean: &x.data, var: None, width: x.width }
+    }
+}
+
+impl<'a> From<&'a Gaussian> for Input<'a> {
+    fn from(x: &'a Gaussian) -> Self {
+        Input { mean: &x.mean, var: Some(&x.var), width: x.width }
+    }
+}

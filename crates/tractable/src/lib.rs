@@ -1,0 +1,7 @@
+//! Bayesian neural networks whose inference is closed form.
+
+mod error;
+mod gaussian;
+
+pub use error::{Error, Result};
+pub use gaussian::{Gaussian, Input, Matrix};
