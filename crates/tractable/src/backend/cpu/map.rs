@@ -1,0 +1,635 @@
+//! Linear maps with Gaussian weights, dense and convolutional, over the tiles of [`super::tile`].
+//!
+//! A convolution reads its windows in place: it first copies the batch into an image with its zeros around
+//! it (`staged`), where the inputs of a window are a few runs of neighbouring numbers ([`Segment`]), the
+//! same for every position. A dense map is a window that covers everything.
+
+use super::state::State;
+use super::tile::{self, LINE, PANEL, Rows, Segment};
+use super::{Cpu, Shared};
+use crate::backend::{Map, Parameters, Tally};
+use crate::moments::{posterior, product};
+use pulp::{Simd, WithSimd};
+
+/// Inputs whose sums one task keeps at hand, and rows it takes at a time: together they fit the first cache.
+const INPUTS: usize = 48;
+const BLOCK: usize = 64;
+/// Rows in one task of a forward or backward pass.
+const CHUNK: usize = 96;
+/// Products below which one thread is faster than waking another.
+const ALONE: usize = 1 << 19;
+
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct Aligned([f32; 16]);
+
+/// f32 memory that starts on a cache line.
+#[derive(Default)]
+pub(super) struct Lines(Vec<Aligned>);
+
+impl Lines {
+    fn zeros(n: usize) -> Self {
+        Lines(vec![Aligned([0.0; 16]); n.div_ceil(16)])
+    }
+
+    fn grow(&mut self, n: usize) {
+        if self.0.len() * 16 < n {
+            self.0.resize(n.div_ceil(16), Aligned([0.0; 16]));
+        }
+    }
+
+    fn get(&self) -> &[f32] {
+        // SAFETY: `Aligned` is sixteen f32 without padding.
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr() as *const f32, self.0.len() * 16) }
+    }
+
+    fn get_mut(&mut self) -> &mut [f32] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr() as *mut f32, self.0.len() * 16) }
+    }
+}
+
+pub(crate) struct Weights {
+    map: Map,
+    /// For every 32 outputs, for every input: 32 means, 32 variances. Inputs in the order of memory: window
+    /// row, window column, channel. Outputs beyond the last are zero and stay zero.
+    panels: Lines,
+    /// For every 32 outputs: 32 means, 32 variances.
+    bias: Lines,
+}
+
+/// What a map keeps between the passes over one batch.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    /// Stride of the input the layout below was made for.
+    made_for: usize,
+    segments: Vec<Segment>,
+    starts: Vec<usize>,
+    /// Numbers from one sample to the next, as the map reads them.
+    sample: usize,
+    /// Staged means and variances (convolutions), second moments (always).
+    mean: Lines,
+    var: Lines,
+    second: Lines,
+    /// Means of the weights turned round, for every 32 inputs: a line of 32 per output.
+    turned: Lines,
+    /// One padded image of innovations for every thread.
+    images: Vec<(Lines, Lines)>,
+    /// Where all rows of the batch start.
+    rows: Vec<usize>,
+    /// Batch normalisation: what was subtracted and divided by.
+    pub(super) norm_mean: Vec<f64>,
+    pub(super) norm_var: Vec<f64>,
+}
+
+impl Weights {
+    fn depth(&self) -> usize {
+        self.map.fan_in()
+    }
+
+    fn n_panels(&self) -> usize {
+        self.map.output.channels.div_ceil(PANEL)
+    }
+
+    /// Calls `f(place in files, place in panels)` for every weight; the variance lies `PANEL` further on.
+    fn places(&self, mut f: impl FnMut(usize, usize)) {
+        let Map { input, output, window } = self.map;
+        // A dense map is a window of the image's own size.
+        let (height, width) = window.map_or((input.height, input.width), |w| (w.kernel, w.kernel));
+        for o in 0..output.channels {
+            for c in 0..input.channels {
+                for y in 0..height {
+                    for x in 0..width {
+                        let there = ((o * input.channels + c) * height + y) * width + x;
+                        let k = (y * width + x) * input.channels + c;
+                        f(there, (o / PANEL * self.depth() + k) * LINE + o % PANEL);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn new(map: Map, p: &Parameters) -> Self {
+        let mut w = Weights { map, panels: Lines::default(), bias: Lines::default() };
+        let mut panels = Lines::zeros(w.n_panels() * w.depth() * LINE);
+        let mut bias = Lines::zeros(w.n_panels() * LINE);
+        w.places(|there, here| {
+            panels.get_mut()[here] = p.mean[there] as f32;
+            panels.get_mut()[here + PANEL] = p.var[there] as f32;
+        });
+        for o in 0..map.output.channels {
+            let here = o / PANEL * LINE + o % PANEL;
+            bias.get_mut()[here] = p.bias_mean[o] as f32;
+            bias.get_mut()[here + PANEL] = p.bias_var[o] as f32;
+        }
+        (w.panels, w.bias) = (panels, bias);
+        w
+    }
+
+    pub(super) fn parameters(&self) -> Parameters {
+        let outputs = self.map.output.channels;
+        let n = outputs * self.depth();
+        let mut p = Parameters {
+            mean: vec![0.0; n],
+            var: vec![0.0; n],
+            bias_mean: vec![0.0; outputs],
+            bias_var: vec![0.0; outputs],
+        };
+        let (panels, bias) = (self.panels.get(), self.bias.get());
+        self.places(|there, here| {
+            p.mean[there] = f64::from(panels[here]);
+            p.var[there] = f64::from(panels[here + PANEL]);
+        });
+        for o in 0..outputs {
+            let here = o / PANEL * LINE + o % PANEL;
+            p.bias_mean[o] = f64::from(bias[here]);
+            p.bias_var[o] = f64::from(bias[here + PANEL]);
+        }
+        p
+    }
+}
+
+impl Scratch {
+    /// Works out how the map reads an input of this stride.
+    fn lay_out(&mut self, map: &Map, stride: usize) {
+        if self.made_for == stride {
+            return;
+        }
+        self.made_for = stride;
+        self.segments.clear();
+        self.starts.clear();
+        let Map { input, output, window } = *map;
+        match window {
+            None if stride == input.channels || input.is_flat() => {
+                self.segments.push(Segment { at: 0, len: input.len() });
+                self.starts.push(0);
+                self.sample = input.pixels() * stride;
+            }
+            None => {
+                let pixel = |p| Segment { at: p * stride, len: input.channels };
+                self.segments.extend((0..input.pixels()).map(pixel));
+                self.starts.push(0);
+                self.sample = input.pixels() * stride;
+            }
+            Some(w) => {
+                let (height, width) = padded(map);
+                let row = width * input.channels;
+                let run = |y| Segment { at: y * row, len: w.kernel * input.channels };
+                self.segments.extend((0..w.kernel).map(run));
+                for y in 0..output.height {
+                    let at = |x: usize| (y * w.stride) * row + x * w.stride * input.channels;
+                    self.starts.extend((0..output.width).map(at));
+                }
+                self.sample = height * row;
+            }
+        }
+    }
+
+    fn rows(&self) -> Rows<'_> {
+        Rows { stride: self.sample, starts: &self.starts }
+    }
+
+    /// Chunks of up to 32 neighbouring inputs: (first input, place in a window, length).
+    fn chunks(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
+        let mut first = 0;
+        self.segments.iter().flat_map(move |s| {
+            let base = first;
+            first += s.len;
+            (0..s.len).step_by(PANEL).map(move |i| (base + i, s.at + i, PANEL.min(s.len - i)))
+        })
+    }
+}
+
+/// Height and width of a convolution's image with its zeros, as far as windows reach.
+fn padded(map: &Map) -> (usize, usize) {
+    let w = map.window.expect("only convolutions are padded");
+    let side = |n: usize| n + w.before() + w.after();
+    (side(map.input.height), side(map.input.width))
+}
+
+/// Raw pointers that tasks write through, each to places of its own.
+#[derive(Clone, Copy)]
+struct Out(*mut f32);
+// SAFETY: every task writes to places no other task touches; see the callers.
+unsafe impl Send for Out {}
+unsafe impl Sync for Out {}
+impl Out {
+    /// (A method, so that closures capture the whole wrapper.)
+    fn at(self, offset: usize) -> *mut f32 {
+        // SAFETY: callers stay inside the buffer.
+        unsafe { self.0.add(offset) }
+    }
+}
+
+impl Cpu {
+    /// Runs `tasks`, on one thread when there are few products to share.
+    fn share(&self, products: usize, tasks: usize, job: &(dyn Fn(usize, usize) + Sync)) {
+        if products < ALONE { (0..tasks).for_each(|t| job(t, 0)) } else { self.team.run(tasks, job) }
+    }
+
+    /// Copies the batch into images with zeros around them, and squares it.
+    fn stage(&self, w: &Weights, s: &mut Scratch, x: &State) {
+        s.lay_out(&w.map, x.stride);
+        let n = x.rows * s.sample;
+        s.second.grow(n);
+        let Some(window) = w.map.window else {
+            let (mean, var) = (&x.mean[..n], &x.var[..n]);
+            let second = &mut s.second.get_mut()[..n];
+            self.arch.dispatch(|| {
+                for i in 0..n {
+                    second[i] = product::second_moment(mean[i], var[i]);
+                }
+            });
+            return;
+        };
+        s.mean.grow(n);
+        if !x.exact {
+            s.var.grow(n);
+        }
+        let (input, (_, width), pad, sample) = (w.map.input, padded(&w.map), window.before(), s.sample);
+        let (to_mean, to_var, to_second) =
+            (Out(s.mean.get_mut().as_mut_ptr()), Out(s.var.get_mut().as_mut_ptr()), Out(s.second.get_mut().as_mut_ptr()));
+        let c = input.channels;
+        self.share(n * 8, x.rows, &|row, _| {
+            self.arch.dispatch(|| {
+                for y in 0..input.height {
+                    for xx in 0..input.width {
+                        let from = (row * input.pixels() + y * input.width + xx) * x.stride;
+                        let to = row * sample + ((y + pad) * width + xx + pad) * c;
+                        let (mean, var) = (&x.mean[from..][..c], &x.var[from..][..c]);
+                        // SAFETY: a pixel of this row's own image, inside the buffer by `padded`.
+                        let (m, q) = unsafe {
+                            (
+                                std::slice::from_raw_parts_mut(to_mean.at(to), c),
+                                std::slice::from_raw_parts_mut(to_second.at(to), c),
+                            )
+                        };
+                        m.copy_from_slice(mean);
+                        for i in 0..c {
+                            q[i] = product::second_moment(mean[i], var[i]);
+                        }
+                        if !x.exact {
+                            // SAFETY: as above.
+                            unsafe { std::slice::from_raw_parts_mut(to_var.at(to), c) }.copy_from_slice(var);
+                        }
+                    }
+                }
+            });
+        });
+    }
+
+    /// The means a map multiplied: staged for a convolution, in place for a dense map.
+    fn read_by<'a>(w: &Weights, s: &'a Scratch, x: &'a State) -> &'a [f32] {
+        if w.map.window.is_some() { s.mean.get() } else { &x.mean }
+    }
+
+    pub(super) fn map_forward(&self, w: &Weights, s: &mut Scratch, x: &State, z: &mut State) {
+        z.resize(x.rows);
+        z.exact = false;
+        self.stage(w, s, x);
+        let s = &*s;
+        let rows = x.rows * s.starts.len();
+        let (z_mean, z_var) = (Out(z.mean.as_mut_ptr()), Out(z.var.as_mut_ptr()));
+        let var = match (x.exact, w.map.window) {
+            (true, _) => Shared(std::ptr::null()),
+            (false, Some(_)) => Shared(s.var.get().as_ptr()),
+            (false, None) => Shared(x.var.as_ptr()),
+        };
+        let mean = Self::read_by(w, s, x).as_ptr();
+        let inputs = [Shared(mean), Shared(s.second.get().as_ptr()), var];
+        let products = rows * w.depth() * w.n_panels() * PANEL;
+        let chunk = if products < ALONE || self.team.size() == 1 { rows } else { CHUNK };
+        let chunks = rows.div_ceil(chunk);
+        let z_stride = z.stride;
+        self.share(products, chunks * w.n_panels(), &|task, _| {
+            let (panel, chunk_at) = (task / chunks, task % chunks * chunk);
+            self.arch.dispatch(Forward {
+                s,
+                lines: &w.panels.get()[panel * w.depth() * LINE..],
+                bias: &w.bias.get()[panel * LINE..][..LINE],
+                inputs,
+                rows: chunk_at..rows.min(chunk_at + chunk),
+                z_stride,
+                // SAFETY of the writes: this task alone has these rows and this panel.
+                z: [Shared(z_mean.at(panel * PANEL)), Shared(z_var.at(panel * PANEL))],
+            });
+        });
+    }
+
+    pub(super) fn map_backward(&self, w: &Weights, s: &mut Scratch, z: &State, x: &mut State) {
+        s.lay_out(&w.map, x.stride);
+        let outputs = w.map.output.channels;
+        let chunks: usize = s.segments.iter().map(|g| g.len.div_ceil(PANEL)).sum();
+        s.turned.grow(chunks * outputs * PANEL);
+        let dense = w.map.window.is_none();
+        if !dense {
+            s.images.resize_with(self.team.size(), Default::default);
+            for (mean, var) in &mut s.images {
+                mean.grow(s.sample + PANEL);
+                var.grow(s.sample + PANEL);
+            }
+        }
+        let turned = Out(s.turned.get_mut().as_mut_ptr());
+        let (x_mean, x_var) = (Out(x.d_mean.as_mut_ptr()), Out(x.d_var.as_mut_ptr()));
+        let images: Vec<(Out, Out)> = match dense {
+            true => Vec::new(),
+            false => s.images.iter_mut().map(|(m, v)| (Out(m.get_mut().as_mut_ptr()), Out(v.get_mut().as_mut_ptr()))).collect(),
+        };
+        let s = &*s;
+        let d = [Shared(z.d_mean.as_ptr()), Shared(z.d_var.as_ptr())];
+        let products = z.rows * s.starts.len() * w.depth() * outputs;
+        let (x_stride, x_sample, rows) = (x.stride, x.sample(), x.rows);
+        // Turn the weights round, 32 inputs a task; a dense map goes on at once with what it has turned.
+        self.share(products.max(w.depth() * outputs), chunks, &|task, _| {
+            let (first, at, len) = s.chunks().nth(task).expect("a chunk per task");
+            // SAFETY: this task's own part of the buffer.
+            let lines = unsafe { std::slice::from_raw_parts_mut(turned.at(task * outputs * PANEL), outputs * PANEL) };
+            self.arch.dispatch(|| turn(w, first, len, lines));
+            if dense {
+                let whole = at % x_stride + PANEL <= x_stride;
+                debug_assert!(whole, "dense inputs are padded to whole panels");
+                self.arch.dispatch(Backward {
+                    outputs,
+                    turned: lines,
+                    d,
+                    rows: 0..rows,
+                    z_at: &|row| row * z.stride,
+                    x_at: &|row| row * x_sample + at,
+                    x: [Shared(x_mean.at(0)), Shared(x_var.at(0))],
+                    add: false,
+                });
+            }
+        });
+        if dense {
+            return;
+        }
+        let window = w.map.window.expect("a convolution");
+        let (input, (_, width), pad) = (w.map.input, padded(&w.map), window.before());
+        let (c, per_image) = (input.channels, s.starts.len());
+        self.share(products, rows, &|row, worker| {
+            let (mean, var) = images[worker];
+            // SAFETY: this worker's own image.
+            let (mean, var) = unsafe {
+                (
+                    std::slice::from_raw_parts_mut(mean.at(0), s.sample + PANEL),
+                    std::slice::from_raw_parts_mut(var.at(0), s.sample + PANEL),
+                )
+            };
+            mean.fill(0.0);
+            var.fill(0.0);
+            for (task, (_, at, _)) in s.chunks().enumerate() {
+                self.arch.dispatch(Backward {
+                    outputs,
+                    turned: &s.turned.get()[task * outputs * PANEL..][..outputs * PANEL],
+                    d,
+                    rows: 0..per_image,
+                    z_at: &|p| (row * per_image + p) * z.stride,
+                    x_at: &|p| s.starts[p] + at,
+                    x: [Shared(mean.as_mut_ptr()), Shared(var.as_mut_ptr())],
+                    add: true,
+                });
+            }
+            for y in 0..input.height {
+                for xx in 0..input.width {
+                    let from = ((y + pad) * width + xx + pad) * c;
+                    let to = row * x_sample + (y * input.width + xx) * x_stride;
+                    // SAFETY: a pixel of this row's own image.
+                    unsafe {
+                        std::ptr::copy_nonoverlapping(mean[from..].as_ptr(), x_mean.at(to), c);
+                        std::ptr::copy_nonoverlapping(var[from..].as_ptr(), x_var.at(to), c);
+                    }
+                }
+            }
+        });
+    }
+
+    pub(super) fn map_update(&self, w: &mut Weights, s: &mut Scratch, x: &State, z: &State, cap: Option<f64>) -> Tally {
+        let Scratch { rows, starts, .. } = s;
+        let per_image = starts.len();
+        rows.resize(x.rows * per_image, 0);
+        for (r, start) in rows.iter_mut().enumerate() {
+            *start = r / per_image * s.sample + starts[r % per_image];
+        }
+        let s = &*s;
+        let (depth, n_panels) = (w.depth(), w.n_panels());
+        let mean = Self::read_by(w, s, x);
+        let products = s.rows.len() * depth * n_panels * PANEL;
+        let tasks_a_panel = s.segments.iter().map(|g| g.len.div_ceil(INPUTS)).sum::<usize>();
+        let panels = Out(w.panels.get_mut().as_mut_ptr());
+        let tally = std::sync::Mutex::new(Tally::default());
+        let cap = cap.map(|c| c as f32);
+        self.share(products, n_panels * tasks_a_panel, &|task, _| {
+            let (panel, mut group) = (task / tasks_a_panel, task % tasks_a_panel);
+            let mut first = 0;
+            for g in &s.segments {
+                if group < g.len.div_ceil(INPUTS) {
+                    break;
+                }
+                group -= g.len.div_ceil(INPUTS);
+                first += g.len;
+            }
+            let mut base = 0;
+            let segment = s.segments.iter().find(|g| { let here = base == first; base += g.len; here }).expect("in a segment");
+            let (from, to) = (group * INPUTS, segment.len.min((group + 1) * INPUTS));
+            // SAFETY: this task's own lines.
+            let lines = unsafe {
+                std::slice::from_raw_parts_mut(panels.at((panel * depth + first + from) * LINE), (to - from) * LINE)
+            };
+            let t = self.arch.dispatch(Update {
+                mean,
+                at: segment.at + from,
+                rows: &s.rows,
+                d: [&z.d_mean[panel * PANEL..], &z.d_var[panel * PANEL..]],
+                z_stride: z.stride,
+                lines,
+                cap,
+            });
+            if t != Tally::default() {
+                *tally.lock().unwrap_or_else(|e| e.into_inner()) += t;
+            }
+        });
+        let mut tally = tally.into_inner().unwrap_or_else(|e| e.into_inner());
+        tally += self.bias_update(w, z, cap);
+        tally
+    }
+
+    fn bias_update(&self, w: &mut Weights, z: &State, cap: Option<f32>) -> Tally {
+        let mut tally = Tally::default();
+        let pixels = z.rows * z.shape.pixels();
+        for (panel, line) in w.bias.get_mut().chunks_exact_mut(LINE).enumerate() {
+            let mut sums = [0.0; LINE];
+            tally += self.arch.dispatch(|| {
+                for p in 0..pixels {
+                    let at = p * z.stride + panel * PANEL;
+                    let (d_mean, d_var) = (&z.d_mean[at..][..PANEL], &z.d_var[at..][..PANEL]);
+                    for i in 0..PANEL {
+                        sums[i] += d_mean[i];
+                        sums[PANEL + i] += d_var[i];
+                    }
+                }
+                step(line.try_into().expect("one line"), &sums, cap)
+            });
+        }
+        tally
+    }
+}
+
+/// Means of 32 inputs from `first` on, as a line of 32 per output; inputs from `len` on are zero.
+#[inline(always)]
+fn turn(w: &Weights, first: usize, len: usize, lines: &mut [f32]) {
+    let (depth, panels) = (w.depth(), w.panels.get());
+    for o in 0..w.map.output.channels {
+        let from = (o / PANEL * depth + first) * LINE + o % PANEL;
+        let line = &mut lines[o * PANEL..][..PANEL];
+        for (i, to) in line.iter_mut().enumerate() {
+            *to = if i < len { panels[from + i * LINE] } else { 0.0 };
+        }
+    }
+}
+
+struct Forward<'a> {
+    s: &'a Scratch,
+    lines: &'a [f32],
+    bias: &'a [f32],
+    inputs: [Shared<*const f32>; 3],
+    rows: std::ops::Range<usize>,
+    z_stride: usize,
+    z: [Shared<*mut f32>; 2],
+}
+
+impl WithSimd for Forward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let rows = self.s.rows();
+        tiles(self.rows.clone(), tile::rows_of::<S>(), |from, n| {
+            let (mut at, mut z_at) = ([0; tile::MAX_ROWS], [0; tile::MAX_ROWS]);
+            for i in 0..n {
+                at[i] = rows.start(from + i);
+                z_at[i] = (from + i) * self.z_stride;
+            }
+            // SAFETY: `stage` and `resize` made the buffers as large as rows and segments say.
+            unsafe {
+                tile::forward(
+                    simd,
+                    &self.s.segments,
+                    self.lines.as_ptr(),
+                    self.bias.as_ptr(),
+                    self.inputs.map(|p| p.0),
+                    &at[..n],
+                    &z_at[..n],
+                    self.z.map(|p| p.0),
+                )
+            }
+        });
+    }
+}
+
+struct Backward<'a, Z, X> {
+    outputs: usize,
+    turned: &'a [f32],
+    d: [Shared<*const f32>; 2],
+    rows: std::ops::Range<usize>,
+    z_at: &'a Z,
+    x_at: &'a X,
+    x: [Shared<*mut f32>; 2],
+    add: bool,
+}
+
+impl<Z: Fn(usize) -> usize, X: Fn(usize) -> usize> WithSimd for Backward<'_, Z, X> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        tiles(self.rows.clone(), tile::rows_of::<S>(), |from, n| {
+            let (mut z_at, mut x_at) = ([0; tile::MAX_ROWS], [0; tile::MAX_ROWS]);
+            for i in 0..n {
+                z_at[i] = (self.z_at)(from + i);
+                x_at[i] = (self.x_at)(from + i);
+            }
+            let (d, x) = (self.d.map(|p| p.0), self.x.map(|p| p.0));
+            // SAFETY: the callers' buffers hold a panel at every place named.
+            unsafe { tile::backward(simd, self.outputs, self.turned.as_ptr(), d, &z_at[..n], &x_at[..n], x, self.add) }
+        });
+    }
+}
+
+struct Update<'a> {
+    mean: &'a [f32],
+    at: usize,
+    rows: &'a [usize],
+    d: [&'a [f32]; 2],
+    z_stride: usize,
+    lines: &'a mut [f32],
+    cap: Option<f32>,
+}
+
+impl WithSimd for Update<'_> {
+    type Output = Tally;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Tally {
+        let inputs = self.lines.len() / LINE;
+        let mut sums = [0.0f32; INPUTS * LINE];
+        for (block, rows) in self.rows.chunks(BLOCK).enumerate() {
+            let z_at = block * BLOCK * self.z_stride;
+            tiles(0..inputs, tile::rows_of::<S>(), |from, n| {
+                let mut places = [0; tile::MAX_ROWS];
+                (0..n).for_each(|i| places[i] = self.at + from + i);
+                let d = self.d.map(|d| d[z_at..].as_ptr());
+                // SAFETY: rows and inputs lie in the staged batch, `d` holds a panel for every row.
+                unsafe {
+                    tile::sums(simd, self.mean.as_ptr(), &places[..n], rows, self.z_stride, d, sums[from * LINE..].as_mut_ptr())
+                }
+            });
+        }
+        let mut tally = Tally::default();
+        for (line, sums) in self.lines.chunks_exact_mut(LINE).zip(sums.chunks_exact(LINE)) {
+            tally += step(line.try_into().expect("one line"), sums.try_into().expect("one line"), self.cap);
+        }
+        tally
+    }
+}
+
+/// Posterior of one line of parameters from its sums (T14, T15).
+#[inline(always)]
+pub(super) fn step(line: &mut [f32; LINE], sums: &[f32; LINE], cap: Option<f32>) -> Tally {
+    let (mean, var) = line.split_at_mut(PANEL);
+    let (g_mean, g_var) = sums.split_at(PANEL);
+    let cap_or_none = cap.unwrap_or(0.0);
+    let mut free = true;
+    for i in 0..PANEL {
+        free &= posterior::within_cap(var[i], g_mean[i], g_var[i], cap_or_none);
+    }
+    let mut tally = Tally::default();
+    if free {
+        for i in 0..PANEL {
+            let step = posterior::plain(mean[i], var[i], g_mean[i], g_var[i]);
+            (mean[i], var[i]) = (step.mean, step.var);
+        }
+        return tally;
+    }
+    for i in 0..PANEL {
+        let step = match cap {
+            None => posterior::plain(mean[i], var[i], g_mean[i], g_var[i]),
+            Some(cap) => posterior::capped(mean[i], var[i], g_mean[i], g_var[i], cap),
+        };
+        (mean[i], var[i]) = (step.mean, step.var);
+        tally += Tally { capped: step.capped as u64, repaired: step.repaired as u64 };
+    }
+    tally
+}
+
+/// Cuts `rows` into tiles of nearly equal size, at most `most` rows each.
+#[inline(always)]
+fn tiles(rows: std::ops::Range<usize>, most: usize, mut f: impl FnMut(usize, usize)) {
+    let n = rows.len();
+    let tiles = n.div_ceil(most);
+    let mut from = rows.start;
+    for t in 0..tiles {
+        let size = n / tiles + usize::from(t < n % tiles);
+        f(from, size);
+        from += size;
+    }
+}

@@ -1,0 +1,128 @@
+//! A layer's state on the fast device: pixels one after the other, the channels of a pixel together and
+//! padded to whole panels, so that kernels load and store full vectors. Padding lanes are always finite.
+
+use super::tile::PANEL;
+use crate::backend::Part;
+use crate::shape::Shape;
+
+pub(crate) struct State {
+    pub(super) shape: Shape,
+    /// Numbers from one pixel to the next.
+    pub(super) stride: usize,
+    pub(super) rows: usize,
+    pub(super) mean: Vec<f32>,
+    pub(super) var: Vec<f32>,
+    pub(super) slope: Vec<f32>,
+    /// Max pooling: the pixel of the input that was picked.
+    pub(super) picked: Vec<u32>,
+    pub(super) d_mean: Vec<f32>,
+    pub(super) d_var: Vec<f32>,
+    /// The means are known exactly: `var` is zero everywhere.
+    pub(super) exact: bool,
+}
+
+impl State {
+    pub(super) fn new(shape: Shape) -> Self {
+        let none = Vec::new;
+        State {
+            shape,
+            stride: shape.channels.next_multiple_of(PANEL),
+            rows: 0,
+            mean: none(),
+            var: none(),
+            slope: none(),
+            picked: Vec::new(),
+            d_mean: none(),
+            d_var: none(),
+            exact: false,
+        }
+    }
+
+    /// Numbers from one sample to the next.
+    pub(super) fn sample(&self) -> usize {
+        self.shape.pixels() * self.stride
+    }
+
+    /// Makes room for `rows` samples; memory only ever grows. Fresh memory is zero.
+    pub(super) fn resize(&mut self, rows: usize) {
+        self.rows = rows;
+        let n = rows * self.sample();
+        for v in [&mut self.mean, &mut self.var, &mut self.d_mean, &mut self.d_var] {
+            if v.len() < n {
+                v.resize(n, 0.0);
+            }
+        }
+    }
+
+    /// As [`State::resize`], with slopes.
+    pub(super) fn resize_slope(&mut self, rows: usize) {
+        self.resize(rows);
+        let n = rows * self.sample();
+        if self.slope.len() < n {
+            self.slope.resize(n, 0.0);
+        }
+    }
+
+    /// Calls `f(place here, place outside)` for every number of a batch; outside, channel follows channel.
+    fn places(&self, rows: usize, mut f: impl FnMut(usize, usize)) {
+        let (pixels, channels) = (self.shape.pixels(), self.shape.channels);
+        for row in 0..rows {
+            for c in 0..channels {
+                for p in 0..pixels {
+                    f((row * pixels + p) * self.stride + c, (row * channels + c) * pixels + p);
+                }
+            }
+        }
+    }
+
+    pub(super) fn write(&mut self, mean: &[f64], var: Option<&[f64]>) {
+        // An image that comes from outside may have a single channel: no padding there. A state that is
+        // overwritten in the middle of a network keeps its layout.
+        if self.rows == 0 && !self.shape.is_flat() {
+            self.stride = self.shape.channels;
+        }
+        let rows = mean.len() / self.shape.len();
+        self.resize(rows);
+        self.exact = var.is_none_or(|v| v.iter().all(|&v| v == 0.0));
+        let mut to = std::mem::take(&mut self.mean);
+        if self.shape.is_flat() {
+            for (to, from) in to.chunks_exact_mut(self.stride).zip(mean.chunks_exact(self.shape.channels)) {
+                to.iter_mut().zip(from).for_each(|(t, &f)| *t = f as f32);
+            }
+        } else {
+            self.places(rows, |here, there| to[here] = mean[there] as f32);
+        }
+        self.mean = to;
+        let mut to = std::mem::take(&mut self.var);
+        match var {
+            Some(var) if !self.exact => self.places(rows, |here, there| to[here] = var[there] as f32),
+            _ => to.fill(0.0),
+        }
+        self.var = to;
+    }
+
+    pub(super) fn read(&self, part: Part) -> Vec<f64> {
+        let from = match part {
+            Part::Mean => &self.mean,
+            Part::Var => &self.var,
+            Part::Slope => &self.slope,
+            Part::DMean => &self.d_mean,
+            Part::DVar => &self.d_var,
+        };
+        let mut to = vec![0.0; self.rows * self.shape.len()];
+        self.places(self.rows, |here, there| to[there] = f64::from(from[here]));
+        to
+    }
+
+    pub(super) fn not_finite(&self) -> Option<(usize, f64)> {
+        let n = self.rows * self.sample();
+        [&self.mean[..n], &self.var[..n]].into_iter().find_map(|v| {
+            // x * 0 is 0 for finite numbers and NaN otherwise: no branch in the loop.
+            if v.iter().map(|v| v * 0.0).sum::<f32>() == 0.0 {
+                return None;
+            }
+            let at = v.iter().position(|v| !v.is_finite())?;
+            Some((at / self.sample(), f64::from(v[at])))
+        })
+    }
+}

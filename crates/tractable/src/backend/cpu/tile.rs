@@ -1,0 +1,339 @@
+//! The three inner loops of the fast device: a tile of outputs kept in vector registers while the sums run.
+//!
+//! Weights lie in panels: for every 32 outputs, for every input in turn, a line of 32 means and 32 variances.
+//! Each tile covers a few rows (or inputs) and up to 32 neighbouring numbers. The order of the sums of one
+//! element never depends on the tile's size, so that a batch and its rows give the same bits.
+
+use pulp::Simd;
+
+/// Outputs in a panel; one line of a panel is this many means, then as many variances.
+pub(super) const PANEL: usize = 32;
+/// Numbers in a line of a panel.
+pub(super) const LINE: usize = 2 * PANEL;
+/// Rows of a tile, at most. Twelve accumulators a moment fit AVX-512's registers; see [`rows_of`].
+pub(super) const MAX_ROWS: usize = 6;
+
+/// Rows a tile should have with these vectors: what the register file holds.
+#[inline(always)]
+pub(super) fn rows_of<S: Simd>() -> usize {
+    if S::REGISTER_COUNT >= 32 { MAX_ROWS } else { 3 }
+}
+
+/// Vectors of a tile's width: a whole panel where there are registers for it, 16 numbers otherwise.
+macro_rules! by_lanes {
+    ($s:ty, $vecs:ident => $body:expr) => {
+        match <$s>::F32_LANES {
+            16 => { const $vecs: usize = 2; $body }
+            8 => { const $vecs: usize = 2; $body }
+            4 => { const $vecs: usize = 2; $body }
+            _ => { const $vecs: usize = 4; $body }
+        }
+    };
+}
+
+/// Calls `$body` with the constant `$n` set to the number of rows, 1 to [`MAX_ROWS`].
+macro_rules! by_rows {
+    ($rows:expr, $n:ident => $body:expr) => {
+        match $rows {
+            1 => { const $n: usize = 1; $body }
+            2 => { const $n: usize = 2; $body }
+            3 => { const $n: usize = 3; $body }
+            4 => { const $n: usize = 4; $body }
+            5 => { const $n: usize = 5; $body }
+            _ => { const $n: usize = 6; $body }
+        }
+    };
+}
+
+/// A run of inputs that lie one after the other in memory, `at` numbers from where a row starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) at: usize,
+    pub(super) len: usize,
+}
+
+#[inline(always)]
+unsafe fn load<S: Simd>(from: *const f32) -> S::f32s {
+    // SAFETY: callers give pointers to a whole vector.
+    unsafe { (from as *const S::f32s).read_unaligned() }
+}
+
+#[inline(always)]
+unsafe fn store<S: Simd>(to: *mut f32, v: S::f32s) {
+    // SAFETY: callers give pointers to a whole vector.
+    unsafe { (to as *mut S::f32s).write_unaligned(v) }
+}
+
+/// Mean and variance of `rows` outputs of one panel (T3, T4): `z = sum_k w_k a_k + b`.
+///
+/// # Safety
+/// `rows[r] + segment` must lie in `mean`, `second` and (unless it is null: inputs known exactly) `var`;
+/// `panel` holds a line per input of the segments, `bias` one line; `z_mean`/`z_var` at `z_at[r]` 32 numbers.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+pub(super) unsafe fn forward<S: Simd>(
+    simd: S,
+    segments: &[Segment],
+    panel: *const f32,
+    bias: *const f32,
+    [mean, second, var]: [*const f32; 3],
+    rows: &[usize],
+    z_at: &[usize],
+    [z_mean, z_var]: [*mut f32; 2],
+) {
+    by_lanes!(S, VECS => {
+        let width = VECS * S::F32_LANES;
+        for lane in (0..PANEL).step_by(width) {
+            // SAFETY: the caller's promise, for the part of the panel from `lane` on.
+            unsafe {
+                by_rows!(rows.len(), ROWS => {
+                    let (rows, z_at) = (&*(rows.as_ptr() as *const [usize; ROWS]), &*(z_at.as_ptr() as *const [usize; ROWS]));
+                    if var.is_null() {
+                        forward_tile::<S, ROWS, VECS, true>(simd, segments, panel.add(lane), bias.add(lane), [mean, second, var], rows, z_at, [z_mean.add(lane), z_var.add(lane)]);
+                    } else {
+                        forward_tile::<S, ROWS, VECS, false>(simd, segments, panel.add(lane), bias.add(lane), [mean, second, var], rows, z_at, [z_mean.add(lane), z_var.add(lane)]);
+                    }
+                });
+            }
+        }
+    });
+}
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+unsafe fn forward_tile<S: Simd, const ROWS: usize, const VECS: usize, const EXACT: bool>(
+    simd: S,
+    segments: &[Segment],
+    mut line: *const f32,
+    bias: *const f32,
+    [mean, second, var]: [*const f32; 3],
+    rows: &[usize; ROWS],
+    z_at: &[usize; ROWS],
+    [z_mean, z_var]: [*mut f32; 2],
+) {
+    // SAFETY: see `forward`.
+    unsafe {
+        let zero = simd.splat_f32s(0.0);
+        let mut acc_m = [[zero; VECS]; ROWS];
+        let mut acc_v = [[zero; VECS]; ROWS];
+        for v in 0..VECS {
+            let (m, s) = (load::<S>(bias.add(v * S::F32_LANES)), load::<S>(bias.add(PANEL + v * S::F32_LANES)));
+            for r in 0..ROWS {
+                acc_m[r][v] = m;
+                acc_v[r][v] = s;
+            }
+        }
+        for segment in segments {
+            for i in segment.at..segment.at + segment.len {
+                let mut mu_w = [zero; VECS];
+                let mut var_w = [zero; VECS];
+                let mut sq_w = [zero; VECS];
+                for v in 0..VECS {
+                    mu_w[v] = load::<S>(line.add(v * S::F32_LANES));
+                    var_w[v] = load::<S>(line.add(PANEL + v * S::F32_LANES));
+                    sq_w[v] = simd.mul_f32s(mu_w[v], mu_w[v]);
+                }
+                for r in 0..ROWS {
+                    let at = rows[r] + i;
+                    let mu_a = simd.splat_f32s(*mean.add(at));
+                    let second_a = simd.splat_f32s(*second.add(at));
+                    for v in 0..VECS {
+                        acc_m[r][v] = simd.mul_add_e_f32s(mu_a, mu_w[v], acc_m[r][v]);
+                        acc_v[r][v] = simd.mul_add_e_f32s(second_a, var_w[v], acc_v[r][v]);
+                    }
+                    if !EXACT {
+                        let var_a = simd.splat_f32s(*var.add(at));
+                        for v in 0..VECS {
+                            acc_v[r][v] = simd.mul_add_e_f32s(var_a, sq_w[v], acc_v[r][v]);
+                        }
+                    }
+                }
+                line = line.add(LINE);
+            }
+        }
+        for r in 0..ROWS {
+            for v in 0..VECS {
+                store::<S>(z_mean.add(z_at[r] + v * S::F32_LANES), acc_m[r][v]);
+                store::<S>(z_var.add(z_at[r] + v * S::F32_LANES), acc_v[r][v]);
+            }
+        }
+    }
+}
+
+/// Innovations of 32 neighbouring inputs of `rows` rows: `sum_o w_o d_o` (T10), added to what lies at
+/// `x_at[r]` when `add`, written there otherwise.
+///
+/// # Safety
+/// `turned` holds `outputs` lines of 32 means; `rows[r]` + `outputs` lie in `d_mean`, `d_var`; 32 numbers at
+/// `x_at[r]` in `x_mean`, `x_var`.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+pub(super) unsafe fn backward<S: Simd>(
+    simd: S,
+    outputs: usize,
+    turned: *const f32,
+    [d_mean, d_var]: [*const f32; 2],
+    rows: &[usize],
+    x_at: &[usize],
+    [x_mean, x_var]: [*mut f32; 2],
+    add: bool,
+) {
+    by_lanes!(S, VECS => {
+        let width = VECS * S::F32_LANES;
+        for lane in (0..PANEL).step_by(width) {
+            // SAFETY: the caller's promise, for the part of the lines from `lane` on.
+            unsafe {
+                by_rows!(rows.len(), ROWS => {
+                    let (rows, x_at) = (&*(rows.as_ptr() as *const [usize; ROWS]), &*(x_at.as_ptr() as *const [usize; ROWS]));
+                    backward_tile::<S, ROWS, VECS>(simd, outputs, turned.add(lane), [d_mean, d_var], rows, x_at, [x_mean.add(lane), x_var.add(lane)], add);
+                });
+            }
+        }
+    });
+}
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+unsafe fn backward_tile<S: Simd, const ROWS: usize, const VECS: usize>(
+    simd: S,
+    outputs: usize,
+    turned: *const f32,
+    [d_mean, d_var]: [*const f32; 2],
+    rows: &[usize; ROWS],
+    x_at: &[usize; ROWS],
+    [x_mean, x_var]: [*mut f32; 2],
+    add: bool,
+) {
+    // SAFETY: see `backward`.
+    unsafe {
+        let zero = simd.splat_f32s(0.0);
+        let mut acc_m = [[zero; VECS]; ROWS];
+        let mut acc_v = [[zero; VECS]; ROWS];
+        for o in 0..outputs {
+            let line = turned.add(o * PANEL);
+            let mut mu_w = [zero; VECS];
+            let mut sq_w = [zero; VECS];
+            for v in 0..VECS {
+                mu_w[v] = load::<S>(line.add(v * S::F32_LANES));
+                sq_w[v] = simd.mul_f32s(mu_w[v], mu_w[v]);
+            }
+            for r in 0..ROWS {
+                let d_m = simd.splat_f32s(*d_mean.add(rows[r] + o));
+                let d_v = simd.splat_f32s(*d_var.add(rows[r] + o));
+                for v in 0..VECS {
+                    acc_m[r][v] = simd.mul_add_e_f32s(d_m, mu_w[v], acc_m[r][v]);
+                    acc_v[r][v] = simd.mul_add_e_f32s(d_v, sq_w[v], acc_v[r][v]);
+                }
+            }
+        }
+        for r in 0..ROWS {
+            for v in 0..VECS {
+                let (to_m, to_v) = (x_mean.add(x_at[r] + v * S::F32_LANES), x_var.add(x_at[r] + v * S::F32_LANES));
+                if add {
+                    store::<S>(to_m, simd.add_f32s(load::<S>(to_m), acc_m[r][v]));
+                    store::<S>(to_v, simd.add_f32s(load::<S>(to_v), acc_v[r][v]));
+                } else {
+                    store::<S>(to_m, acc_m[r][v]);
+                    store::<S>(to_v, acc_v[r][v]);
+                }
+            }
+        }
+    }
+}
+
+/// The rows of a batch as a map reads them: `images` samples, `stride` numbers apart, and within each the
+/// starts of its windows (a dense map has one, at 0).
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    pub(super) stride: usize,
+    pub(super) starts: &'a [usize],
+}
+
+impl Rows<'_> {
+    /// Where row `r` of the whole batch starts.
+    #[inline(always)]
+    pub(super) fn start(&self, r: usize) -> usize {
+        match self.starts.len() {
+            1 => r * self.stride,
+            n => r / n * self.stride + self.starts[r % n],
+        }
+    }
+}
+
+/// Sums over rows `from..to` for a few weights of one panel (T12): `sum a d_mean` and `sum a^2 d_var` for the
+/// inputs at `inputs[i]` and 32 outputs, added to `sums[i]`, a line of 32 + 32.
+///
+/// # Safety
+/// Every row's start plus `inputs[i]` lies in `mean`; 32 numbers lie at `row * z_stride` in `d_mean` and
+/// `d_var`; `sums` holds a line per input.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+pub(super) unsafe fn sums<S: Simd>(
+    simd: S,
+    mean: *const f32,
+    inputs: &[usize],
+    starts: &[usize],
+    z_stride: usize,
+    [d_mean, d_var]: [*const f32; 2],
+    sums: *mut f32,
+) {
+    by_lanes!(S, VECS => {
+        let width = VECS * S::F32_LANES;
+        for lane in (0..PANEL).step_by(width) {
+            // SAFETY: the caller's promise, for the part of the lines from `lane` on.
+            unsafe {
+                by_rows!(inputs.len(), INPUTS => {
+                    let inputs = &*(inputs.as_ptr() as *const [usize; INPUTS]);
+                    sums_tile::<S, INPUTS, VECS>(simd, mean, inputs, starts, z_stride, [d_mean.add(lane), d_var.add(lane)], sums.add(lane));
+                });
+            }
+        }
+    });
+}
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+unsafe fn sums_tile<S: Simd, const INPUTS: usize, const VECS: usize>(
+    simd: S,
+    mean: *const f32,
+    inputs: &[usize; INPUTS],
+    starts: &[usize],
+    z_stride: usize,
+    [d_mean, d_var]: [*const f32; 2],
+    sums: *mut f32,
+) {
+    // SAFETY: see `sums`.
+    unsafe {
+        let zero = simd.splat_f32s(0.0);
+        let mut acc_m = [[zero; VECS]; INPUTS];
+        let mut acc_v = [[zero; VECS]; INPUTS];
+        for i in 0..INPUTS {
+            for v in 0..VECS {
+                acc_m[i][v] = load::<S>(sums.add(i * LINE + v * S::F32_LANES));
+                acc_v[i][v] = load::<S>(sums.add(i * LINE + PANEL + v * S::F32_LANES));
+            }
+        }
+        for (b, &start) in starts.iter().enumerate() {
+            let mut d_m = [zero; VECS];
+            let mut d_v = [zero; VECS];
+            for v in 0..VECS {
+                d_m[v] = load::<S>(d_mean.add(b * z_stride + v * S::F32_LANES));
+                d_v[v] = load::<S>(d_var.add(b * z_stride + v * S::F32_LANES));
+            }
+            for i in 0..INPUTS {
+                let mu_a = simd.splat_f32s(*mean.add(start + inputs[i]));
+                let sq_a = simd.mul_f32s(mu_a, mu_a);
+                for v in 0..VECS {
+                    acc_m[i][v] = simd.mul_add_e_f32s(mu_a, d_m[v], acc_m[i][v]);
+                    acc_v[i][v] = simd.mul_add_e_f32s(sq_a, d_v[v], acc_v[i][v]);
+                }
+            }
+        }
+        for i in 0..INPUTS {
+            for v in 0..VECS {
+                store::<S>(sums.add(i * LINE + v * S::F32_LANES), acc_m[i][v]);
+                store::<S>(sums.add(i * LINE + PANEL + v * S::F32_LANES), acc_v[i][v]);
+            }
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! The reference device: f64, plain loops, one thread. Never optimised; every other device is measured
+//! against it, and a reader who wants to know what a kernel does reads it here.
+//!
+//! Layout: states `[row][channel][y][x]`, weights `[out][in]` or `[out][in][y][x]`.
+
+use super::{Backend, Map, Parameters, Part, Pool, Seen, Statistics, Tally};
+use crate::moments::{Activation, observe, posterior, product, smooth};
+use crate::shape::{Shape, Window};
+
+pub(crate) struct Reference;
+
+pub(crate) struct State {
+    shape: Shape,
+    mean: Vec<f64>,
+    var: Vec<f64>,
+    slope: Vec<f64>,
+    /// Max pooling: the unit of the input that was picked.
+    picked: Vec<usize>,
+    d_mean: Vec<f64>,
+    d_var: Vec<f64>,
+}
+
+pub(crate) struct Weights {
+    map: Map,
+    p: Parameters,
+}
+
+pub(crate) struct Norm {
+    p: Parameters,
+    running: Statistics,
+}
+
+/// Mean and variance a normalisation subtracted and divided by.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    mean: Vec<f64>,
+    var: Vec<f64>,
+}
+
+impl State {
+    fn rows(&self) -> usize {
+        self.mean.len() / self.shape.len()
+    }
+
+    /// Makes room for a batch of the same number of rows as `other`, all zero.
+    fn like(&mut self, other: &State) {
+        let n = other.rows() * self.shape.len();
+        for v in [&mut self.mean, &mut self.var, &mut self.slope, &mut self.d_mean, &mut self.d_var] {
+            v.clear();
+            v.resize(n, 0.0);
+        }
+        self.picked.clear();
+        self.picked.resize(n, 0);
+    }
+
+    fn clear_innovation(&mut self) {
+        self.d_mean.fill(0.0);
+        self.d_var.fill(0.0);
+    }
+
+    fn at(&self, row: usize, channel: usize, y: usize, x: usize) -> usize {
+        let Shape { channels, height, width } = self.shape;
+        ((row * channels + channel) * height + y) * width + x
+    }
+}
+
+impl Weights {
+    /// Calls `f(z unit, x unit, weight, bias)` for every connection of a batch, `x unit` in and `z unit` out.
+    fn each(&self, x: &State, z: &State, mut f: impl FnMut(usize, usize, usize)) {
+        let (input, output) = (self.map.input, self.map.output);
+        let Some(window) = self.map.window else {
+            for row in 0..x.rows() {
+                for o in 0..output.len() {
+                    for i in 0..input.len() {
+                        f(row * output.len() + o, row * input.len() + i, o * input.len() + i);
+                    }
+                }
+            }
+            return;
+        };
+        let k = window.kernel;
+        for row in 0..x.rows() {
+            for o in 0..output.channels {
+                for (down, across) in positions(output) {
+                    let (ys, xs) = window.covers(input, down, across);
+                    for c in 0..input.channels {
+                        for y in ys.clone() {
+                            for xx in xs.clone() {
+                                let ky = y + window.before() - down * window.stride;
+                                let kx = xx + window.before() - across * window.stride;
+                                let weight = ((o * input.channels + c) * k + ky) * k + kx;
+                                f(z.at(row, o, down, across), x.at(row, c, y, xx), weight);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Bias of a unit of the output.
+    fn bias(&self, unit: usize) -> usize {
+        unit / self.map.output.pixels() % self.map.output.channels
+    }
+}
+
+fn positions(shape: Shape) -> impl Iterator<Item = (usize, usize)> {
+    (0..shape.height).flat_map(move |y| (0..shape.width).map(move |x| (y, x)))
+}
+
+/// Posterior of parameters from the sums over the batch, by the policy that `cap` stands for.
+fn update(mean: &mut [f64], var: &mut [f64], g_mean: &[f64], g_var: &[f64], cap: Option<f64>) -> Tally {
+    let mut tally = Tally::default();
+    for i in 0..mean.len() {
+        let step = match cap {
+            None => posterior::plain(mean[i], var[i], g_mean[i], g_var[i]),
+            Some(cap) => posterior::capped(mean[i], var[i], g_mean[i], g_var[i], cap),
+        };
+        (mean[i], var[i]) = (step.mean, step.var);
+        tally += Tally { capped: step.capped as u64, repaired: step.repaired as u64 };
+    }
+    tally
+}
+
+impl Parameters {
+    fn learn(&mut self, g: &Parameters, cap: Option<f64>) -> Tally {
+        let mut tally = update(&mut self.mean, &mut self.var, &g.mean, &g.var, cap);
+        tally += update(&mut self.bias_mean, &mut self.bias_var, &g.bias_mean, &g.bias_var, cap);
+        tally
+    }
+
+    fn zeros_like(&self) -> Parameters {
+        let zeros = |v: &[f64]| vec![0.0; v.len()];
+        Parameters {
+            mean: zeros(&self.mean),
+            var: zeros(&self.mean),
+            bias_mean: zeros(&self.bias_mean),
+            bias_var: zeros(&self.bias_mean),
+        }
+    }
+}
+
+impl Backend for Reference {
+    type State = State;
+    type Scratch = Scratch;
+    type Weights = Weights;
+    type Norm = Norm;
+
+    fn state(&self, shape: Shape) -> State {
+        let none = Vec::new;
+        State { shape, mean: none(), var: none(), slope: none(), picked: vec![], d_mean: none(), d_var: none() }
+    }
+
+    fn write(&self, state: &mut State, mean: &[f64], var: Option<&[f64]>) {
+        state.mean = mean.to_vec();
+        state.var = var.map_or(vec![0.0; mean.len()], <[f64]>::to_vec);
+        state.slope = vec![1.0; mean.len()];
+        state.d_mean = vec![0.0; mean.len()];
+        state.d_var = vec![0.0; mean.len()];
+    }
+
+    fn read(&self, state: &State, part: Part) -> Vec<f64> {
+        match part {
+            Part::Mean => &state.mean,
+            Part::Var => &state.var,
+            Part::Slope => &state.slope,
+            Part::DMean => &state.d_mean,
+            Part::DVar => &state.d_var,
+        }
+        .clone()
+    }
+
+    fn not_finite(&self, state: &State) -> Option<(usize, f64)> {
+        let bad = |v: &[f64]| v.iter().position(|v| !v.is_finite()).map(|at| (at / state.shape.len(), v[at]));
+        bad(&state.mean).or(bad(&state.var))
+    }
+
+    fn weights(&self, map: Map, parameters: &Parameters) -> Weights {
+        Weights { map, p: parameters.clone() }
+    }
+
+    fn weights_parameters(&self, weights: &Weights) -> Parameters {
+        weights.p.clone()
+    }
+
+    fn norm(&self, _: Shape, parameters: &Parameters, statistics: &Statistics) -> Norm {
+        Norm { p: parameters.clone(), running: statistics.clone() }
+    }
+
+    fn norm_parameters(&self, norm: &Norm) -> (Parameters, Statistics) {
+        (norm.p.clone(), norm.running.clone())
+    }
+
+    fn map(&self, w: &Weights, _: &mut Scratch, x: &State, z: &mut State) {
+        z.like(x);
+        z.slope.fill(1.0);
+        for unit in 0..z.mean.len() {
+            z.mean[unit] = w.p.bias_mean[w.bias(unit)];
+            z.var[unit] = w.p.bias_var[w.bias(unit)];
+        }
+        let (mut mean, mut var) = (std::mem::take(&mut z.mean), std::mem::take(&mut z.var));
+        w.each(x, z, |out, from, weight| {
+            let (mu_w, var_w) = (w.p.mean[weight], w.p.var[weight]);
+            let (mu_a, var_a) = (x.mean[from], x.var[from]);
+            mean[out] += product::term_mean(mu_w, mu_a); // T3
+            var[out] += product::term_var(mu_w, var_w, var_a, product::second_moment(mu_a, var_a)); // T4
+        });
+        (z.mean, z.var) = (mean, var);
+    }
+
+    fn map_back(&self, w: &Weights, _: &mut Scratch, z: &State, x: &mut State) {
+        let mut d_mean = vec![0.0; x.mean.len()];
+        let mut d_var = vec![0.0; x.mean.len()];
+        w.each(x, z, |out, from, weight| {
+            let mu_w = w.p.mean[weight];
+            d_mean[from] += mu_w * z.d_mean[out];
+            d_var[from] += mu_w * mu_w * z.d_var[out];
+        });
+        (x.d_mean, x.d_var) = (d_mean, d_var);
+    }
+
+    fn map_learn(&self, w: &mut Weights, _: &mut Scratch, x: &State, z: &State, cap: Option<f64>) -> Tally {
+        let mut sum = w.p.zeros_like();
+        w.each(x, z, |out, from, weight| {
+            let mu_a = x.mean[from];
+            sum.mean[weight] += mu_a * z.d_mean[out];
+            sum.var[weight] += mu_a * mu_a * z.d_var[out];
+        });
+        for unit in 0..z.mean.len() {
+            sum.bias_mean[w.bias(unit)] += z.d_mean[unit];
+            sum.bias_var[w.bias(unit)] += z.d_var[unit];
+        }
+        w.p.learn(&sum, cap)
+    }
+
+    fn pool(&self, pool: Pool, window: Window, x: &State, z: &mut State) {
+        z.like(x);
+        z.slope.fill(1.0);
+        let cells = (window.kernel * window.kernel) as f64;
+        for row in 0..x.rows() {
+            for c in 0..x.shape.channels {
+                for (down, across) in positions(z.shape) {
+                    let out = z.at(row, c, down, across);
+                    let (ys, xs) = window.covers(x.shape, down, across);
+                    let covered = ys.flat_map(|y| xs.clone().map(move |xx| (y, xx)));
+                    let units = covered.map(|(y, xx)| x.at(row, c, y, xx));
+                    match pool {
+                        Pool::Average => units.for_each(|unit| {
+                            z.mean[out] += x.mean[unit] / cells;
+                            z.var[out] += x.var[unit] / (cells * cells);
+                        }),
+                        // A window that lies in the padding alone picks nothing and stays 0.
+                        Pool::Max => {
+                            z.picked[out] = usize::MAX;
+                            for unit in units {
+                                if z.picked[out] == usize::MAX || x.mean[unit] > z.mean[out] {
+                                    (z.mean[out], z.var[out], z.picked[out]) = (x.mean[unit], x.var[unit], unit);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn pool_back(&self, pool: Pool, window: Window, z: &State, x: &mut State) {
+        x.clear_innovation();
+        let cells = (window.kernel * window.kernel) as f64;
+        for row in 0..x.rows() {
+            for c in 0..x.shape.channels {
+                for (down, across) in positions(z.shape) {
+                    let out = z.at(row, c, down, across);
+                    let (ys, xs) = window.covers(x.shape, down, across);
+                    for (y, xx) in ys.flat_map(|y| xs.clone().map(move |xx| (y, xx))) {
+                        let unit = x.at(row, c, y, xx);
+                        let weight = match pool {
+                            Pool::Average => 1.0 / cells,
+                            Pool::Max => (z.picked[out] == unit) as u8 as f64,
+                        };
+                        x.d_mean[unit] += weight * z.d_mean[out];
+                        x.d_var[unit] += weight * weight * z.d_var[out];
+                    }
+                }
+            }
+        }
+    }
+
+    fn normalize(&self, norm: &Norm, scratch: &mut Scratch, x: &State, z: &mut State, learning: bool) {
+        z.like(x);
+        z.slope.fill(1.0);
+        let (channels, pixels) = (x.shape.channels, x.shape.pixels());
+        let per_channel = (x.rows() * pixels) as f64;
+        let channel = |unit: usize| unit / pixels % channels;
+        (scratch.mean, scratch.var) = (norm.running.mean.clone(), norm.running.var.clone());
+        // One value a channel has no spread of its own: the running statistics serve.
+        if learning && per_channel > 1.0 {
+            scratch.mean.fill(0.0);
+            scratch.var.fill(0.0);
+            for unit in 0..x.mean.len() {
+                scratch.mean[channel(unit)] += x.mean[unit] / per_channel;
+            }
+            for unit in 0..x.mean.len() {
+                let c = channel(unit);
+                let off = x.mean[unit] - scratch.mean[c];
+                scratch.var[c] += (off * off + x.var[unit]) / per_channel; // T18, errata C9
+            }
+        }
+        for unit in 0..x.mean.len() {
+            let c = channel(unit);
+            let scale = 1.0 / (scratch.var[c] + norm.running.epsilon).sqrt();
+            let (mu_a, var_a) = ((x.mean[unit] - scratch.mean[c]) * scale, x.var[unit] * scale * scale);
+            let (mu_w, var_w) = (norm.p.mean[c], norm.p.var[c]);
+            z.mean[unit] = product::term_mean(mu_w, mu_a) + norm.p.bias_mean[c];
+            z.var[unit] = product::term_var(mu_w, var_w, var_a, product::second_moment(mu_a, var_a))
+                + norm.p.bias_var[c];
+        }
+    }
+
+    fn normalize_back(&self, norm: &Norm, scratch: &Scratch, z: &State, x: &mut State) {
+        let (channels, pixels) = (x.shape.channels, x.shape.pixels());
+        for unit in 0..x.mean.len() {
+            let c = unit / pixels % channels;
+            let weight = norm.p.mean[c] / (scratch.var[c] + norm.running.epsilon).sqrt();
+            x.d_mean[unit] = weight * z.d_mean[unit];
+            x.d_var[unit] = weight * weight * z.d_var[unit];
+        }
+    }
+
+    fn normalize_learn(
+        &self,
+        norm: &mut Norm,
+        scratch: &Scratch,
+        x: &State,
+        z: &State,
+        cap: Option<f64>,
+    ) -> Tally {
+        let (channels, pixels) = (x.shape.channels, x.shape.pixels());
+        let mut sum = norm.p.zeros_like();
+        for unit in 0..x.mean.len() {
+            let c = unit / pixels % channels;
+            let mu_a = (x.mean[unit] - scratch.mean[c]) / (scratch.var[c] + norm.running.epsilon).sqrt();
+            sum.mean[c] += mu_a * z.d_mean[unit];
+            sum.var[c] += mu_a * mu_a * z.d_var[unit];
+            sum.bias_mean[c] += z.d_mean[unit];
+            sum.bias_var[c] += z.d_var[unit];
+        }
+        norm.running.follow(&scratch.mean, &scratch.var);
+        norm.p.learn(&sum, cap)
+    }
+
+    fn activate(&self, activation: Activation, z: &State, a: &mut State) {
+        a.like(z);
+        for unit in 0..z.mean.len() {
+            let moments = activation.moments(z.mean[unit], z.var[unit]);
+            (a.mean[unit], a.var[unit], a.slope[unit]) = (moments.mean, moments.var, moments.slope);
+        }
+    }
+
+    fn activate_back(&self, a: &State, z: &mut State) {
+        for unit in 0..z.mean.len() {
+            (z.d_mean[unit], z.d_var[unit]) =
+                smooth::through_slope(a.slope[unit], a.d_mean[unit], a.d_var[unit]);
+        }
+    }
+
+    fn observe(&self, output: &mut State, seen: Seen<'_>) {
+        let width = output.shape.len();
+        for unit in 0..output.mean.len() {
+            let is_seen = seen.seen.is_none_or(|s| s[unit]);
+            let noise = seen.noise.at(unit / width, unit % width, width);
+            let innovation = observe::innovation(output.mean[unit], output.var[unit], 1.0, seen.y[unit], noise);
+            (output.d_mean[unit], output.d_var[unit]) = if is_seen { innovation } else { (0.0, 0.0) };
+        }
+    }
+
+    fn posterior(&self, state: &mut State) {
+        for unit in 0..state.mean.len() {
+            (state.mean[unit], state.var[unit]) = smooth::posterior(
+                state.mean[unit],
+                state.var[unit],
+                state.d_mean[unit],
+                state.d_var[unit],
+            );
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The activations by name, and their moments in one place.
+
+use super::{
+    Moments, Real, identity, leaky_relu, mixture_relu, relu, sigmoid, softplus, tanh,
+};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// The nonlinearity between two layers.
+///
+/// All but [`Activation::MixtureRelu`] are linearised at the mean; that one has the exact mean and variance
+/// of `max(0, z)` for a Gaussian `z`.
+///
+/// ```
+/// use tractable::Activation;
+/// let a = Activation::MixtureRelu.moments(0.0, 1.0);
+/// assert!((a.mean - 0.3989422804014327_f64).abs() < 1e-15); // 1/sqrt(2 pi)
+/// assert_eq!(a.slope, 0.5);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Activation {
+    /// `z`
+    Identity,
+    /// `max(0, z)`, linearised: a unit with a negative mean is off.
+    Relu,
+    /// `z` above zero, `slope * z` below, linearised.
+    LeakyRelu {
+        /// Slope below zero.
+        slope: f64,
+    },
+    /// `tanh z`, linearised.
+    Tanh,
+    /// `1/(1 + exp(-z))`, linearised.
+    Sigmoid,
+    /// `ln(1 + exp z)`, linearised.
+    Softplus,
+    /// `max(0, z)` with the exact moments of a rectified Gaussian.
+    MixtureRelu,
+}
+
+impl Activation {
+    /// Mean and variance of the activation of `z ~ N(mu_z, var_z)`, and its slope cov(a, z)/var(z).
+    ///
+    /// ```
+    /// let a = tractable::Activation::Relu.moments(2.0_f64, 0.5);
+    /// assert_eq!((a.mean, a.var, a.slope), (2.0, 0.5, 1.0));
+    /// ```
+    pub fn moments<R: Real>(self, mu_z: R, var_z: R) -> Moments<R> {
+        match self {
+            Activation::Identity => identity::moments(mu_z, var_z),
+            Activation::Relu => relu::moments(mu_z, var_z),
+            Activation::LeakyRelu { slope } => leaky_relu::moments(mu_z, var_z, R::from_f64(slope)),
+            Activation::Tanh => tanh::moments(mu_z, var_z),
+            Activation::Sigmoid => sigmoid::moments(mu_z, var_z),
+            Activation::Softplus => softplus::moments(mu_z, var_z),
+            Activation::MixtureRelu => mixture_relu::moments(mu_z, var_z),
+        }
+    }
+
+    /// The name used on the command line and in layer names.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Activation::MixtureRelu.name(), "mixture_relu");
+    /// ```
+    pub fn name(self) -> &'static str {
+        match self {
+            Activation::Identity => "identity",
+            Activation::Relu => "relu",
+            Activation::LeakyRelu { .. } => "leaky_relu",
+            Activation::Tanh => "tanh",
+            Activation::Sigmoid => "sigmoid",
+            Activation::Softplus => "softplus",
+            Activation::MixtureRelu => "mixture_relu",
+        }
+    }
+}
+
+impl std::str::FromStr for Activation {
+    type Err = Error;
+
+    /// Reads a [name](Activation::name); `leaky_relu` gets the slope 0.1.
+    fn from_str(name: &str) -> Result<Self> {
+        const KNOWN: [Activation; 7] = [
+            Activation::Identity,
+            Activation::Relu,
+            Activation::LeakyRelu { slope: 0.1 },
+            Activation::Tanh,
+            Activation::Sigmoid,
+            Activation::Softplus,
+            Activation::MixtureRelu,
+        ];
+        KNOWN.into_iter().find(|a| a.name() == name).ok_or_else(|| {
+            let names: Vec<_> = KNOWN.iter().map(|a| a.name()).collect();
+            Error::invalid("activation", format!("`{name}` is not known; use one of {}", names.join(", ")))
+        })
+    }
+}
