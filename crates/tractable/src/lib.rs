@@ -2,6 +2,7 @@
 
 mod error;
 mod gaussian;
+pub mod moments;
 
 pub use error::{Error, Result};
 pub use gaussian::{Gaussian, Input, Matrix};

@@ -1,1 +1,4 @@
-fn main() {}
+//! The integration tests, one binary.
+
+mod moments;
+mod moments_properties;

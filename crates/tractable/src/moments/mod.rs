@@ -1,0 +1,55 @@
+//! The maths: pure scalar functions, numbers in, numbers out.
+//!
+//! Nothing here allocates, branches, reads a file or starts a thread. Every formula of the method stands in exactly
+//! one function of this module, generic over [`Real`]: backends call it in plain loops over `f32` and the compiler
+//! vectorises them, the reference backend calls the same function for `f64`. Formulae carry tags (`T1`, `T2`, ...);
+//! `docs/equations.md` lists each with its source and its test.
+//!
+//! | what | where |
+//! |---|---|
+//! | standard normal: density, distribution function, tails | [`normal`] |
+//! | mean, variance and slope behind an activation | [`identity`] [`relu`] [`leaky_relu`] [`tanh`] [`sigmoid`] [`softplus`] [`mixture_relu`] |
+//! | one product `w a` of a weighted sum | [`product`] |
+//! | what an observation says about the output | [`observe`] |
+//! | how that travels back, and what it does to a hidden unit | [`smooth`] |
+//! | and to a parameter, and what keeps a batch from overshooting | [`posterior`] |
+
+pub mod identity;
+pub mod leaky_relu;
+pub mod mixture_relu;
+pub mod normal;
+pub mod observe;
+pub mod posterior;
+pub mod product;
+mod real;
+pub mod relu;
+pub mod sigmoid;
+pub mod smooth;
+pub mod softplus;
+mod tables;
+pub mod tanh;
+
+pub use real::Real;
+
+/// What an activation `a = f(Z)` of a normal `Z ~ N(mu_z, var_z)` is taken to be.
+///
+/// ```
+/// use tractable::moments::{Moments, relu};
+/// let a: Moments<f32> = relu::moments(2.0, 0.5);
+/// assert_eq!((a.mean, a.var, a.slope), (2.0, 0.5, 1.0));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Moments<R> {
+    /// Mean of `a`.
+    pub mean: R,
+    /// Variance of `a`, never negative.
+    pub var: R,
+    /// `cov(a, Z)/var_z`: how far the mean of `a` moves with `mu_z`.
+    pub slope: R,
+}
+
+/// T5. Moments of the tangent at the mean: `var = slope^2 var_z`.
+#[inline(always)]
+fn linearised<R: Real>(mean: R, slope: R, var_z: R) -> Moments<R> {
+    Moments { mean, var: slope * slope * var_z, slope } // T5
+}

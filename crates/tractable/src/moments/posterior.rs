@@ -1,0 +1,130 @@
+//! Update policies: the posterior of one parameter from the sums of a batch.
+//!
+//! The sums `g_mean = sum mu_a d_mean` and `g_var = sum mu_a^2 d_var <= 0` run over the rows of a batch. For one row
+//! they are the exact update; for several they count the prior once per row, so the step can overshoot and the
+//! variance can become negative. [`plain`] is the sum as it stands, [`capped`] limits the step to a fraction of the
+//! prior's standard deviation; [`cap_for_batch`] says which fraction.
+
+use super::Real;
+
+/// The posterior of one parameter, and whether a policy intervened.
+///
+/// ```
+/// let step = tractable::moments::posterior::plain(0.5f32, 0.25, 2.0, -1.0);
+/// assert_eq!((step.mean, step.var), (1.0, 0.1875));
+/// assert!(!step.capped && !step.repaired);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Step<R> {
+    /// Posterior mean.
+    pub mean: R,
+    /// Posterior variance, positive if the prior's was.
+    pub var: R,
+    /// The mean's step or the variance's was limited.
+    pub capped: bool,
+    /// The variance would not have been a positive normal number and was replaced.
+    pub repaired: bool,
+}
+
+/// What a repaired variance is multiplied by: `2^-10`.
+const REPAIR: f64 = 1.0 / 1024.0;
+
+/// `var * shrink`, repaired where `shrink` is not positive or the result is below the smallest normal number.
+#[inline(always)]
+fn repair<R: Real>(var_w: R, shrink: R) -> (R, bool) {
+    let positive = shrink > R::ZERO;
+    let var = var_w * R::select(positive, shrink, R::from_f64(REPAIR));
+    let normal = var >= R::MIN_POSITIVE;
+    let empty = var_w == R::ZERO;
+    (R::select(empty, R::ZERO, R::select(normal, var, R::MIN_POSITIVE)), !empty & !(positive & normal))
+}
+
+/// T20. The plain sum: `mean = mu_w + var_w g_mean`, `var = var_w (1 + var_w g_var)`.
+///
+/// Where `1 + var_w g_var` is not positive the variance is repaired, to `2^-10` of the prior's; where it falls
+/// below [`Real::MIN_POSITIVE`] it is raised to that. Both set [`Step::repaired`]. A variance of 0 stays 0.
+///
+/// ```
+/// use tractable::moments::posterior::plain;
+/// let step = plain(0.0f32, 1.0, 0.5, -2.0);
+/// assert_eq!((step.mean, step.var, step.repaired), (0.5, 1.0 / 1024.0, true));
+/// ```
+#[inline(always)]
+pub fn plain<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R) -> Step<R> {
+    // T20
+    let (var, repaired) = repair(var_w, R::ONE + var_w * g_var);
+    Step { mean: mu_w + var_w * g_mean, var, capped: false, repaired }
+}
+
+/// T21. [`plain`] with the mean's step limited to `+-sqrt(var_w)/cap` and, where `cap > 1`, the variance to no less
+/// than `var_w/cap^2`. Where `cap <= 1` only the repair of [`plain`] looks after the variance.
+///
+/// ```
+/// use tractable::moments::posterior::capped;
+/// let step = capped(0.0f32, 1.0, 4.0, -2.0, 2.0);
+/// assert_eq!((step.mean, step.var, step.capped, step.repaired), (0.5, 0.25, true, false));
+/// ```
+#[inline(always)]
+pub fn capped<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, cap: R) -> Step<R> {
+    // T21
+    let cap_squared = cap * cap;
+    let delta = var_w * g_mean;
+    let limit = var_w.sqrt() / cap;
+    let mean_within = delta * g_mean * cap_squared <= R::ONE;
+    // A NaN is not within, and is neither positive nor negative: it stays.
+    let limited = R::select(delta > R::ZERO, limit, R::select(delta < R::ZERO, -limit, delta));
+
+    let shrink = R::ONE + var_w * g_var;
+    let var_within = (cap <= R::ONE) | (shrink * cap_squared >= R::ONE);
+    let (var, repaired) = repair(var_w, R::select(var_within, shrink, R::ONE / cap_squared));
+    Step {
+        mean: mu_w + R::select(mean_within, delta, limited),
+        var,
+        capped: !(mean_within & var_within),
+        repaired,
+    }
+}
+
+/// T22. True exactly where [`capped`] neither caps nor repairs, so that it gives the same as [`plain`] and a fast
+/// kernel may write `mu_w + var_w g_mean` and `var_w (1 + var_w g_var)` without looking further. No square root, no
+/// division:
+///
+/// ```text
+/// var_w g_mean^2 cap^2 <= 1   and   (1 + var_w g_var) cap^2 >= 1  (cap > 1)
+///                                    1 + var_w g_var         > 0  (cap <= 1)
+/// and   var_w = 0  or  var_w (1 + var_w g_var) >= MIN_POSITIVE
+/// ```
+///
+/// ```
+/// use tractable::moments::posterior::within_cap;
+/// assert!(within_cap(1.0f32, 0.5, -0.5, 2.0));
+/// assert!(!within_cap(1.0f32, 0.6, -0.5, 2.0)); // a step of 0.6 standard deviations; the cap is 1/2
+/// assert!(!within_cap(1.0f32, 0.5, -0.8, 2.0)); // a fifth of the variance; the cap is a quarter
+/// ```
+#[inline(always)]
+pub fn within_cap<R: Real>(var_w: R, g_mean: R, g_var: R, cap: R) -> bool {
+    // T22
+    let cap_squared = cap * cap;
+    let shrink = R::ONE + var_w * g_var;
+    let mean_within = var_w * g_mean * g_mean * cap_squared <= R::ONE;
+    let var_within = (cap <= R::ONE) | (shrink * cap_squared >= R::ONE);
+    let unrepaired = (var_w == R::ZERO) | ((shrink > R::ZERO) & (var_w * shrink >= R::MIN_POSITIVE));
+    mean_within & var_within & unrepaired
+}
+
+/// T23. The cap that goes with a batch: 0.1 for one row (a limit of ten standard deviations), 2 for 2 to 255 rows,
+/// 3 from 256.
+///
+/// ```
+/// use tractable::moments::posterior::cap_for_batch;
+/// assert_eq!([1, 2, 255, 256].map(cap_for_batch), [0.1, 2.0, 2.0, 3.0]);
+/// ```
+#[inline(always)]
+pub fn cap_for_batch(rows: usize) -> f64 {
+    // T23
+    match rows {
+        0..=1 => 0.1,
+        2..=255 => 2.0,
+        _ => 3.0,
+    }
+}
