@@ -84,16 +84,19 @@ pub enum Policy {
     /// noise is small: variances can be driven below zero and are then repaired, and counted.
     Plain,
     /// The same sum, each step limited: a mean moves by at most `sqrt(var)/c` and a variance falls to no
-    /// less than `var/c^2`, with c = 2 for 2 to 255 samples and 3 above; a single sample is exact and free.
+    /// less than `var/c^2`, with c = 2 for 2 to 255 samples and 3 above. The update of a single sample is
+    /// exact: its mean may move by ten standard deviations and its variance is not limited.
     #[default]
     Capped,
 }
 
 impl Policy {
-    /// The cap c for a batch of this many rows; `None` when steps are not limited.
-    pub(crate) fn cap(self, rows: usize) -> Option<f64> {
+    /// The cap c for a batch of this many rows; `None` when steps are not limited. Where a weight is used at
+    /// several `positions`, even one sample is a sum of several.
+    pub(crate) fn cap(self, rows: usize, positions: usize) -> Option<f64> {
         match self {
             Policy::Plain => None,
+            Policy::Capped if positions > 1 => Some(cap_for_batch(rows.max(2))),
             Policy::Capped => Some(cap_for_batch(rows)),
         }
     }

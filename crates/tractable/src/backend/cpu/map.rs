@@ -74,7 +74,7 @@ pub(crate) struct Scratch {
     /// Means of the weights turned round, for every 32 inputs: a line of 32 per output.
     turned: Lines,
     /// One padded image of innovations for every thread.
-    images: Vec<(Lines, Lines)>,
+    images: Vec<[Lines; 2]>,
     /// Where all rows of the batch start.
     rows: Vec<usize>,
     /// Batch normalisation: what was subtracted and divided by.
@@ -160,16 +160,15 @@ impl Scratch {
         self.starts.clear();
         let Map { input, output, window } = *map;
         match window {
-            None if stride == input.channels || input.is_flat() => {
-                self.segments.push(Segment { at: 0, len: input.len() });
-                self.starts.push(0);
-                self.sample = input.pixels() * stride;
-            }
             None => {
-                let pixel = |p| Segment { at: p * stride, len: input.channels };
-                self.segments.extend((0..input.pixels()).map(pixel));
+                if stride == input.channels {
+                    self.segments.push(Segment { at: 0, len: input.len() });
+                } else {
+                    let pixel = |p| Segment { at: p * stride, len: input.channels };
+                    self.segments.extend((0..input.pixels()).map(pixel));
+                }
                 self.starts.push(0);
-                self.sample = input.pixels() * stride;
+                self.sample = (input.pixels() * stride).next_multiple_of(PANEL);
             }
             Some(w) => {
                 let (height, width) = padded(map);
@@ -254,7 +253,7 @@ impl Cpu {
             self.arch.dispatch(|| {
                 for y in 0..input.height {
                     for xx in 0..input.width {
-                        let from = (row * input.pixels() + y * input.width + xx) * x.stride;
+                        let from = row * x.sample() + (y * input.width + xx) * x.stride;
                         let to = row * sample + ((y + pad) * width + xx + pad) * c;
                         let (mean, var) = (&x.mean[from..][..c], &x.var[from..][..c]);
                         // SAFETY: a pixel of this row's own image, inside the buffer by `padded`.
@@ -324,17 +323,13 @@ impl Cpu {
         let dense = w.map.window.is_none();
         if !dense {
             s.images.resize_with(self.team.size(), Default::default);
-            for (mean, var) in &mut s.images {
-                mean.grow(s.sample + PANEL);
-                var.grow(s.sample + PANEL);
+            for image in s.images.iter_mut().flatten() {
+                image.grow(s.sample + PANEL);
             }
         }
         let turned = Out(s.turned.get_mut().as_mut_ptr());
+        let images = Shared(s.images.as_mut_ptr());
         let (x_mean, x_var) = (Out(x.d_mean.as_mut_ptr()), Out(x.d_var.as_mut_ptr()));
-        let images: Vec<(Out, Out)> = match dense {
-            true => Vec::new(),
-            false => s.images.iter_mut().map(|(m, v)| (Out(m.get_mut().as_mut_ptr()), Out(v.get_mut().as_mut_ptr()))).collect(),
-        };
         let s = &*s;
         let d = [Shared(z.d_mean.as_ptr()), Shared(z.d_var.as_ptr())];
         let products = z.rows * s.starts.len() * w.depth() * outputs;
@@ -346,8 +341,6 @@ impl Cpu {
             let lines = unsafe { std::slice::from_raw_parts_mut(turned.at(task * outputs * PANEL), outputs * PANEL) };
             self.arch.dispatch(|| turn(w, first, len, lines));
             if dense {
-                let whole = at % x_stride + PANEL <= x_stride;
-                debug_assert!(whole, "dense inputs are padded to whole panels");
                 self.arch.dispatch(Backward {
                     outputs,
                     turned: lines,
@@ -367,14 +360,9 @@ impl Cpu {
         let (input, (_, width), pad) = (w.map.input, padded(&w.map), window.before());
         let (c, per_image) = (input.channels, s.starts.len());
         self.share(products, rows, &|row, worker| {
-            let (mean, var) = images[worker];
-            // SAFETY: this worker's own image.
-            let (mean, var) = unsafe {
-                (
-                    std::slice::from_raw_parts_mut(mean.at(0), s.sample + PANEL),
-                    std::slice::from_raw_parts_mut(var.at(0), s.sample + PANEL),
-                )
-            };
+            // SAFETY: no other worker uses this worker's pair of images while the team runs.
+            let [mean, var] = unsafe { &mut *images.0.add(worker) };
+            let (mean, var) = (&mut mean.get_mut()[..s.sample + PANEL], &mut var.get_mut()[..s.sample + PANEL]);
             mean.fill(0.0);
             var.fill(0.0);
             for (task, (_, at, _)) in s.chunks().enumerate() {

@@ -38,9 +38,16 @@ impl State {
         }
     }
 
-    /// Numbers from one sample to the next.
+    /// Numbers from one sample to the next: whole panels, so that the last vector of a sample is its own.
     pub(super) fn sample(&self) -> usize {
-        self.shape.pixels() * self.stride
+        (self.shape.pixels() * self.stride).next_multiple_of(PANEL)
+    }
+
+    /// Makes room for a batch like `other`, laid out like it; for layers that work channel by channel.
+    pub(super) fn like(&mut self, other: &State) {
+        self.stride = other.stride;
+        self.exact = false;
+        self.resize(other.rows);
     }
 
     /// Makes room for `rows` samples; memory only ever grows. Fresh memory is zero.
@@ -54,31 +61,21 @@ impl State {
         }
     }
 
-    /// As [`State::resize`], with slopes.
-    pub(super) fn resize_slope(&mut self, rows: usize) {
-        self.resize(rows);
-        let n = rows * self.sample();
-        if self.slope.len() < n {
-            self.slope.resize(n, 0.0);
-        }
-    }
-
     /// Calls `f(place here, place outside)` for every number of a batch; outside, channel follows channel.
     fn places(&self, rows: usize, mut f: impl FnMut(usize, usize)) {
         let (pixels, channels) = (self.shape.pixels(), self.shape.channels);
         for row in 0..rows {
             for c in 0..channels {
                 for p in 0..pixels {
-                    f((row * pixels + p) * self.stride + c, (row * channels + c) * pixels + p);
+                    f(row * self.sample() + p * self.stride + c, (row * channels + c) * pixels + p);
                 }
             }
         }
     }
 
     pub(super) fn write(&mut self, mean: &[f64], var: Option<&[f64]>) {
-        // An image that comes from outside may have a single channel: no padding there. A state that is
-        // overwritten in the middle of a network keeps its layout.
-        if self.rows == 0 && !self.shape.is_flat() {
+        // An image that comes from outside may have a single channel: no padding there.
+        if !self.shape.is_flat() {
             self.stride = self.shape.channels;
         }
         let rows = mean.len() / self.shape.len();

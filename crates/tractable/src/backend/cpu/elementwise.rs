@@ -1,0 +1,111 @@
+//! Activations, observation and state posterior on the fast device: plain loops over the scalar formulae of
+//! [`crate::moments`], which the compiler turns into vectors inside the run-time dispatch.
+
+use super::state::State;
+use super::{Cpu, Shared};
+use crate::backend::Seen;
+use crate::moments::{
+    Activation, Moments, identity, leaky_relu, mixture_relu, observe, relu, sigmoid, smooth, softplus, tanh,
+};
+
+/// Numbers one task takes.
+const TASK: usize = 1 << 15;
+
+impl Cpu {
+    /// Calls `f` with ranges that cover `0..n`, on several threads when `n` is large.
+    fn ranges(&self, n: usize, f: &(dyn Fn(std::ops::Range<usize>) + Sync)) {
+        let tasks = n.div_ceil(TASK);
+        self.team.run(tasks, &|task, _| f(task * TASK..n.min((task + 1) * TASK)));
+    }
+
+    pub(super) fn activation_forward(&self, activation: Activation, z: &State, a: &mut State) {
+        match activation {
+            Activation::Identity => self.activate_with(z, a, identity::moments),
+            Activation::Relu => self.activate_with(z, a, relu::moments),
+            Activation::LeakyRelu { slope } => {
+                self.activate_with(z, a, move |m, v| leaky_relu::moments(m, v, slope as f32))
+            }
+            Activation::Tanh => self.activate_with(z, a, tanh::moments),
+            Activation::Sigmoid => self.activate_with(z, a, sigmoid::moments),
+            Activation::Softplus => self.activate_with(z, a, softplus::moments),
+            Activation::MixtureRelu => self.activate_with(z, a, mixture_relu::moments),
+        }
+    }
+
+    #[inline(always)]
+    fn activate_with(&self, z: &State, a: &mut State, f: impl Fn(f32, f32) -> Moments<f32> + Sync) {
+        a.like(z);
+        a.exact = z.exact;
+        let n = z.rows * z.sample();
+        if a.slope.len() < n {
+            a.slope.resize(n, 0.0);
+        }
+        let to = [&mut a.mean, &mut a.var, &mut a.slope].map(|v| Shared(v.as_mut_ptr()));
+        self.ranges(n, &|range| {
+            // SAFETY: ranges do not overlap and lie inside the buffers.
+            let [mean, var, slope] =
+                { &to }.map(|p| unsafe { std::slice::from_raw_parts_mut(p.0.add(range.start), range.len()) });
+            let (z_mean, z_var) = (&z.mean[range.clone()], &z.var[range.clone()]);
+            self.arch.dispatch(
+                #[inline(always)]
+                || {
+                    for i in 0..z_mean.len() {
+                        let m = f(z_mean[i], z_var[i]);
+                        (mean[i], var[i], slope[i]) = (m.mean, m.var, m.slope);
+                    }
+                },
+            );
+        });
+    }
+
+    pub(super) fn activation_backward(&self, a: &State, z: &mut State) {
+        let n = z.rows * z.sample();
+        let to = [&mut z.d_mean, &mut z.d_var].map(|v| Shared(v.as_mut_ptr()));
+        self.ranges(n, &|range| {
+            // SAFETY: ranges do not overlap and lie inside the buffers.
+            let [d_mean, d_var] =
+                { &to }.map(|p| unsafe { std::slice::from_raw_parts_mut(p.0.add(range.start), range.len()) });
+            let [slope, a_mean, a_var] = [&a.slope, &a.d_mean, &a.d_var].map(|v| &v[range.clone()]);
+            self.arch.dispatch(
+                #[inline(always)]
+                || {
+                    for i in 0..slope.len() {
+                        (d_mean[i], d_var[i]) = smooth::through_slope(slope[i], a_mean[i], a_var[i]);
+                    }
+                },
+            );
+        });
+    }
+
+    pub(super) fn output_innovation(&self, output: &mut State, seen: Seen<'_>) {
+        let (channels, pixels) = (output.shape.channels, output.shape.pixels());
+        let width = output.shape.len();
+        for row in 0..output.rows {
+            for c in 0..channels {
+                for p in 0..pixels {
+                    let here = row * output.sample() + p * output.stride + c;
+                    let (column, there) = (c * pixels + p, row * width + c * pixels + p);
+                    let noise = seen.noise.at(row, column, width) as f32;
+                    let is_seen = seen.seen.is_none_or(|s| s[there]);
+                    let innovation =
+                        observe::innovation(output.mean[here], output.var[here], 1.0, seen.y[there] as f32, noise);
+                    (output.d_mean[here], output.d_var[here]) = if is_seen { innovation } else { (0.0, 0.0) };
+                }
+            }
+        }
+    }
+
+    pub(super) fn state_posterior(&self, state: &mut State) {
+        let n = state.rows * state.sample();
+        let State { mean, var, d_mean, d_var, .. } = state;
+        let (mean, var, d_mean, d_var) = (&mut mean[..n], &mut var[..n], &d_mean[..n], &d_var[..n]);
+        self.arch.dispatch(
+            #[inline(always)]
+            || {
+                for i in 0..n {
+                    (mean[i], var[i]) = smooth::posterior(mean[i], var[i], d_mean[i], d_var[i]);
+                }
+            },
+        );
+    }
+}

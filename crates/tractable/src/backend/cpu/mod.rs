@@ -1,0 +1,148 @@
+//! The fast device: f32, the widest vectors the processor has (chosen at run time), a team of threads.
+//!
+//! `tile` holds the three inner loops, `map` drives them for dense and convolutional layers, `state` says how
+//! a layer lies in memory, `elementwise` and `image` do the rest, `team` shares the work.
+
+mod elementwise;
+mod image;
+mod map;
+mod state;
+mod team;
+mod tile;
+
+use super::{Backend, Map, Parameters, Part, Pool, Seen, Statistics, Tally};
+use crate::moments::Activation;
+use crate::shape::{Shape, Window};
+
+pub(crate) struct Cpu {
+    arch: pulp::Arch,
+    team: team::Team,
+}
+
+/// A pointer that may go to other threads; whoever follows it says why that is sound.
+#[derive(Clone, Copy)]
+struct Shared<P>(P);
+// SAFETY: see above.
+unsafe impl<P> Send for Shared<P> {}
+// SAFETY: see above.
+unsafe impl<P> Sync for Shared<P> {}
+
+impl Cpu {
+    /// With this many threads; 0 means one per core.
+    pub(crate) fn new(threads: usize) -> Self {
+        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+        Self::with_arch(pulp::Arch::new(), if threads == 0 { cores() } else { threads })
+    }
+
+    fn with_arch(arch: pulp::Arch, threads: usize) -> Self {
+        Self { arch, team: team::Team::new(threads) }
+    }
+}
+
+impl Backend for Cpu {
+    type State = state::State;
+    type Scratch = map::Scratch;
+    type Weights = map::Weights;
+    type Norm = image::Norm;
+
+    fn state(&self, shape: Shape) -> Self::State {
+        state::State::new(shape)
+    }
+
+    fn write(&self, state: &mut Self::State, mean: &[f64], var: Option<&[f64]>) {
+        state.write(mean, var);
+    }
+
+    fn read(&self, state: &Self::State, part: Part) -> Vec<f64> {
+        state.read(part)
+    }
+
+    fn not_finite(&self, state: &Self::State) -> Option<(usize, f64)> {
+        state.not_finite()
+    }
+
+    fn weights(&self, map: Map, parameters: &Parameters) -> Self::Weights {
+        map::Weights::new(map, parameters)
+    }
+
+    fn weights_parameters(&self, weights: &Self::Weights) -> Parameters {
+        weights.parameters()
+    }
+
+    fn norm(&self, shape: Shape, parameters: &Parameters, statistics: &Statistics) -> Self::Norm {
+        image::Norm::new(shape, parameters, statistics)
+    }
+
+    fn norm_parameters(&self, norm: &Self::Norm) -> (Parameters, Statistics) {
+        norm.parameters()
+    }
+
+    fn map(&self, w: &Self::Weights, scratch: &mut Self::Scratch, x: &Self::State, z: &mut Self::State) {
+        self.map_forward(w, scratch, x, z);
+    }
+
+    fn map_back(&self, w: &Self::Weights, scratch: &mut Self::Scratch, z: &Self::State, x: &mut Self::State) {
+        self.map_backward(w, scratch, z, x);
+    }
+
+    fn map_learn(
+        &self,
+        w: &mut Self::Weights,
+        scratch: &mut Self::Scratch,
+        x: &Self::State,
+        z: &Self::State,
+        cap: Option<f64>,
+    ) -> Tally {
+        self.map_update(w, scratch, x, z, cap)
+    }
+
+    fn pool(&self, pool: Pool, window: Window, x: &Self::State, z: &mut Self::State) {
+        self.pool_forward(pool, window, x, z);
+    }
+
+    fn pool_back(&self, pool: Pool, window: Window, z: &Self::State, x: &mut Self::State) {
+        self.pool_backward(pool, window, z, x);
+    }
+
+    fn normalize(
+        &self,
+        norm: &Self::Norm,
+        scratch: &mut Self::Scratch,
+        x: &Self::State,
+        z: &mut Self::State,
+        learning: bool,
+    ) {
+        self.norm_forward(norm, scratch, x, z, learning);
+    }
+
+    fn normalize_back(&self, n: &Self::Norm, scratch: &Self::Scratch, z: &Self::State, x: &mut Self::State) {
+        self.norm_backward(n, scratch, z, x);
+    }
+
+    fn normalize_learn(
+        &self,
+        norm: &mut Self::Norm,
+        scratch: &Self::Scratch,
+        x: &Self::State,
+        z: &Self::State,
+        cap: Option<f64>,
+    ) -> Tally {
+        self.norm_update(norm, scratch, x, z, cap)
+    }
+
+    fn activate(&self, activation: Activation, z: &Self::State, a: &mut Self::State) {
+        self.activation_forward(activation, z, a);
+    }
+
+    fn activate_back(&self, a: &Self::State, z: &mut Self::State) {
+        self.activation_backward(a, z);
+    }
+
+    fn observe(&self, output: &mut Self::State, seen: Seen<'_>) {
+        self.output_innovation(output, seen);
+    }
+
+    fn posterior(&self, state: &mut Self::State) {
+        self.state_posterior(state);
+    }
+}
