@@ -1,1 +1,1 @@
-fn main() {}
+//! The integration tests, in one binary: one link instead of one a file.
