@@ -14,11 +14,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod complaint;
 mod csv;
 mod dataset;
 mod records;
 mod rows;
 mod scaler;
+mod source;
 mod table;
 
 pub use self::csv::csv;

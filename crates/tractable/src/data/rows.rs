@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::records::{Records, number};
+use super::complaint::{FEATURE, number};
+use super::records::Records;
 use crate::error::{Error, Result};
 
 /// A CSV file read some rows at a time, in the columns wanted and in their order; other columns are ignored.
@@ -102,7 +103,8 @@ impl CsvRows {
         while rows < max_rows && self.records.advance()? {
             for &i in &self.columns {
                 let value = number(self.records.cell(i)?).map_err(|why| {
-                    self.records.error(self.records.line(), Some(&self.records.header()[i]), why)
+                    let name = &self.records.header()[i];
+                    self.records.error(self.records.line(), Some(name), format!("{why}; {FEATURE}"))
                 })?;
                 out.push(value);
             }

@@ -108,12 +108,14 @@ impl Scaler {
 
     fn fit_where(data: &Matrix, counts: impl Fn(usize) -> bool) -> Scaler {
         let width = data.width();
-        // Sums over the rows in order, one per column: the same bits whatever the machine.
+        // Sums over the rows in order, one a column: the same bits whatever the machine.
         let average = |term: &dyn Fn(usize, f64) -> f64| {
             let (mut sum, mut n) = (vec![0.0; width], vec![0.0; width]);
-            for (i, &x) in data.data().iter().enumerate().filter(|(i, _)| counts(*i)) {
-                sum[i % width] += term(i % width, x);
-                n[i % width] += 1.0;
+            for (row, values) in data.data().chunks_exact(width).enumerate() {
+                for (column, &x) in values.iter().enumerate().filter(|(c, _)| counts(row * width + c)) {
+                    sum[column] += term(column, x);
+                    n[column] += 1.0;
+                }
             }
             sum.iter().zip(&n).map(|(s, &n)| if n == 0.0 { 0.0 } else { s / n }).collect::<Vec<f64>>()
         };

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use super::complaint::{FEATURE, TARGET, data_error, find, number, printable};
 use super::dataset::{Dataset, Target};
-use super::records::{data_error, find, number, printable};
 use crate::error::{Error, Result};
 use crate::gaussian::Matrix;
 
@@ -171,7 +171,7 @@ impl Table {
         for name in names {
             let column = self.take(name)?;
             if let Some((line, why)) = column.not_number {
-                let why = format!("{why}; a column of names is a target of `classes`");
+                let why = format!("{why}; {TARGET}");
                 return Err(data_error(&self.path, line, Some(name), why));
             }
             if column.numbers.iter().all(|v| v.is_nan()) {
@@ -258,9 +258,9 @@ impl Table {
             return Err(data_error(&self.path, 1, None, "no column is left as a feature"));
         }
         for (name, column) in self.names.iter().zip(&self.columns) {
-            let empty = column.first_empty.map(|line| (line, number("").unwrap_err()));
+            let empty = column.first_empty.map(|line| (line, "the cell is empty".to_string()));
             if let Some((line, why)) = [column.not_number.clone(), empty].into_iter().flatten().min() {
-                return Err(data_error(&self.path, line, Some(name), why));
+                return Err(data_error(&self.path, line, Some(name), format!("{why}; {FEATURE}")));
             }
         }
         let columns: Vec<Vec<f64>> = self.columns.into_iter().map(|c| c.numbers).collect();
