@@ -1,1 +1,5 @@
 //! The integration tests, in one binary: one link instead of one a file.
+
+mod data;
+mod metrics;
+mod rng;
