@@ -3,7 +3,7 @@
 mod block;
 mod prior;
 
-pub(crate) use block::Block;
+pub(crate) use block::{Block, Contents};
 pub use prior::{Prior, Scheme};
 
 use crate::backend::Map;

@@ -1,4 +1,7 @@
-//! The integration tests, one binary.
+//! The integration tests, in one binary: one link instead of one a file.
 
+mod data;
+mod metrics;
 mod moments;
 mod moments_properties;
+mod rng;

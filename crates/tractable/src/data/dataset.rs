@@ -1,0 +1,297 @@
+//! Features with their targets, ready to be learned from.
+
+use crate::error::{Error, Result};
+use crate::gaussian::Matrix;
+use crate::rng;
+
+/// What is to be predicted, one row for each row of features.
+///
+/// ```
+/// use tractable::Matrix;
+/// use tractable::data::{Dataset, Target};
+/// let x = Matrix::column(vec![0.0, 1.0])?;
+/// let data = Dataset::new(x, Matrix::column(vec![5.0, 6.0])?)?;
+/// match data.target() {
+///     Target::Values { y, .. } => assert_eq!(y.data(), [5.0, 6.0]),
+///     Target::Labels { .. } => unreachable!(),
+/// }
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub enum Target {
+    /// Regression: numbers.
+    Values {
+        /// `[rows, outputs]`; 0 where not observed.
+        y: Matrix,
+        /// Which entries of `y` were observed, row-major; `None`: all.
+        observed: Option<Vec<bool>>,
+    },
+    /// Classification: one class a row.
+    Labels {
+        /// The class of each row, as a position in `names`.
+        labels: Vec<usize>,
+        /// Class names.
+        names: Vec<String>,
+    },
+}
+
+/// Features `[rows, width]` and the target of each row.
+///
+/// ```
+/// use tractable::{Matrix, data::Dataset};
+/// let x = Matrix::new(vec![1.0, 2.0, 3.0, 4.0], 2)?;
+/// let data = Dataset::new(x, Matrix::column(vec![0.5, 0.7])?)?;
+/// assert_eq!((data.rows(), data.width()), (2, 2));
+/// assert_eq!(data.input_names(), ["x0", "x1"]);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dataset {
+    x: Matrix,
+    target: Target,
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+    standardize: bool,
+}
+
+impl Dataset {
+    /// Regression: `x` is `[rows, width]`, `y` is `[rows, outputs]`. Columns are named `x0`, `x1`, ... and `y0`, ...
+    ///
+    /// ```
+    /// use tractable::{Matrix, data::Dataset};
+    /// let two = Matrix::column(vec![1.0, 2.0])?;
+    /// let three = Matrix::column(vec![1.0, 2.0, 3.0])?;
+    /// assert!(Dataset::new(two, three).is_err());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn new(x: Matrix, y: Matrix) -> Result<Self> {
+        check_rows("target", &x, y.rows())?;
+        let outputs = numbered("y", y.width());
+        let inputs = numbered("x", x.width());
+        Ok(Self::from_parts(x, Target::Values { y, observed: None }, inputs, outputs))
+    }
+
+    /// Classification: `x` is `[rows, width]`, `labels` holds a position in `names` for each row.
+    ///
+    /// ```
+    /// use tractable::{Matrix, data::Dataset};
+    /// let x = Matrix::column(vec![0.1, 0.9])?;
+    /// let data = Dataset::with_labels(x, vec![0, 1], vec!["low".into(), "high".into()])?;
+    /// assert_eq!(data.output_names(), ["class"]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn with_labels(x: Matrix, labels: Vec<usize>, names: Vec<String>) -> Result<Self> {
+        check_rows("labels", &x, labels.len())?;
+        if names.len() < 2 {
+            return Err(Error::invalid(
+                "class names",
+                format!("at least 2 classes are needed, got {}", names.len()),
+            ));
+        }
+        if let Some(row) = labels.iter().position(|&label| label >= names.len()) {
+            return Err(Error::OutOfRange {
+                what: "labels".into(),
+                row,
+                column: 0,
+                value: labels[row] as f64,
+                why: format!("there are {} classes, counted from 0", names.len()),
+            });
+        }
+        let inputs = numbered("x", x.width());
+        Ok(Self::from_parts(x, Target::Labels { labels, names }, inputs, vec!["class".into()]))
+    }
+
+    /// For parts whose sizes were checked where they were made.
+    pub(super) fn from_parts(x: Matrix, target: Target, inputs: Vec<String>, outputs: Vec<String>) -> Self {
+        debug_assert_eq!(x.width(), inputs.len());
+        Self { x, target, inputs, outputs, standardize: false }
+    }
+
+    /// Features, `[rows, width]`, as they were given: not standardised.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, data::Dataset};
+    /// # let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert_eq!(data.x().data(), [1.0, 2.0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn x(&self) -> &Matrix {
+        &self.x
+    }
+
+    /// What is to be predicted, as it was given: not standardised.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, data::{Dataset, Target}};
+    /// # let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert!(matches!(data.target(), Target::Values { observed: None, .. }));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Number of rows.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, data::Dataset};
+    /// # let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert_eq!(data.rows(), 2);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn rows(&self) -> usize {
+        self.x.rows()
+    }
+
+    /// Number of features.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, data::Dataset};
+    /// # let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert_eq!(data.width(), 1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn width(&self) -> usize {
+        self.x.width()
+    }
+
+    /// Names of the features.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, data::Dataset};
+    /// # let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert_eq!(data.input_names(), ["x0"]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn input_names(&self) -> &[String] {
+        &self.inputs
+    }
+
+    /// Names of the target columns; for classes the one column they came from.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, data::Dataset};
+    /// # let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert_eq!(data.output_names(), ["y0"]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn output_names(&self) -> &[String] {
+        &self.outputs
+    }
+
+    /// Asks that features and numeric targets be standardised when a network is fitted to these data.
+    ///
+    /// Nothing is computed here: the [`Scaler`](super::Scaler) must come from the part that is trained on, which is known only then.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, data::Dataset};
+    /// # let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// let data = data.standardize();
+    /// assert!(data.wants_standardize());
+    /// assert_eq!(data.x().data(), [1.0, 2.0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn standardize(mut self) -> Self {
+        self.standardize = true;
+        self
+    }
+
+    /// Whether [`standardize`](Self::standardize) was asked for.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, data::Dataset};
+    /// # let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert!(!data.wants_standardize());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn wants_standardize(&self) -> bool {
+        self.standardize
+    }
+
+    /// A random part of `round(fraction_train * rows)` rows for training, and the rest for testing.
+    ///
+    /// The rows are shuffled with [`rng::stream`]`(seed, "split", 0)`: the same seed gives the same parts.
+    ///
+    /// # Errors
+    /// When the fraction is not between 0 and 1, or leaves one part empty.
+    ///
+    /// ```
+    /// use tractable::{Matrix, data::Dataset};
+    /// let x = Matrix::column((0..10).map(f64::from).collect())?;
+    /// let (train, test) = Dataset::new(x.clone(), x)?.split(0.9, 0)?;
+    /// assert_eq!((train.rows(), test.rows()), (9, 1));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn split(self, fraction_train: f64, seed: u64) -> Result<(Dataset, Dataset)> {
+        if !(fraction_train > 0.0 && fraction_train < 1.0) {
+            let why = format!("the training fraction must be between 0 and 1, got {fraction_train}");
+            return Err(Error::invalid("split", why));
+        }
+        let rows = self.rows();
+        let train = (fraction_train * rows as f64).round() as usize;
+        if train == 0 || train >= rows {
+            let why = format!("{fraction_train} of {rows} rows leaves one part empty");
+            return Err(Error::invalid("split", why));
+        }
+        let mut order: Vec<usize> = (0..rows).collect();
+        rng::shuffle(&mut order, &mut rng::stream(seed, "split", 0));
+        Ok((self.select(&order[..train])?, self.select(&order[train..])?))
+    }
+
+    /// The rows at `rows`, in that order; a row may come more than once.
+    ///
+    /// # Errors
+    /// When a row does not exist, or none is selected.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, data::Dataset};
+    /// # let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert_eq!(data.select(&[1])?.x().data(), [2.0]);
+    /// assert!(data.select(&[2]).is_err());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn select(&self, rows: &[usize]) -> Result<Dataset> {
+        if rows.is_empty() {
+            return Err(Error::invalid("select", "at least one row is needed"));
+        }
+        if let Some(&row) = rows.iter().find(|&&row| row >= self.rows()) {
+            return Err(Error::invalid(
+                "select",
+                format!("there is no row {row}; there are {}, counted from 0", self.rows()),
+            ));
+        }
+        let target = match &self.target {
+            Target::Values { y, observed } => {
+                let width = y.width();
+                let part = |seen: &Vec<bool>| {
+                    rows.iter().flat_map(|r| &seen[r * width..][..width]).copied().collect()
+                };
+                Target::Values { y: y.select(rows), observed: observed.as_ref().map(part) }
+            }
+            Target::Labels { labels, names } => {
+                Target::Labels { labels: rows.iter().map(|&r| labels[r]).collect(), names: names.clone() }
+            }
+        };
+        Ok(Self {
+            x: self.x.select(rows),
+            target,
+            inputs: self.inputs.clone(),
+            outputs: self.outputs.clone(),
+            standardize: self.standardize,
+        })
+    }
+}
+
+fn check_rows(what: &str, x: &Matrix, rows: usize) -> Result<()> {
+    if rows == 0 {
+        return Err(Error::invalid(what, "at least one row is needed"));
+    }
+    if rows != x.rows() {
+        return Err(Error::shape(what, format!("{} rows, as in x", x.rows()), rows));
+    }
+    Ok(())
+}
+
+fn numbered(prefix: &str, n: usize) -> Vec<String> {
+    (0..n).map(|i| format!("{prefix}{i}")).collect()
+}

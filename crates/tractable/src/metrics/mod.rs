@@ -1,0 +1,12 @@
+//! How good predictions are: numbers to compare models by.
+//!
+//! Pure functions over slices. **NaN in, NaN out**: a diverged network must not look good. Lengths that do not match and empty
+//! data are errors. Where targets are missing, callers leave those entries out.
+
+mod classification;
+mod quantile;
+mod regression;
+
+pub use classification::{Bin, Reliability, brier, class_nll, ece, error_rate};
+pub use quantile::normal_quantile;
+pub use regression::{Calibration, calibration, coverage, gaussian_nll, mae, rmse};

@@ -1,0 +1,65 @@
+//! How a network's output is observed: as numbers with Gaussian noise, or as one of several classes.
+
+mod classes;
+mod observation;
+
+pub use classes::Tree;
+pub use observation::{Observation, Wanted};
+pub(crate) use observation::{Filled, OrElse};
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// What the output of a network stands for.
+///
+/// ```
+/// use tractable::Output;
+/// assert_eq!(Output::Values { width: 2 }.units(), 2);
+/// assert_eq!(Output::Classes { classes: 10 }.units(), 11); // nodes of the binary tree
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Output {
+    /// This many numbers, seen with Gaussian noise.
+    Values {
+        /// Numbers in an output.
+        width: usize,
+    },
+    /// One of so many classes, by a binary tree.
+    Classes {
+        /// Number of classes, at least 2.
+        classes: usize,
+    },
+}
+
+impl Output {
+    /// Units of the last layer this needs.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Output::Classes { classes: 2 }.units(), 1);
+    /// ```
+    pub fn units(&self) -> usize {
+        match *self {
+            Output::Values { width } => width,
+            Output::Classes { classes } => Tree::new(classes).map_or(0, |t| t.nodes()),
+        }
+    }
+}
+
+/// Noise of the observations, as a standard deviation in the network's own (standardised) units: one number
+/// for all outputs or one for each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Noise(pub(crate) Vec<f64>);
+
+impl Noise {
+    pub(crate) fn new(std: Vec<f64>, units: usize) -> Result<Self> {
+        if std.len() != 1 && std.len() != units {
+            return Err(Error::shape("noise", format!("1 or {units} standard deviations"), std.len()));
+        }
+        match std.iter().find(|s| !(**s > 0.0 && s.is_finite())) {
+            None => Ok(Noise(std)),
+            Some(s) => Err(Error::invalid("noise", format!("a standard deviation of {s} is not a positive number"))),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Randomness: one seed makes named, independent streams with the same bits on every platform.
+//!
+//! Each use of chance draws from a stream of its own (`"init"` for layer 3, `"shuffle"` for epoch 7), so that adding a draw in one
+//! place moves no number in another. Nothing here calls the platform's mathematics library.
+
+use rand::{Rng, SeedableRng};
+pub use rand_chacha::ChaCha8Rng;
+
+/// FNV-1a with 128 bits: `h = (h ^ byte) * prime` over the bytes, starting from the offset basis.
+fn fnv1a_128(bytes: &[u8]) -> u128 {
+    const BASIS: u128 = 0x6c62272e07bb014262b821756295c58d;
+    const PRIME: u128 = 0x0000000001000000000000000000013b;
+    bytes.iter().fold(BASIS, |h, &b| (h ^ u128::from(b)).wrapping_mul(PRIME))
+}
+
+/// The stream number `index` called `name` of `seed`.
+///
+/// The 32-byte ChaCha key is, in little-endian order,
+///
+/// ```text
+/// seed (8 bytes) | index (8 bytes) | FNV-1a-128(name) (16 bytes)
+/// ```
+///
+/// Different triples have different keys (unless two names collide in 128 bits), and ChaCha's output under different keys
+/// is independent for all practical purposes: no further mixing is needed. Model files do not depend on this
+/// function, but repeating a run from its seed does, so the layout is fixed.
+///
+/// ```
+/// use rand::Rng;
+/// use tractable::rng::stream;
+/// let mut a = stream(7, "init", 3);
+/// assert_eq!(a.next_u64(), stream(7, "init", 3).next_u64());
+/// assert_ne!(stream(7, "init", 3).next_u64(), stream(7, "init", 4).next_u64());
+/// assert_ne!(stream(7, "init", 3).next_u64(), stream(7, "shuffle", 3).next_u64());
+/// ```
+pub fn stream(seed: u64, name: &str, index: u64) -> ChaCha8Rng {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    key[8..16].copy_from_slice(&index.to_le_bytes());
+    key[16..].copy_from_slice(&fnv1a_128(name.as_bytes()).to_le_bytes());
+    ChaCha8Rng::from_seed(key)
+}
+
+/// A whole number in `0..n`, each equally likely; `n` must not be 0.
+///
+/// Lemire's multiply-shift: the high 64 bits of `x * n` for a 64-bit draw `x`; draws whose low 64 bits are
+/// below `2^64 mod n` are thrown away, which removes the bias exactly.
+fn below(n: u64, rng: &mut impl Rng) -> u64 {
+    debug_assert!(n > 0);
+    let rejected = n.wrapping_neg() % n; // 2^64 mod n
+    loop {
+        let product = u128::from(rng.next_u64()) * u128::from(n);
+        if product as u64 >= rejected {
+            return (product >> 64) as u64;
+        }
+    }
+}
+
+/// Puts `order` into a uniformly random order (Fisher-Yates from the back).
+///
+/// The draws are 64 bits wide whatever the width of `usize`, so 32- and 64-bit platforms agree.
+///
+/// ```
+/// use tractable::rng::{shuffle, stream};
+/// let mut order: Vec<usize> = (0..5).collect();
+/// shuffle(&mut order, &mut stream(0, "shuffle", 1));
+/// order.sort();
+/// assert_eq!(order, [0, 1, 2, 3, 4]);
+/// ```
+pub fn shuffle(order: &mut [usize], rng: &mut impl Rng) {
+    for last in (1..order.len()).rev() {
+        order.swap(last, below(last as u64 + 1, rng) as usize);
+    }
+}
+
+/// Uniform on the 2^52 midpoints `(k + 1/2) / 2^52`: never 0 or 1, symmetric about 1/2, every value exact.
+fn open_unit(rng: &mut impl Rng) -> f64 {
+    ((rng.next_u64() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
+}
+
+/// A draw from N(0, 1), by Marsaglia's polar method: with `(u, v)` uniform in the unit disc and `s = u^2 + v^2`,
+///
+/// ```text
+/// z = u sqrt(-2 ln(s) / s)
+/// ```
+///
+/// Why not `rand_distr::StandardNormal`: its ziggurat is faster, but calls the platform's `exp` and `ln`, whose
+/// last bits differ between operating systems, and its tables may change with its version. Here the square root is exact by IEEE 754 and
+/// the logarithm is `libm`'s, written in Rust: the same bits everywhere. The second number of each pair is
+/// thrown away, so a draw depends on the stream alone.
+///
+/// ```
+/// use tractable::rng::{standard_normal, stream};
+/// let mut rng = stream(0, "example", 0);
+/// let z: Vec<f64> = (0..10_000).map(|_| standard_normal(&mut rng)).collect();
+/// let mean = z.iter().sum::<f64>() / 1e4;
+/// assert!(mean.abs() < 0.05);
+/// ```
+pub fn standard_normal(rng: &mut impl Rng) -> f64 {
+    loop {
+        let u = 2.0 * open_unit(rng) - 1.0;
+        let v = 2.0 * open_unit(rng) - 1.0;
+        let s = u * u + v * v;
+        // s > 0 always: u and v are odd multiples of 2^-52.
+        if s < 1.0 {
+            return u * (-2.0 * libm::log(s) / s).sqrt();
+        }
+    }
+}
