@@ -1,7 +1,8 @@
 //! Randomness: one seed makes named, independent streams with the same bits on every platform.
 //!
-//! Each use of chance draws from a stream of its own (`"init"` for layer 3, `"shuffle"` for epoch 7), so that adding a draw in one
-//! place moves no number in another. Nothing here calls the platform's mathematics library.
+//! Each use of chance draws from a stream of its own (`"init"` for layer 3, `"shuffle"` for epoch 7), so
+//! that adding a draw in one place moves no number in another. Nothing here calls the platform's
+//! mathematics library.
 
 use rand::{Rng, SeedableRng};
 pub use rand_chacha::ChaCha8Rng;
@@ -21,9 +22,9 @@ fn fnv1a_128(bytes: &[u8]) -> u128 {
 /// seed (8 bytes) | index (8 bytes) | FNV-1a-128(name) (16 bytes)
 /// ```
 ///
-/// Different triples have different keys (unless two names collide in 128 bits), and ChaCha's output under different keys
-/// is independent for all practical purposes: no further mixing is needed. Model files do not depend on this
-/// function, but repeating a run from its seed does, so the layout is fixed.
+/// Different triples have different keys (unless two names collide in 128 bits), and ChaCha's output under
+/// different keys is independent for all practical purposes: no further mixing is needed. Model files do
+/// not depend on this function, but repeating a run from its seed does, so the layout is fixed.
 ///
 /// ```
 /// use rand::Rng;
@@ -78,16 +79,17 @@ fn open_unit(rng: &mut impl Rng) -> f64 {
     ((rng.next_u64() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
 }
 
-/// A draw from N(0, 1), by Marsaglia's polar method: with `(u, v)` uniform in the unit disc and `s = u^2 + v^2`,
+/// A draw from N(0, 1), by Marsaglia's polar method: with `(u, v)` uniform in the unit disc and `s = u^2 +
+/// v^2`,
 ///
 /// ```text
 /// z = u sqrt(-2 ln(s) / s)
 /// ```
 ///
-/// Why not `rand_distr::StandardNormal`: its ziggurat is faster, but calls the platform's `exp` and `ln`, whose
-/// last bits differ between operating systems, and its tables may change with its version. Here the square root is exact by IEEE 754 and
-/// the logarithm is `libm`'s, written in Rust: the same bits everywhere. The second number of each pair is
-/// thrown away, so a draw depends on the stream alone.
+/// Why not `rand_distr::StandardNormal`: its ziggurat is faster, but calls the platform's `exp` and `ln`,
+/// whose last bits differ between operating systems, and its tables may change with its version. Here the
+/// square root is exact by IEEE 754 and the logarithm is `libm`'s, written in Rust: the same bits
+/// everywhere. The second number of each pair is thrown away, so a draw depends on the stream alone.
 ///
 /// ```
 /// use tractable::rng::{standard_normal, stream};

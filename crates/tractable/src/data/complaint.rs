@@ -46,7 +46,8 @@ pub(super) fn find(path: &Path, names: &[String], name: &str) -> Result<usize> {
     Err(data_error(path, 1, Some(name), format!("no such column{hint}; the columns are {known}")))
 }
 
-/// Number of characters to insert, remove or replace to get from `a` to `b`, letter case aside; only the first 64 count.
+/// Number of characters to insert, remove or replace to get from `a` to `b`, letter case aside; only the
+/// first 64 count.
 fn distance(a: &str, b: &str) -> usize {
     let letters = |s: &str| s.chars().take(64).flat_map(char::to_lowercase).collect::<Vec<_>>();
     let (a, b) = (letters(a), letters(b));
@@ -63,7 +64,8 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// At most 40 characters of `text`, control characters escaped: a file must not be able to write to the terminal.
+/// At most 40 characters of `text`, control characters escaped: a file must not be able to write to the
+/// terminal.
 pub(super) fn printable(text: &str) -> String {
     let mut short: String = text
         .chars()

@@ -8,17 +8,19 @@ use crate::error::Result;
 
 /// Reads a CSV file: a header row with the column names, then rows of as many cells, separated by commas.
 ///
-/// Cells may be quoted (`"a, b"`, with `""` for a quote); lines may end in LF, CRLF or CR; a UTF-8 byte order mark and
-/// blank lines are skipped; white space around a cell is ignored. Numbers are written with a decimal point.
+/// Cells may be quoted (`"a, b"`, with `""` for a quote); lines may end in LF, CRLF or CR; a UTF-8 byte
+/// order mark and blank lines are skipped; white space around a cell is ignored. Numbers are written with a
+/// decimal point.
 ///
-/// Columns of numbers are held as `f64` (8 bytes a cell); of other columns, and of number columns with few distinct values, which may be
-/// classes, 2 bytes a cell and each distinct text once. A million rows of 20 columns take about 200 MB.
+/// Columns of numbers are held as `f64`, 8 bytes a cell. Columns with up to 1024 distinct texts, which may
+/// be classes, take 2 bytes a cell and each text once. A million rows of 20 columns of numbers take about
+/// 170 MB, and twice that while the target is named.
 ///
 /// # Errors
-/// [`Error::File`](crate::Error::File) when the file cannot be read; [`Error::Data`](crate::Error::Data), which names line and column, when it is
-/// empty, has a header only, has a row of the wrong length, has an empty or repeated column name, is not UTF-8, has a line of more
-/// than 1 MiB or more than 100,000 columns. Whether a cell must be a number is only known once the
-/// target is named: see [`Table::target`].
+/// [`Error::File`](crate::Error::File) when the file cannot be read; [`Error::Data`](crate::Error::Data),
+/// which names line and column, when it is empty, has a header only, has a row of the wrong length, has an
+/// empty or repeated column name, is not UTF-8, has a line of more than 1 MiB or more than 100,000 columns.
+/// Whether a cell must be a number is only known once the target is named: see [`Table::target`].
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;

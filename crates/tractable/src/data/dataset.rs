@@ -55,7 +55,8 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Regression: `x` is `[rows, width]`, `y` is `[rows, outputs]`. Columns are named `x0`, `x1`, ... and `y0`, ...
+    /// Regression: `x` is `[rows, width]`, `y` is `[rows, outputs]`. Columns are named `x0`, `x1`, ... and
+    /// `y0`, ...
     ///
     /// ```
     /// use tractable::{Matrix, data::Dataset};
@@ -181,7 +182,8 @@ impl Dataset {
 
     /// Asks that features and numeric targets be standardised when a network is fitted to these data.
     ///
-    /// Nothing is computed here: the [`Scaler`](super::Scaler) must come from the part that is trained on, which is known only then.
+    /// Nothing is computed here: the [`Scaler`](super::Scaler) must come from the part that is trained on,
+    /// which is known only then.
     ///
     /// ```
     /// # use tractable::{Matrix, data::Dataset};

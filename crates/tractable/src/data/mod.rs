@@ -1,7 +1,8 @@
 //! Data from CSV files to numbers a network can learn from.
 //!
-//! [`csv`] reads a file into a [`Table`]; naming the target makes it a [`Dataset`]; a [`Scaler`] is computed from the
-//! part that is trained on. [`CsvRows`] reads files larger than memory piece by piece, for prediction.
+//! [`csv`] reads a file into a [`Table`]; naming the target makes it a [`Dataset`]; a [`Scaler`] is
+//! computed from the part that is trained on. [`CsvRows`] reads files larger than memory piece by piece,
+//! for prediction.
 //!
 //! ```
 //! # let dir = tempfile::tempdir()?;

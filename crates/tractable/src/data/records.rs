@@ -1,4 +1,5 @@
-//! Rows of a CSV file, one at a time, with limits on what a hostile file can cost and a line number for every complaint.
+//! Rows of a CSV file, one at a time, with limits on what a hostile file can cost and a line number for
+//! every complaint.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -63,12 +63,14 @@ impl CsvRows {
         self.columns.len()
     }
 
-    /// Appends up to `max_rows` rows to `out`, row-major `[rows, width]`; says how many, 0 at the end of the file.
+    /// Appends up to `max_rows` rows to `out`, row-major `[rows, width]`; says how many, 0 at the end of
+    /// the file.
     ///
     /// Memory does not depend on the size of the file when `out` is cleared and used again.
     ///
     /// # Errors
-    /// As for [`csv`](super::csv); and on a wanted cell that is empty or not a finite number. `out` is then as it was.
+    /// As for [`csv`](super::csv); and on a wanted cell that is empty or not a finite number. `out` is then
+    /// as it was.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

@@ -69,8 +69,10 @@ impl Scaler {
     /// mean = sum(x) / n        std = sqrt(sum((x - mean)^2) / n)
     /// ```
     ///
-    /// A column with `std <= 1e-10 max(1, |mean|)` is constant up to rounding and gets `std` 1: it becomes zeros instead of
-    /// amplified rounding errors. The squares of numbers above about 1e154 overflow: [`check`](Self::check) then refuses the result.
+    /// A column with `std <= 1e-10 max(1, |mean|)` is constant up to rounding and gets `std` 1: it becomes
+    /// zeros instead of amplified rounding errors. (So does a column whose numbers are all below 1e-10: give
+    /// it in smaller units.) The squares of numbers above about 1e154 overflow:
+    /// [`check`](Self::check) then refuses the result.
     ///
     /// ```
     /// use tractable::{Matrix, data::Scaler};
@@ -210,7 +212,8 @@ impl Scaler {
         self.map_in_place(data, |x, mean, std| (x - mean) / std);
     }
 
-    /// Variances into the scaled space, `var / std^2`, for inputs that are uncertain; panics as [`apply`](Self::apply).
+    /// Variances into the scaled space, `var / std^2`, for inputs that are uncertain; panics as
+    /// [`apply`](Self::apply).
     ///
     /// ```
     /// # use tractable::data::Scaler;

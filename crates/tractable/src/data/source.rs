@@ -5,8 +5,8 @@ use std::io::{self, Read};
 
 /// The file's bytes with every line end (CRLF, CR, LF, or none at the end of the file) turned into LF.
 ///
-/// The csv crate counts LFs only, and counts the one of a CRLF late; with this its line numbers are right. It also stops a
-/// record that does not end: what a record may still take is set before each one.
+/// The csv crate counts LFs only, and counts the one of a CRLF late; with this its line numbers are right.
+/// It also stops a record that does not end: what a record may still take is set before each one.
 pub(super) struct Source {
     file: File,
     after_cr: bool,

@@ -18,7 +18,8 @@ pub(super) struct Column {
     numbers: Vec<f64>,
     not_number: Option<(usize, String)>,
     first_empty: Option<usize>,
-    /// The class of each row, as the position of its text in order of appearance. Empty as soon as `no_classes`.
+    /// The class of each row, as the position of its text in order of appearance. Empty as soon as
+    /// `no_classes`.
     codes: Vec<u16>,
     texts: HashMap<Box<str>, u16>,
     no_classes: bool,
@@ -128,12 +129,12 @@ impl Table {
 
     /// Regression: the numbers of one column are the target, all other columns are features.
     ///
-    /// An **empty target cell means that this value was not observed**: the row is kept and nothing is learned from the missing value. A feature may not be
-    /// empty.
+    /// An **empty target cell means that this value was not observed**: the row is kept and nothing is
+    /// learned from the missing value. A feature may not be empty.
     ///
     /// # Errors
-    /// When there is no such column (the nearest name is suggested), or a cell is not a finite number or a feature is empty (its line and
-    /// column are named).
+    /// When there is no such column (the nearest name is suggested), or a cell is not a finite number or a
+    /// feature is empty (its line and column are named).
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -190,8 +191,8 @@ impl Table {
 
     /// Classification: the distinct values of one column are the classes, all other columns are features.
     ///
-    /// The classes are sorted, as numbers if every value is a whole number and as texts otherwise, and keep their values as names. No
-    /// cell may be empty; there may be 2 to 1024 classes.
+    /// The classes are sorted, as numbers if every value is a whole number and as texts otherwise, and keep
+    /// their values as names. No cell may be empty; there may be 2 to 1024 classes.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

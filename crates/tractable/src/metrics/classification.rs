@@ -22,7 +22,8 @@ pub fn error_rate(probs: &[f64], labels: &[usize]) -> Result<f64> {
     })
 }
 
-/// Mean negative log-likelihood of the labels, `mean(-ln p[label])`, in nats; infinite when a label was given probability 0.
+/// Mean negative log-likelihood of the labels, `mean(-ln p[label])`, in nats; infinite when a label was
+/// given probability 0.
 ///
 /// ```
 /// # use tractable::metrics::class_nll;
@@ -87,11 +88,13 @@ pub struct Bin {
 pub struct Reliability {
     /// Bins of equal width over 0..1.
     pub bins: Vec<Bin>,
-    /// Expected calibration error: 0 is perfect. NaN when a probability is NaN; the bins then leave that row out.
+    /// Expected calibration error: 0 is perfect. NaN when a probability is NaN; the bins then leave that
+    /// row out.
     pub ece: f64,
 }
 
-/// Expected calibration error over `bins` bins of equal width (15 is usual), by the confidence of the predicted class:
+/// Expected calibration error over `bins` bins of equal width (15 is usual), by the confidence of the
+/// predicted class:
 ///
 /// ```text
 /// ece = sum_b count_b / n * |accuracy_b - confidence_b|

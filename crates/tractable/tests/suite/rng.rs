@@ -3,7 +3,8 @@
 use rand::Rng;
 use tractable::rng::{shuffle, standard_normal, stream};
 
-/// From a Python ChaCha8 written after the paper, keyed with a Python FNV-1a-128 (which gives the published d228cb69... for "a").
+/// From a Python ChaCha8 written after the paper, keyed with a Python FNV-1a-128 (which gives the published
+/// d228cb69... for "a").
 #[test]
 fn streams_match_an_independent_implementation() {
     let cases: [(u64, &str, u64, [u64; 3]); 3] = [
@@ -61,7 +62,8 @@ fn shuffle_is_uniform() {
     assert!(chi2 < 56.4, "{chi2}");
 }
 
-/// The same draws through the same formula with 60 digits; the logarithm may round differently in the last bit.
+/// The same draws through the same formula with 60 digits; the logarithm may round differently in the last
+/// bit.
 #[test]
 fn normal_draws_match_an_independent_implementation() {
     let mut rng = stream(1, "normal", 0);
