@@ -8,7 +8,8 @@ use tractable::moments::{
 
 /// Every finite `f32`, denormal numbers included.
 fn any_finite() -> impl Strategy<Value = f32> {
-    prop::num::f32::ANY.prop_filter("finite", |x| x.is_finite())
+    use prop::num::f32::{NEGATIVE, NORMAL, POSITIVE, SUBNORMAL, ZERO};
+    NORMAL | SUBNORMAL | ZERO | POSITIVE | NEGATIVE
 }
 
 /// A variance between 1e-12 and 1e12, evenly in its logarithm.
@@ -48,10 +49,6 @@ fn equivariant<R: Real>(mu_z: f64, var_z: f64, power: i32) {
     }
 }
 
-fn same_bits<R: Real>(a: R, b: R) -> bool {
-    a == b
-}
-
 /// `within_cap` says whether `capped` intervenes, and where it does not, `capped`, `plain` and the two formulae agree.
 fn cap_agrees<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, cap: R) {
     let what = format!("{mu_w:?} {var_w:?} {g_mean:?} {g_var:?} {cap:?}");
@@ -61,8 +58,8 @@ fn cap_agrees<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, cap: R) {
     assert_eq!(within, !capped.capped && !capped.repaired, "{what}: {capped:?}");
     if within {
         assert_eq!(capped, plain, "{what}");
-        assert!(same_bits(plain.mean, mu_w + var_w * g_mean), "{what}");
-        assert!(same_bits(plain.var, var_w * (R::ONE + var_w * g_var)), "{what}");
+        assert_eq!(plain.mean, mu_w + var_w * g_mean, "{what}");
+        assert_eq!(plain.var, var_w * (R::ONE + var_w * g_var), "{what}");
     }
     for step in [capped, plain] {
         assert!(step.var <= var_w.max(R::MIN_POSITIVE), "{what}: {step:?}");
