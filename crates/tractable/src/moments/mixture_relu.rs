@@ -44,6 +44,8 @@ pub fn moments<R: Real>(mu_z: R, var_z: R) -> Moments<R> {
     let (s_high, t_high) = (s.high_half(), t.high_half());
     let (s_low, t_low) = (s - s_high, t - t_high);
     let s_rest = (var_z - s_high * s_high) - s_low * (s + s_high);
+    // Near the denormal numbers s^2 loses its digits and with it the residual its meaning.
+    let s_rest = R::select(var_z < R::MIN_POSITIVE / R::EPSILON, R::ZERO, s_rest);
     let t_rest = ((m - t_high * s_high) - t_high * s_low) - t_low * s;
     let dt = (t_rest - R::HALF * t * (s_rest * inverse)) * inverse;
 
@@ -52,7 +54,8 @@ pub fn moments<R: Real>(mu_z: R, var_z: R) -> Moments<R> {
     let tail = density * tails.mills;
     let above = density * tails.first;
     let mean = s * above; // T10
-    let spread = density * tails.second - above * above; // var/var_z, T10
+    // var/var_z, T10; `above * above` would be denormal from t = 8 on.
+    let spread = density * (tails.second - above * tails.first);
 
     let positive = mu_z > R::ZERO;
     Moments {

@@ -89,8 +89,9 @@ pub fn tails<R: Real>(t: R) -> Tails<R> {
     let b = t + R::from_f64(1.5);
     let u = (t - R::from_f64(3.5)) / a;
     let w = R::ONE / b;
-    let first = R::first_polynomial(u) * w * w; // T3
-    let second = R::second_polynomial(u) * w * w * w; // T4
+    let w_squared = w * w;
+    let first = R::first_polynomial(u) * w_squared; // T3
+    let second = R::second_polynomial(u) * (w_squared * w); // T4
     Tails { mills: second + t * first, first, second } // T2
 }
 

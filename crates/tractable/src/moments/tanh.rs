@@ -20,6 +20,7 @@ pub fn moments<R: Real>(mu_z: R, var_z: R) -> Moments<R> {
     let inverse = R::ONE / (R::ONE + e);
     let size = -x.exp_m1() * inverse;
     let mean = R::select(mu_z < R::ZERO, -size, size);
-    let slope = R::from_f64(4.0) * e * inverse * inverse;
+    // Rounding must not make it larger than 1 near 0.
+    let slope = (R::from_f64(4.0) * e * inverse * inverse).min(R::ONE);
     linearised(mean, slope, var_z) // T9
 }

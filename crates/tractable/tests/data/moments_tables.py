@@ -69,14 +69,12 @@ def literal(s):
     return s if "." in s else s.replace("e", ".0e") if "e" in s else s + ".0"
 
 
-def rows(coefficients, show):
-    return "".join(f"                {literal(show(c))},\n" for c in coefficients)
-
-
-def method(doc, name, arg, coefficients, show):
+def method(name, coefficients, show):
+    pairs = zip(coefficients[::2], coefficients[1::2])
+    rows = "".join(f"                {literal(show(a))}, {literal(show(b))};\n" for a, b in pairs)
     return (
-        f"    #[inline(always)]\n    fn {name}({arg}: Self) -> Self {{\n        horner!(\n            {arg};\n            [\n"
-        f"{rows(coefficients, show)}            ]\n        )\n    }}\n"
+        f"    #[inline(always)]\n    fn {name}(u: Self) -> Self {{\n        even_odd!(\n            u;\n            [\n"
+        f"{rows}            ]\n        )\n    }}\n"
     )
 
 
@@ -100,6 +98,14 @@ print(
 macro_rules! horner {
     ($x:expr; [$c:expr $(,)?]) => { $c };
     ($x:expr; [$c:expr, $($rest:expr),+ $(,)?]) => { $c + $x * horner!($x; [$($rest),+]) };
+}
+
+/// The even and the odd powers by Horner's rule each, in pairs `c0, c1; c2, c3; ...`: half the latency.
+macro_rules! even_odd {
+    ($x:expr; [$($even:expr, $odd:expr;)+]) => {{
+        let square = $x * $x;
+        horner!(square; [$($even),+]) + $x * horner!(square; [$($odd),+])
+    }};
 }
 
 /// Polynomials in `u = (t - 3.5)/(t + 3.5)` of the scaled tail functions of the normal distribution.
@@ -133,8 +139,8 @@ pub(super) fn atanh_rest(z: f32) -> f32 {
 )
 print("".join(f"            {literal(short(c))},\n" for c in log1p_q), end="")
 print("        ]\n    )\n}\n")
-for name, show, n1, n2 in (("f32", short, 12, 13), ("f64", lambda c: repr(float(c)), 30, 30)):
+for name, show, n1, n2 in (("f32", short, 12, 14), ("f64", lambda c: repr(float(c)), 30, 30)):
     print(f"impl Tables for {name} {{")
-    print(method("", "first_polynomial", "u", tail(first, 2, n1), show))
-    print(method("", "second_polynomial", "u", tail(second, 3, n2), show), end="")
+    print(method("first_polynomial", tail(first, 2, n1), show))
+    print(method("second_polynomial", tail(second, 3, n2), show), end="")
     print("}\n" if name == "f32" else "}")
