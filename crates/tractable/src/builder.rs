@@ -211,6 +211,7 @@ impl NetworkBuilder {
             policy,
             seed,
             noise: Noise::new(noise_std, units)?,
+            epochs: 0,
             input_scaler: None,
             output_scaler: None,
             input_names: Vec::new(),
@@ -248,7 +249,10 @@ pub(crate) fn shapes(input: Shape, layers: &[Layer], names: &[String]) -> Result
     let at = |name: &str, e: Error| Error::invalid(format!("layer `{name}`"), e.to_string());
     let size = input.channels.checked_mul(input.height).and_then(|n| n.checked_mul(input.width));
     if size.is_none_or(|n| n == 0 || n > MOST_PARAMETERS) {
-        return Err(Error::invalid("input shape", format!("{input} cannot be used: every side must be at least 1")));
+        return Err(Error::invalid(
+            "input shape",
+            format!("{input} cannot be used: every side must be at least 1"),
+        ));
     }
     if layers.is_empty() {
         return Err(Error::invalid("layers", "a network needs at least one"));
@@ -266,9 +270,10 @@ pub(crate) fn shapes(input: Shape, layers: &[Layer], names: &[String]) -> Result
         let output = layer.output(shape).map_err(|e| at(name, e))?;
         let sides = [output.channels, output.height, output.width];
         let size = sides.iter().try_fold(1usize, |n, &side| n.checked_mul(side));
-        let weights = layer.parameter_shape(shape).map_err(|e| at(name, e))?.map_or(Some(0), |(dims, biases)| {
-            dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d))?.checked_add(biases)
-        });
+        let weights =
+            layer.parameter_shape(shape).map_err(|e| at(name, e))?.map_or(Some(0), |(dims, biases)| {
+                dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d))?.checked_add(biases)
+            });
         parameters = weights.and_then(|w| w.checked_add(parameters)).unwrap_or(usize::MAX);
         if size.is_none_or(|n| n > MOST_PARAMETERS) || parameters > MOST_PARAMETERS {
             return Err(at(name, Error::invalid("size", "more than 2^31 numbers")));

@@ -273,6 +273,11 @@ impl Gaussian {
 }
 
 impl<'a> Input<'a> {
+    /// Exact numbers that were checked when they were read.
+    pub(crate) fn checked(mean: &'a [f64], width: usize) -> Self {
+        Input { mean, var: None, width }
+    }
+
     /// Means, row after row.
     ///
     /// ```

@@ -15,7 +15,6 @@ pub mod rng;
 mod shape;
 mod stack;
 mod train;
-pub mod verify;
 
 pub use backend::{Device, Policy};
 pub use builder::NetworkBuilder;
@@ -26,4 +25,4 @@ pub use moments::Activation;
 pub use network::{LearnInfo, Network};
 pub use output::{Observation, Output, Tree, Wanted};
 pub use shape::{Padding, Shape, Window};
-pub use train::{Epoch, Fit, FitReport, NoiseSchedule};
+pub use train::{Epoch, Fit, FitReport, NoiseSchedule, Progress};

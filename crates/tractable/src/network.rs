@@ -47,6 +47,8 @@ pub(crate) struct Spec {
     pub(crate) policy: Policy,
     pub(crate) seed: u64,
     pub(crate) noise: Noise,
+    /// Epochs of fitting done so far.
+    pub(crate) epochs: usize,
     pub(crate) input_scaler: Option<Scaler>,
     pub(crate) output_scaler: Option<Scaler>,
     pub(crate) input_names: Vec<String>,
@@ -117,7 +119,11 @@ impl Network {
                 Output::Values { .. } => "numbers",
                 Output::Classes { .. } => "nodes of the class tree",
             };
-            return Err(Error::shape("last layer", format!("{} units, the {kind}", spec.output.units()), units));
+            return Err(Error::shape(
+                "last layer",
+                format!("{} units, the {kind}", spec.output.units()),
+                units,
+            ));
         }
         let engine = match device {
             Device::Cpu { threads } => {
@@ -244,7 +250,10 @@ impl Network {
             return Err(Error::invalid("rounds", "at least one is needed"));
         }
         if at == 0 && x.var().is_none_or(|v| v.iter().all(|&v| v == 0.0)) {
-            return Err(Error::invalid("input", "it is known exactly, so nothing can move: give it a variance"));
+            return Err(Error::invalid(
+                "input",
+                "it is known exactly, so nothing can move: give it a variance",
+            ));
         }
         let mut filled = Filled::default();
         let noise = OrElse::Var(wanted.noise_var);
@@ -306,6 +315,12 @@ impl Network {
             let known = self.spec.names.join(", ");
             Error::invalid("layer", format!("`{name}` is not in this network; it has input, {known}"))
         })
+    }
+
+    /// Puts other numbers into the same layers.
+    pub(crate) fn refill(&mut self, contents: &[Contents]) -> Result<()> {
+        let shapes = shapes(self.spec.input, &self.spec.layers, &self.spec.names)?;
+        on_device!(&mut self.engine, stack => stack.refill(&self.spec.layers, &shapes, contents))
     }
 
     /// Parameters of every layer that has any.
@@ -425,6 +440,17 @@ impl Network {
         self.spec.seed
     }
 
+    /// Epochs of [fitting](Network::fit) done so far.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.epochs(), 0);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn epochs(&self) -> usize {
+        self.spec.epochs
+    }
+
     /// Noise of the observations as the network uses it: standard deviations, one for all outputs or one for
     /// each, in standardised units where targets are standardised.
     ///
@@ -480,7 +506,9 @@ impl Network {
     /// ```
     pub fn set_scalers(&mut self, input: Option<Scaler>, output: Option<Scaler>) -> Result<()> {
         let widths = [("input scaler", &input, self.spec.input.len())];
-        for (what, scaler, width) in widths.into_iter().chain([("output scaler", &output, self.spec.output.units())]) {
+        for (what, scaler, width) in
+            widths.into_iter().chain([("output scaler", &output, self.spec.output.units())])
+        {
             if let Some(s) = scaler {
                 s.check()?;
                 if s.width() != width {

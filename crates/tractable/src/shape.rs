@@ -170,7 +170,8 @@ impl Window {
     ) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
         let clip = |at: usize, side: usize| {
             let from = at * self.stride;
-            from.saturating_sub(self.before()).min(side)..(from + self.kernel).saturating_sub(self.before()).min(side)
+            from.saturating_sub(self.before()).min(side)
+                ..(from + self.kernel).saturating_sub(self.before()).min(side)
         };
         (clip(down, image.height), clip(across, image.width))
     }

@@ -41,6 +41,13 @@ impl<B: Backend> Stack<B> {
         Ok(Stack { backend, blocks, pass: Mutex::new(Pass { states, scratch }) })
     }
 
+    /// Puts other parameters into the same layers.
+    pub(crate) fn refill(&mut self, layers: &[Layer], shapes: &[Shape], contents: &[Contents]) -> Result<()> {
+        let made = layers.iter().zip(shapes).zip(contents);
+        self.blocks = made.map(|((l, &s), c)| Block::new(&self.backend, l, s, c)).collect::<Result<_>>()?;
+        Ok(())
+    }
+
     /// The parameters of every layer that has any.
     pub(crate) fn contents(&self) -> Vec<Option<Contents>> {
         self.blocks.iter().map(|b| b.contents(&self.backend)).collect()
@@ -140,7 +147,12 @@ impl<B: Backend> Stack<B> {
 
     /// Everything about one batch, for checks against reference vectors: the parts of every layer's state
     /// after a forward and a full backward pass, parameters untouched.
-    pub(crate) fn trace(&self, mean: &[f64], var: Option<&[f64]>, seen: Seen<'_>) -> std::result::Result<Vec<Trace>, Broken> {
+    pub(crate) fn trace(
+        &self,
+        mean: &[f64],
+        var: Option<&[f64]>,
+        seen: Seen<'_>,
+    ) -> std::result::Result<Vec<Trace>, Broken> {
         let pass = &mut *self.pass();
         self.backend.write(&mut pass.states[0], mean, var);
         self.forward(pass, 0, false)?;

@@ -148,7 +148,15 @@ impl Backend for Reference {
 
     fn state(&self, shape: Shape) -> State {
         let none = Vec::new;
-        State { shape, mean: none(), var: none(), slope: none(), picked: vec![], d_mean: none(), d_var: none() }
+        State {
+            shape,
+            mean: none(),
+            var: none(),
+            slope: none(),
+            picked: vec![],
+            d_mean: none(),
+            d_var: none(),
+        }
     }
 
     fn write(&self, state: &mut State, mean: &[f64], var: Option<&[f64]>) {
@@ -254,7 +262,8 @@ impl Backend for Reference {
                             z.picked[out] = usize::MAX;
                             for unit in units {
                                 if z.picked[out] == usize::MAX || x.mean[unit] > z.mean[out] {
-                                    (z.mean[out], z.var[out], z.picked[out]) = (x.mean[unit], x.var[unit], unit);
+                                    (z.mean[out], z.var[out], z.picked[out]) =
+                                        (x.mean[unit], x.var[unit], unit);
                                 }
                             }
                         }
@@ -369,19 +378,16 @@ impl Backend for Reference {
         for unit in 0..output.mean.len() {
             let is_seen = seen.seen.is_none_or(|s| s[unit]);
             let noise = seen.noise.at(unit / width, unit % width, width);
-            let innovation = observe::innovation(output.mean[unit], output.var[unit], 1.0, seen.y[unit], noise);
+            let innovation =
+                observe::innovation(output.mean[unit], output.var[unit], 1.0, seen.y[unit], noise);
             (output.d_mean[unit], output.d_var[unit]) = if is_seen { innovation } else { (0.0, 0.0) };
         }
     }
 
     fn posterior(&self, state: &mut State) {
         for unit in 0..state.mean.len() {
-            (state.mean[unit], state.var[unit]) = smooth::posterior(
-                state.mean[unit],
-                state.var[unit],
-                state.d_mean[unit],
-                state.d_var[unit],
-            );
+            (state.mean[unit], state.var[unit]) =
+                smooth::posterior(state.mean[unit], state.var[unit], state.d_mean[unit], state.d_var[unit]);
         }
     }
 }

@@ -69,9 +69,8 @@ impl Scaler {
     /// mean = sum(x) / n        std = sqrt(sum((x - mean)^2) / n)
     /// ```
     ///
-    /// A column with `std <= 1e-10 max(1, |mean|)` is constant up to rounding and gets `std` 1: it becomes
-    /// zeros instead of amplified rounding errors. (So does a column whose numbers are all below 1e-10: give
-    /// it in smaller units.) The squares of numbers above about 1e154 overflow:
+    /// A column with `std <= 1e-10 max |x|` is constant up to rounding and gets `std` 1: it becomes
+    /// zeros instead of amplified rounding errors. The squares of numbers above about 1e154 overflow:
     /// [`check`](Self::check) then refuses the result.
     ///
     /// ```
@@ -123,9 +122,13 @@ impl Scaler {
         };
         let mean = average(&|_, x| x);
         let var = average(&|column, x| (x - mean[column]) * (x - mean[column]));
-        let std = var.iter().zip(&mean).map(|(v, m)| {
+        let mut largest = vec![0.0_f64; width];
+        for (i, x) in data.data().iter().enumerate().filter(|(i, _)| counts(*i)) {
+            largest[i % width] = largest[i % width].max(x.abs());
+        }
+        let std = var.iter().zip(&largest).map(|(v, largest)| {
             let std = v.sqrt();
-            if std <= 1e-10 * m.abs().max(1.0) { 1.0 } else { std }
+            if std <= 1e-10 * largest { 1.0 } else { std }
         });
         Scaler { std: std.collect(), mean }
     }

@@ -96,7 +96,13 @@ impl Prior {
     }
 
     /// Draws the parameters of a layer; `None` when it has none. `index` is the layer's place in the network.
-    pub(crate) fn draw(&self, layer: &Layer, input: Shape, seed: u64, index: usize) -> Result<Option<Parameters>> {
+    pub(crate) fn draw(
+        &self,
+        layer: &Layer,
+        input: Shape,
+        seed: u64,
+        index: usize,
+    ) -> Result<Option<Parameters>> {
         if let Layer::BatchNorm { .. } = layer {
             // Starts as the identity: scale N(1, 1), shift N(0, 1e-4).
             let n = input.channels;

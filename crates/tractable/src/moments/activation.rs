@@ -1,8 +1,6 @@
 //! The activations by name, and their moments in one place.
 
-use super::{
-    Moments, Real, identity, leaky_relu, mixture_relu, relu, sigmoid, softplus, tanh,
-};
+use super::{Moments, Real, identity, leaky_relu, mixture_relu, relu, sigmoid, softplus, tanh};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 

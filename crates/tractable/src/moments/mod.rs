@@ -14,6 +14,7 @@
 //! | how that travels back, and what it does to a hidden unit | [`smooth`] |
 //! | and to a parameter, and what keeps a batch from overshooting | [`posterior`] |
 
+mod activation;
 pub mod identity;
 pub mod leaky_relu;
 pub mod mixture_relu;
@@ -29,6 +30,7 @@ pub mod softplus;
 mod tables;
 pub mod tanh;
 
+pub use activation::Activation;
 pub use real::Real;
 
 /// What an activation `a = f(Z)` of a normal `Z ~ N(mu_z, var_z)` is taken to be.

@@ -109,7 +109,9 @@ impl Tree {
 
     /// Logarithm of the product along the path of a class, not normalised.
     pub(crate) fn ln_path(&self, class: usize, mean: &[f64], var: &[f64]) -> f64 {
-        self.path(class).map(|(node, turn)| ln_cdf(turn * mean[node] / (THRESHOLD_VAR + var[node]).sqrt())).sum()
+        self.path(class)
+            .map(|(node, turn)| ln_cdf(turn * mean[node] / (THRESHOLD_VAR + var[node]).sqrt()))
+            .sum()
     }
 
     /// Writes what a label observes: `y` and `seen`, one entry a node.

@@ -4,8 +4,8 @@ mod classes;
 mod observation;
 
 pub use classes::Tree;
-pub use observation::{Observation, Wanted};
 pub(crate) use observation::{Filled, OrElse};
+pub use observation::{Observation, Wanted};
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,9 @@ impl Noise {
         }
         match std.iter().find(|s| !(**s > 0.0 && s.is_finite())) {
             None => Ok(Noise(std)),
-            Some(s) => Err(Error::invalid("noise", format!("a standard deviation of {s} is not a positive number"))),
+            Some(s) => {
+                Err(Error::invalid("noise", format!("a standard deviation of {s} is not a positive number")))
+            }
         }
     }
 }

@@ -34,6 +34,11 @@ pub struct Observation<'a> {
 }
 
 impl<'a> Observation<'a> {
+    /// Numbers that were checked when they were read.
+    pub(crate) fn checked(y: &'a [f64], width: usize, seen: Option<&'a [bool]>) -> Self {
+        Observation { what: What::Values { y, width }, noise_var: None, seen }
+    }
+
     /// Variance of the noise of every single entry, in the units of the observation, instead of the
     /// network's own noise: `[rows, width]`.
     ///
@@ -212,9 +217,13 @@ impl Filled {
         if given != rows {
             return Err(Error::shape("observation", format!("{rows} rows"), given));
         }
-        if let Some(seen) = observation.seen && seen.len() != n {
+        if let Some(seen) = observation.seen
+            && seen.len() != n
+        {
             return Err(Error::shape("seen entries", n, seen.len()));
         }
+        // The network's own noise is in the network's units; any other comes in those of the observation.
+        let raw_noise = observation.noise_var.is_some() || matches!(or_else, OrElse::Var(_));
         self.noise.clear();
         match (observation.noise_var, or_else) {
             (Some(var), _) => {
@@ -223,16 +232,17 @@ impl Filled {
             }
             (None, OrElse::Var(var)) => {
                 if !(var >= 0.0 && var.is_finite()) {
-                    return Err(Error::invalid("noise", format!("a variance of {var} is not a number of at least 0")));
+                    return Err(Error::invalid(
+                        "noise",
+                        format!("a variance of {var} is not a number of at least 0"),
+                    ));
                 }
                 self.noise.resize(n, var);
             }
             (None, OrElse::Network(noise)) => {
-                // Already in the network's units.
                 self.noise.extend(noise.0.iter().map(|s| s * s));
             }
         }
-        let raw_noise = self.noise.len() == n && (observation.noise_var.is_some() || matches!(or_else, OrElse::Var(_)));
         match (observation.what, output) {
             (What::Values { y, width }, Output::Values { .. }) => {
                 if width != units {

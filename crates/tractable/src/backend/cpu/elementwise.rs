@@ -43,8 +43,8 @@ impl Cpu {
         let to = [&mut a.mean, &mut a.var, &mut a.slope].map(|v| Shared(v.as_mut_ptr()));
         self.ranges(n, &|range| {
             // SAFETY: ranges do not overlap and lie inside the buffers.
-            let [mean, var, slope] =
-                { &to }.map(|p| unsafe { std::slice::from_raw_parts_mut(p.0.add(range.start), range.len()) });
+            let [mean, var, slope] = [&to[0], &to[1], &to[2]]
+                .map(|p| unsafe { std::slice::from_raw_parts_mut(p.at(range.start), range.len()) });
             let (z_mean, z_var) = (&z.mean[range.clone()], &z.var[range.clone()]);
             self.arch.dispatch(
                 #[inline(always)]
@@ -63,8 +63,8 @@ impl Cpu {
         let to = [&mut z.d_mean, &mut z.d_var].map(|v| Shared(v.as_mut_ptr()));
         self.ranges(n, &|range| {
             // SAFETY: ranges do not overlap and lie inside the buffers.
-            let [d_mean, d_var] =
-                { &to }.map(|p| unsafe { std::slice::from_raw_parts_mut(p.0.add(range.start), range.len()) });
+            let [d_mean, d_var] = [&to[0], &to[1]]
+                .map(|p| unsafe { std::slice::from_raw_parts_mut(p.at(range.start), range.len()) });
             let [slope, a_mean, a_var] = [&a.slope, &a.d_mean, &a.d_var].map(|v| &v[range.clone()]);
             self.arch.dispatch(
                 #[inline(always)]
@@ -87,8 +87,13 @@ impl Cpu {
                     let (column, there) = (c * pixels + p, row * width + c * pixels + p);
                     let noise = seen.noise.at(row, column, width) as f32;
                     let is_seen = seen.seen.is_none_or(|s| s[there]);
-                    let innovation =
-                        observe::innovation(output.mean[here], output.var[here], 1.0, seen.y[there] as f32, noise);
+                    let innovation = observe::innovation(
+                        output.mean[here],
+                        output.var[here],
+                        1.0,
+                        seen.y[there] as f32,
+                        noise,
+                    );
                     (output.d_mean[here], output.d_var[here]) = if is_seen { innovation } else { (0.0, 0.0) };
                 }
             }

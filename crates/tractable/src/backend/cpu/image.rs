@@ -70,16 +70,14 @@ impl Cpu {
         let cells = (window.kernel * window.kernel) as f32;
         let (share_mean, share_var) = (1.0 / cells, 1.0 / (cells * cells));
         self.team.run(z.rows, &|row, _| {
-            // Captures the wrappers whole.
-            let (to, picked) = (&to, &picked);
             self.arch.dispatch(
                 #[inline(always)]
                 || {
                     for (down, across) in positions(shape) {
                         let at = row * z_sample + (down * shape.width + across) * stride;
                         // SAFETY: a pixel of this row's own image.
-                        let [mean, var] =
-                            to.map(|p| unsafe { std::slice::from_raw_parts_mut(p.0.add(at), stride) });
+                        let [mean, var] = [&to[0], &to[1]]
+                            .map(|p| unsafe { std::slice::from_raw_parts_mut(p.at(at), stride) });
                         mean.fill(0.0);
                         var.fill(0.0);
                         let (ys, xs) = window.covers(from, down, across);
@@ -101,7 +99,7 @@ impl Cpu {
                             }
                             Pool::Max => {
                                 // SAFETY: as above.
-                                let pick = unsafe { std::slice::from_raw_parts_mut(picked.0.add(at), stride) };
+                                let pick = unsafe { std::slice::from_raw_parts_mut(picked.at(at), stride) };
                                 // A window in the padding alone picks nothing and stays 0.
                                 pick.fill(u32::MAX);
                                 for (i, pixel) in pixels.enumerate() {
@@ -129,13 +127,12 @@ impl Cpu {
         let cells = (window.kernel * window.kernel) as f32;
         let (share_mean, share_var) = (1.0 / cells, 1.0 / (cells * cells));
         self.team.run(z.rows, &|row, _| {
-            let to = &to;
             self.arch.dispatch(
                 #[inline(always)]
                 || {
                     // SAFETY: this row's own image.
-                    let [d_mean, d_var] =
-                        to.map(|p| unsafe { std::slice::from_raw_parts_mut(p.0.add(row * x_sample), x_sample) });
+                    let [d_mean, d_var] = [&to[0], &to[1]]
+                        .map(|p| unsafe { std::slice::from_raw_parts_mut(p.at(row * x_sample), x_sample) });
                     d_mean.fill(0.0);
                     d_var.fill(0.0);
                     for (down, across) in positions(shape) {
@@ -168,7 +165,14 @@ impl Cpu {
         });
     }
 
-    pub(super) fn norm_forward(&self, norm: &Norm, s: &mut Scratch, x: &State, z: &mut State, learning: bool) {
+    pub(super) fn norm_forward(
+        &self,
+        norm: &Norm,
+        s: &mut Scratch,
+        x: &State,
+        z: &mut State,
+        learning: bool,
+    ) {
         z.like(x);
         let values = (x.rows * x.shape.pixels()) as f64;
         s.norm_mean.clear();

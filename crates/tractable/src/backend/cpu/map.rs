@@ -206,20 +206,6 @@ fn padded(map: &Map) -> (usize, usize) {
     (side(map.input.height), side(map.input.width))
 }
 
-/// Raw pointers that tasks write through, each to places of its own.
-#[derive(Clone, Copy)]
-struct Out(*mut f32);
-// SAFETY: every task writes to places no other task touches; see the callers.
-unsafe impl Send for Out {}
-unsafe impl Sync for Out {}
-impl Out {
-    /// (A method, so that closures capture the whole wrapper.)
-    fn at(self, offset: usize) -> *mut f32 {
-        // SAFETY: callers stay inside the buffer.
-        unsafe { self.0.add(offset) }
-    }
-}
-
 impl Cpu {
     /// Runs `tasks`, on one thread when there are few products to share.
     fn share(&self, products: usize, tasks: usize, job: &(dyn Fn(usize, usize) + Sync)) {
@@ -246,8 +232,11 @@ impl Cpu {
             s.var.grow(n);
         }
         let (input, (_, width), pad, sample) = (w.map.input, padded(&w.map), window.before(), s.sample);
-        let (to_mean, to_var, to_second) =
-            (Out(s.mean.get_mut().as_mut_ptr()), Out(s.var.get_mut().as_mut_ptr()), Out(s.second.get_mut().as_mut_ptr()));
+        let (to_mean, to_var, to_second) = (
+            Shared(s.mean.get_mut().as_mut_ptr()),
+            Shared(s.var.get_mut().as_mut_ptr()),
+            Shared(s.second.get_mut().as_mut_ptr()),
+        );
         let c = input.channels;
         self.share(n * 8, x.rows, &|row, _| {
             self.arch.dispatch(|| {
@@ -288,7 +277,7 @@ impl Cpu {
         self.stage(w, s, x);
         let s = &*s;
         let rows = x.rows * s.starts.len();
-        let (z_mean, z_var) = (Out(z.mean.as_mut_ptr()), Out(z.var.as_mut_ptr()));
+        let (z_mean, z_var) = (Shared(z.mean.as_mut_ptr()), Shared(z.var.as_mut_ptr()));
         let var = match (x.exact, w.map.window) {
             (true, _) => Shared(std::ptr::null()),
             (false, Some(_)) => Shared(s.var.get().as_ptr()),
@@ -327,9 +316,9 @@ impl Cpu {
                 image.grow(s.sample + PANEL);
             }
         }
-        let turned = Out(s.turned.get_mut().as_mut_ptr());
+        let turned = Shared(s.turned.get_mut().as_mut_ptr());
         let images = Shared(s.images.as_mut_ptr());
-        let (x_mean, x_var) = (Out(x.d_mean.as_mut_ptr()), Out(x.d_var.as_mut_ptr()));
+        let (x_mean, x_var) = (Shared(x.d_mean.as_mut_ptr()), Shared(x.d_var.as_mut_ptr()));
         let s = &*s;
         let d = [Shared(z.d_mean.as_ptr()), Shared(z.d_var.as_ptr())];
         let products = z.rows * s.starts.len() * w.depth() * outputs;
@@ -338,7 +327,8 @@ impl Cpu {
         self.share(products.max(w.depth() * outputs), chunks, &|task, _| {
             let (first, at, len) = s.chunks().nth(task).expect("a chunk per task");
             // SAFETY: this task's own part of the buffer.
-            let lines = unsafe { std::slice::from_raw_parts_mut(turned.at(task * outputs * PANEL), outputs * PANEL) };
+            let lines =
+                unsafe { std::slice::from_raw_parts_mut(turned.at(task * outputs * PANEL), outputs * PANEL) };
             self.arch.dispatch(|| turn(w, first, len, lines));
             if dense {
                 self.arch.dispatch(Backward {
@@ -361,8 +351,9 @@ impl Cpu {
         let (c, per_image) = (input.channels, s.starts.len());
         self.share(products, rows, &|row, worker| {
             // SAFETY: no other worker uses this worker's pair of images while the team runs.
-            let [mean, var] = unsafe { &mut *images.0.add(worker) };
-            let (mean, var) = (&mut mean.get_mut()[..s.sample + PANEL], &mut var.get_mut()[..s.sample + PANEL]);
+            let [mean, var] = unsafe { &mut *images.get().add(worker) };
+            let (mean, var) =
+                (&mut mean.get_mut()[..s.sample + PANEL], &mut var.get_mut()[..s.sample + PANEL]);
             mean.fill(0.0);
             var.fill(0.0);
             for (task, (_, at, _)) in s.chunks().enumerate() {
@@ -391,7 +382,14 @@ impl Cpu {
         });
     }
 
-    pub(super) fn map_update(&self, w: &mut Weights, s: &mut Scratch, x: &State, z: &State, cap: Option<f64>) -> Tally {
+    pub(super) fn map_update(
+        &self,
+        w: &mut Weights,
+        s: &mut Scratch,
+        x: &State,
+        z: &State,
+        cap: Option<f64>,
+    ) -> Tally {
         let Scratch { rows, starts, .. } = s;
         let per_image = starts.len();
         rows.resize(x.rows * per_image, 0);
@@ -403,7 +401,7 @@ impl Cpu {
         let mean = Self::read_by(w, s, x);
         let products = s.rows.len() * depth * n_panels * PANEL;
         let tasks_a_panel = s.segments.iter().map(|g| g.len.div_ceil(INPUTS)).sum::<usize>();
-        let panels = Out(w.panels.get_mut().as_mut_ptr());
+        let panels = Shared(w.panels.get_mut().as_mut_ptr());
         let tally = std::sync::Mutex::new(Tally::default());
         let cap = cap.map(|c| c as f32);
         self.share(products, n_panels * tasks_a_panel, &|task, _| {
@@ -417,11 +415,22 @@ impl Cpu {
                 first += g.len;
             }
             let mut base = 0;
-            let segment = s.segments.iter().find(|g| { let here = base == first; base += g.len; here }).expect("in a segment");
+            let segment = s
+                .segments
+                .iter()
+                .find(|g| {
+                    let here = base == first;
+                    base += g.len;
+                    here
+                })
+                .expect("in a segment");
             let (from, to) = (group * INPUTS, segment.len.min((group + 1) * INPUTS));
             // SAFETY: this task's own lines.
             let lines = unsafe {
-                std::slice::from_raw_parts_mut(panels.at((panel * depth + first + from) * LINE), (to - from) * LINE)
+                std::slice::from_raw_parts_mut(
+                    panels.at((panel * depth + first + from) * LINE),
+                    (to - from) * LINE,
+                )
             };
             let t = self.arch.dispatch(Update {
                 mean,
@@ -538,7 +547,18 @@ impl<Z: Fn(usize) -> usize, X: Fn(usize) -> usize> WithSimd for Backward<'_, Z, 
             }
             let (d, x) = (self.d.map(|p| p.0), self.x.map(|p| p.0));
             // SAFETY: the callers' buffers hold a panel at every place named.
-            unsafe { tile::backward(simd, self.outputs, self.turned.as_ptr(), d, &z_at[..n], &x_at[..n], x, self.add) }
+            unsafe {
+                tile::backward(
+                    simd,
+                    self.outputs,
+                    self.turned.as_ptr(),
+                    d,
+                    &z_at[..n],
+                    &x_at[..n],
+                    x,
+                    self.add,
+                )
+            }
         });
     }
 }
@@ -568,7 +588,15 @@ impl WithSimd for Update<'_> {
                 let d = self.d.map(|d| d[z_at..].as_ptr());
                 // SAFETY: rows and inputs lie in the staged batch, `d` holds a panel for every row.
                 unsafe {
-                    tile::sums(simd, self.mean.as_ptr(), &places[..n], rows, self.z_stride, d, sums[from * LINE..].as_mut_ptr())
+                    tile::sums(
+                        simd,
+                        self.mean.as_ptr(),
+                        &places[..n],
+                        rows,
+                        self.z_stride,
+                        d,
+                        sums[from * LINE..].as_mut_ptr(),
+                    )
                 }
             });
         }

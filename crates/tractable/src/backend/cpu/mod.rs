@@ -27,6 +27,20 @@ unsafe impl<P> Send for Shared<P> {}
 // SAFETY: see above.
 unsafe impl<P> Sync for Shared<P> {}
 
+impl<P: Copy> Shared<P> {
+    /// The pointer. (Closures that call this capture the wrapper, not the pointer inside.)
+    fn get(&self) -> P {
+        self.0
+    }
+}
+
+impl<T> Shared<*mut T> {
+    /// The pointer, so many places on; callers stay inside the buffer.
+    fn at(&self, offset: usize) -> *mut T {
+        self.0.wrapping_add(offset)
+    }
+}
+
 impl Cpu {
     /// With this many threads; 0 means one per core.
     pub(crate) fn new(threads: usize) -> Self {

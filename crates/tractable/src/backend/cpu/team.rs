@@ -9,13 +9,13 @@ use std::thread::JoinHandle;
 /// Spins before a worker goes to sleep: some tens of microseconds.
 const SPINS: u32 = 20_000;
 
-type Job = dyn Fn(usize, usize) + Sync;
+type Job<'a> = dyn Fn(usize, usize) + Sync + 'a;
 
 /// The job on offer. The pointer is only followed between `start` and the last `done` of a round, while
 /// [`Team::run`] keeps the closure alive.
 #[derive(Clone, Copy)]
 struct Offer {
-    job: *const Job,
+    job: *const Job<'static>,
     tasks: usize,
 }
 
@@ -46,7 +46,7 @@ impl Team {
     pub(crate) fn new(threads: usize) -> Self {
         fn nothing(_: usize, _: usize) {}
         let shared = Arc::new(Shared {
-            offer: Mutex::new(Offer { job: &nothing as *const _ as *const Job, tasks: 0 }),
+            offer: Mutex::new(Offer { job: &nothing as *const Job<'static>, tasks: 0 }),
             round: AtomicUsize::new(0),
             next: AtomicUsize::new(0),
             busy: AtomicUsize::new(0),
@@ -59,7 +59,10 @@ impl Team {
             .filter_map(|id| {
                 let shared = shared.clone();
                 // A thread that cannot be had only makes the team smaller.
-                std::thread::Builder::new().name(format!("tractable-{id}")).spawn(move || work(&shared, id)).ok()
+                std::thread::Builder::new()
+                    .name(format!("tractable-{id}"))
+                    .spawn(move || work(&shared, id))
+                    .ok()
             })
             .collect();
         Self { shared, workers, turn: Mutex::new(()) }
@@ -71,7 +74,7 @@ impl Team {
     }
 
     /// Calls `job(task, worker)` for every task below `tasks`, and returns when all are done.
-    pub(crate) fn run(&self, tasks: usize, job: &Job) {
+    pub(crate) fn run(&self, tasks: usize, job: &Job<'_>) {
         if self.workers.is_empty() || tasks < 2 {
             (0..tasks).for_each(|task| job(task, 0));
             return;
@@ -79,8 +82,8 @@ impl Team {
         let _turn = self.turn.lock().unwrap_or_else(|e| e.into_inner());
         let s = &*self.shared;
         // SAFETY: only the lifetime is erased; this function returns after the last worker has let go.
-        let job_for_all = unsafe { std::mem::transmute::<*const (dyn Fn(usize, usize) + Sync + '_), *const Job>(job) };
-        *lock(&s.offer) = Offer { job: job_for_all, tasks };
+        let erased = unsafe { std::mem::transmute::<*const Job<'_>, *const Job<'static>>(job) };
+        *lock(&s.offer) = Offer { job: erased, tasks };
         s.next.store(0, Ordering::Relaxed);
         s.busy.store(self.workers.len(), Ordering::Relaxed);
         {
@@ -123,7 +126,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-fn take_tasks(s: &Shared, job: &Job, tasks: usize, worker: usize) {
+fn take_tasks(s: &Shared, job: &Job<'_>, tasks: usize, worker: usize) {
     loop {
         let task = s.next.fetch_add(1, Ordering::Relaxed);
         if task >= tasks {

@@ -23,10 +23,22 @@ pub(super) fn rows_of<S: Simd>() -> usize {
 macro_rules! by_lanes {
     ($s:ty, $vecs:ident => $body:expr) => {
         match <$s>::F32_LANES {
-            16 => { const $vecs: usize = 2; $body }
-            8 => { const $vecs: usize = 2; $body }
-            4 => { const $vecs: usize = 2; $body }
-            _ => { const $vecs: usize = 4; $body }
+            16 => {
+                const $vecs: usize = 2;
+                $body
+            }
+            8 => {
+                const $vecs: usize = 2;
+                $body
+            }
+            4 => {
+                const $vecs: usize = 2;
+                $body
+            }
+            _ => {
+                const $vecs: usize = 4;
+                $body
+            }
         }
     };
 }
@@ -35,12 +47,30 @@ macro_rules! by_lanes {
 macro_rules! by_rows {
     ($rows:expr, $n:ident => $body:expr) => {
         match $rows {
-            1 => { const $n: usize = 1; $body }
-            2 => { const $n: usize = 2; $body }
-            3 => { const $n: usize = 3; $body }
-            4 => { const $n: usize = 4; $body }
-            5 => { const $n: usize = 5; $body }
-            _ => { const $n: usize = 6; $body }
+            1 => {
+                const $n: usize = 1;
+                $body
+            }
+            2 => {
+                const $n: usize = 2;
+                $body
+            }
+            3 => {
+                const $n: usize = 3;
+                $body
+            }
+            4 => {
+                const $n: usize = 4;
+                $body
+            }
+            5 => {
+                const $n: usize = 5;
+                $body
+            }
+            _ => {
+                const $n: usize = 6;
+                $body
+            }
         }
     };
 }
@@ -117,7 +147,8 @@ unsafe fn forward_tile<S: Simd, const ROWS: usize, const VECS: usize, const EXAC
         let mut acc_m = [[zero; VECS]; ROWS];
         let mut acc_v = [[zero; VECS]; ROWS];
         for v in 0..VECS {
-            let (m, s) = (load::<S>(bias.add(v * S::F32_LANES)), load::<S>(bias.add(PANEL + v * S::F32_LANES)));
+            let (m, s) =
+                (load::<S>(bias.add(v * S::F32_LANES)), load::<S>(bias.add(PANEL + v * S::F32_LANES)));
             for r in 0..ROWS {
                 acc_m[r][v] = m;
                 acc_v[r][v] = s;
@@ -228,7 +259,8 @@ unsafe fn backward_tile<S: Simd, const ROWS: usize, const VECS: usize>(
         }
         for r in 0..ROWS {
             for v in 0..VECS {
-                let (to_m, to_v) = (x_mean.add(x_at[r] + v * S::F32_LANES), x_var.add(x_at[r] + v * S::F32_LANES));
+                let (to_m, to_v) =
+                    (x_mean.add(x_at[r] + v * S::F32_LANES), x_var.add(x_at[r] + v * S::F32_LANES));
                 if add {
                     store::<S>(to_m, simd.add_f32s(load::<S>(to_m), acc_m[r][v]));
                     store::<S>(to_v, simd.add_f32s(load::<S>(to_v), acc_v[r][v]));

@@ -1,0 +1,505 @@
+//! The fit loop: epochs of shuffled batches, a noise schedule, early stopping.
+
+use crate::data::{Dataset, Scaler, Target};
+use crate::error::{Error, Result};
+use crate::gaussian::Input;
+use crate::layer::Contents;
+use crate::metrics;
+use crate::network::{LearnInfo, Network};
+use crate::output::{Observation, Output};
+use crate::rng;
+use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// Standard deviation of the observation noise from epoch to epoch: `max(floor, start * decay^epoch)`.
+///
+/// ```
+/// let noise = tractable::NoiseSchedule { start: 1.0, decay: 0.5, floor: 0.3 };
+/// assert_eq!([0, 1, 2].map(|epoch| noise.at(epoch)), [1.0, 0.5, 0.3]);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct NoiseSchedule {
+    /// In the first epoch.
+    pub start: f64,
+    /// Factor from one epoch to the next.
+    pub decay: f64,
+    /// Never below this.
+    pub floor: f64,
+}
+
+impl NoiseSchedule {
+    /// The noise of an epoch, counted from 0.
+    ///
+    /// ```
+    /// assert_eq!(tractable::NoiseSchedule { start: 2.0, decay: 1.0, floor: 0.0 }.at(9), 2.0);
+    /// ```
+    pub fn at(&self, epoch: usize) -> f64 {
+        (self.start * self.decay.powf(epoch as f64)).max(self.floor)
+    }
+}
+
+/// How to fit a network to a data set.
+///
+/// ```
+/// use tractable::Fit;
+/// let fit = Fit::new().epochs(40).batch(1).noise_std(0.3);
+/// assert_eq!((fit.epochs, fit.batch), (40, 1));
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Fit {
+    /// Passes over the data.
+    pub epochs: usize,
+    /// Samples a batch.
+    pub batch: usize,
+    /// Noise of the observations; `None` leaves the network's own.
+    pub noise: Option<NoiseSchedule>,
+    /// Whether every epoch has its own random order.
+    pub shuffle: bool,
+    /// Seed of that order and of the validation split; `None` takes the network's.
+    pub seed: Option<u64>,
+    /// Share of the data kept aside to watch the fit, 0 to 1; needed for early stopping.
+    pub validation: f64,
+    /// Stop after so many epochs without a better validation score, and go back to the best.
+    pub patience: Option<usize>,
+    /// Epochs already done: a fit that was saved and loaded goes on from here with the same order and noise.
+    pub first_epoch: usize,
+}
+
+impl Default for Fit {
+    fn default() -> Self {
+        Fit {
+            epochs: 50,
+            batch: 16,
+            noise: None,
+            shuffle: true,
+            seed: None,
+            validation: 0.0,
+            patience: None,
+            first_epoch: 0,
+        }
+    }
+}
+
+impl Fit {
+    /// 50 shuffled epochs of batches of 16, with the network's own noise.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Fit::new().epochs, 50);
+    /// ```
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Passes over the data.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Fit::new().epochs(3).epochs, 3);
+    /// ```
+    pub fn epochs(mut self, epochs: usize) -> Self {
+        self.epochs = epochs;
+        self
+    }
+
+    /// Samples a batch; 1 is the exact one-at-a-time update.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Fit::new().batch(1).batch, 1);
+    /// ```
+    pub fn batch(mut self, rows: usize) -> Self {
+        self.batch = rows;
+        self
+    }
+
+    /// The same noise, as a standard deviation, in every epoch.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Fit::new().noise_std(0.3).noise.unwrap().at(7), 0.3);
+    /// ```
+    pub fn noise_std(self, std: f64) -> Self {
+        self.noise(NoiseSchedule { start: std, decay: 1.0, floor: std })
+    }
+
+    /// A noise that changes from epoch to epoch.
+    ///
+    /// ```
+    /// use tractable::{Fit, NoiseSchedule};
+    /// let noise = NoiseSchedule { start: 1.0, decay: 0.975, floor: 0.3 };
+    /// assert_eq!(Fit::new().noise(noise).noise, Some(noise));
+    /// ```
+    pub fn noise(mut self, schedule: NoiseSchedule) -> Self {
+        self.noise = Some(schedule);
+        self
+    }
+
+    /// Whether every epoch has its own random order.
+    ///
+    /// ```
+    /// assert!(!tractable::Fit::new().shuffle(false).shuffle);
+    /// ```
+    pub fn shuffle(mut self, shuffle: bool) -> Self {
+        self.shuffle = shuffle;
+        self
+    }
+
+    /// Seed of the order and of the validation split.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Fit::new().seed(4).seed, Some(4));
+    /// ```
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Keeps this share of the data aside and stops after `patience` epochs without a better log-likelihood
+    /// on it; the network goes back to its best epoch.
+    ///
+    /// ```
+    /// let fit = tractable::Fit::new().early_stopping(0.1, 5);
+    /// assert_eq!((fit.validation, fit.patience), (0.1, Some(5)));
+    /// ```
+    pub fn early_stopping(mut self, share: f64, patience: usize) -> Self {
+        self.validation = share;
+        self.patience = Some(patience);
+        self
+    }
+
+    /// Goes on from this epoch, counted from 0, with the order and noise it would have had.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Fit::new().first_epoch(10).first_epoch, 10);
+    /// ```
+    pub fn first_epoch(mut self, epoch: usize) -> Self {
+        self.first_epoch = epoch;
+        self
+    }
+
+    fn check(&self) -> Result<()> {
+        let positive = |v: f64| v > 0.0 && v.is_finite();
+        if self.epochs == 0 || self.batch == 0 {
+            return Err(Error::invalid("fit", "epochs and batch must be at least 1"));
+        }
+        if let Some(n) = self.noise
+            && !(positive(n.start) && positive(n.decay) && n.floor >= 0.0 && positive(n.at(self.epochs - 1)))
+        {
+            let why =
+                format!("{} falling by {} to {} does not stay a positive number", n.start, n.decay, n.floor);
+            return Err(Error::invalid("noise", why));
+        }
+        if !(0.0..1.0).contains(&self.validation) {
+            return Err(Error::invalid("validation", format!("{} is not in [0, 1)", self.validation)));
+        }
+        if self.patience.is_some() && self.validation == 0.0 {
+            return Err(Error::invalid("early stopping", "needs a share of the data for validation"));
+        }
+        Ok(())
+    }
+}
+
+/// One epoch of a fit.
+///
+/// ```
+/// # use tractable::{Activation, Fit, Matrix, Network, data::Dataset};
+/// let data = Dataset::new(Matrix::column(vec![0.0, 1.0])?, Matrix::column(vec![0.0, 1.0])?)?;
+/// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+/// let report = net.fit(&data, &Fit::new().epochs(2))?;
+/// assert_eq!(report.epochs[1].epoch, 2);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Epoch {
+    /// Number of the epoch, from 1.
+    pub epoch: usize,
+    /// Epochs there will be at most.
+    pub of: usize,
+    /// Noise in this epoch, as a standard deviation; the first output's where they differ.
+    pub noise_std: f64,
+    /// Samples learned from, steps limited, variances repaired.
+    pub learned: LearnInfo,
+    /// Mean negative log-likelihood of the validation share, in the target's units.
+    pub validation_nll: Option<f64>,
+    /// Seconds the epoch took.
+    pub seconds: f64,
+}
+
+/// What a running fit says: samples done within an epoch, or a whole epoch.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// # use tractable::{Activation, Fit, Matrix, Network, Progress, data::Dataset};
+/// # let data = Dataset::new(Matrix::column(vec![0.0, 1.0])?, Matrix::column(vec![0.0, 1.0])?)?;
+/// # let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+/// let report = net.fit_with(&data, &Fit::new(), |progress| match progress {
+///     Progress::Epoch(_, e) if e.epoch == 3 => ControlFlow::Break(()), // enough
+///     _ => ControlFlow::Continue(()),
+/// })?;
+/// assert_eq!(report.epochs.len(), 3);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Progress<'a> {
+    /// So many of so many samples of the current epoch are done. Breaking here leaves the epoch unfinished.
+    Rows(usize, usize),
+    /// An epoch is done; the network as it is now, for a checkpoint.
+    Epoch(&'a Network, &'a Epoch),
+}
+
+/// What a fit did.
+///
+/// ```
+/// # use tractable::{Activation, Fit, Matrix, Network, data::Dataset};
+/// # let data = Dataset::new(Matrix::column(vec![0.0, 1.0])?, Matrix::column(vec![0.0, 1.0])?)?;
+/// # let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+/// let report = net.fit(&data, &Fit::new().epochs(2))?;
+/// assert!(!report.interrupted && report.best_epoch.is_none());
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct FitReport {
+    /// Every finished epoch.
+    pub epochs: Vec<Epoch>,
+    /// With early stopping: the epoch, from 1, the network went back to.
+    pub best_epoch: Option<usize>,
+    /// The callback asked to stop.
+    pub interrupted: bool,
+}
+
+/// Rows between two [`Progress::Rows`].
+const REPORT_EVERY: usize = 512;
+
+impl Network {
+    /// Fits the network to data. Where the data set asks for it, inputs and targets are standardised with
+    /// the training part's mean and spread, and the scalers stay with the network.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Fit, Matrix, Network, data::Dataset};
+    /// let x: Vec<f64> = (0..40).map(|i| i as f64 / 20.0).collect();
+    /// let y = x.iter().map(|x| 3.0 * x).collect();
+    /// let data = Dataset::new(Matrix::column(x)?, Matrix::column(y)?)?.standardize();
+    /// let mut net = Network::mlp([1, 16, 1], Activation::Relu).build()?;
+    /// net.fit(&data, &Fit::new().noise_std(0.1))?;
+    /// assert!((net.predict(&Matrix::column(vec![1.0])?)?.mean()[0] - 3.0).abs() < 0.3);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn fit(&mut self, data: &Dataset, fit: &Fit) -> Result<FitReport> {
+        self.fit_with(data, fit, |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`Network::fit`], telling `progress` how it goes; [`ControlFlow::Break`] stops it, keeping what
+    /// was learned.
+    ///
+    /// ```
+    /// # use std::ops::ControlFlow;
+    /// # use tractable::{Activation, Fit, Matrix, Network, data::Dataset};
+    /// # let data = Dataset::new(Matrix::column(vec![0.0, 1.0])?, Matrix::column(vec![0.0, 1.0])?)?;
+    /// # let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// let report = net.fit_with(&data, &Fit::new(), |_| ControlFlow::Break(()))?;
+    /// assert!(report.interrupted);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn fit_with(
+        &mut self,
+        data: &Dataset,
+        fit: &Fit,
+        mut progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
+    ) -> Result<FitReport> {
+        fit.check()?;
+        self.check_data(data)?;
+        let seed = fit.seed.unwrap_or(self.seed());
+        let (mut order, held_out) = self.hold_out(data, fit, seed)?;
+        self.adopt(data, &order)?;
+        let in_order = order.clone();
+        let mut batch = Batch::default();
+        let mut report = FitReport { epochs: Vec::new(), best_epoch: None, interrupted: false };
+        let mut best: Option<(f64, usize, Vec<Contents>)> = None;
+        for epoch in fit.first_epoch..fit.epochs {
+            let start = Instant::now();
+            if let Some(noise) = fit.noise {
+                self.set_noise_std([noise.at(epoch)])?;
+            }
+            if fit.shuffle {
+                // From the same start every time, so that an epoch's order does not depend on the ones before.
+                order.copy_from_slice(&in_order);
+                rng::shuffle(&mut order, &mut rng::stream(seed, "shuffle", epoch as u64));
+            }
+            let mut learned = LearnInfo::default();
+            for rows in order.chunks(fit.batch) {
+                batch.gather(data, rows);
+                learned += self.learn(batch.input(data), batch.observation(data))?;
+                let done = learned.rows;
+                if done / REPORT_EVERY != (done - rows.len()) / REPORT_EVERY
+                    && progress(Progress::Rows(done, order.len())).is_break()
+                {
+                    report.interrupted = true;
+                    return Ok(report);
+                }
+            }
+            self.spec.epochs = epoch + 1;
+            let validation_nll = held_out.as_ref().map(|d| self.nll(d)).transpose()?;
+            report.epochs.push(Epoch {
+                epoch: epoch + 1,
+                of: fit.epochs,
+                noise_std: self.noise_std()[0],
+                learned,
+                validation_nll,
+                seconds: start.elapsed().as_secs_f64(),
+            });
+            if let (Some(_), Some(nll)) = (fit.patience, validation_nll)
+                && best.as_ref().is_none_or(|&(lowest, ..)| nll < lowest)
+            {
+                let contents: Vec<_> = self.contents().into_iter().map(Option::unwrap_or_default).collect();
+                best = Some((nll, epoch + 1, contents));
+            }
+            let last = report.epochs.last().expect("just pushed");
+            if progress(Progress::Epoch(self, last)).is_break() {
+                report.interrupted = true;
+                break;
+            }
+            if let (Some(patience), Some((_, at, _))) = (fit.patience, &best)
+                && epoch + 1 - at >= patience
+            {
+                break;
+            }
+        }
+        if let Some((_, at, snapshot)) = best {
+            self.refill(&snapshot)?;
+            report.best_epoch = Some(at);
+        }
+        Ok(report)
+    }
+
+    /// Mean negative log-likelihood of a data set's targets, in their own units; of the labels for classes.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network, data::Dataset};
+    /// let data = Dataset::new(Matrix::column(vec![0.0, 1.0])?, Matrix::column(vec![0.0, 1.0])?)?;
+    /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// assert!(net.nll(&data)?.is_finite());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn nll(&self, data: &Dataset) -> Result<f64> {
+        self.check_data(data)?;
+        match data.target() {
+            Target::Values { y, observed } => {
+                let out = self.predict(data.x())?.with_noise(&self.noise_var())?;
+                let seen = |i: &usize| observed.as_ref().is_none_or(|o| o[*i]);
+                let pick = |v: &[f64]| (0..v.len()).filter(seen).map(|i| v[i]).collect::<Vec<_>>();
+                metrics::gaussian_nll(&pick(y.data()), &pick(out.mean()), &pick(out.var()))
+            }
+            Target::Labels { labels, .. } => {
+                metrics::class_nll(self.predict_classes(data.x())?.data(), labels)
+            }
+        }
+    }
+
+    fn check_data(&self, data: &Dataset) -> Result<()> {
+        let width = self.input().len();
+        if data.width() != width {
+            return Err(Error::shape("data", format!("{width} input columns"), data.width()));
+        }
+        match (data.target(), self.output()) {
+            (Target::Values { y, .. }, Output::Values { width }) if y.width() == width => Ok(()),
+            (Target::Values { y, .. }, Output::Values { width }) => {
+                Err(Error::shape("data", format!("{width} targets"), y.width()))
+            }
+            (Target::Labels { names, .. }, Output::Classes { classes }) if names.len() <= classes => Ok(()),
+            (Target::Labels { names, .. }, Output::Classes { classes }) => {
+                Err(Error::shape("data", format!("{classes} classes"), names.len()))
+            }
+            (Target::Values { .. }, Output::Classes { .. }) => {
+                Err(Error::invalid("data", "the network has classes but the target is a number"))
+            }
+            (Target::Labels { .. }, Output::Values { .. }) => {
+                Err(Error::invalid("data", "the target is a label but the network puts out numbers"))
+            }
+        }
+    }
+
+    /// Rows to learn from, and the share kept aside.
+    fn hold_out(&self, data: &Dataset, fit: &Fit, seed: u64) -> Result<(Vec<usize>, Option<Dataset>)> {
+        let mut rows: Vec<usize> = (0..data.rows()).collect();
+        if fit.validation == 0.0 {
+            return Ok((rows, None));
+        }
+        rng::shuffle(&mut rows, &mut rng::stream(seed, "validation", 0));
+        let aside = ((data.rows() as f64 * fit.validation).round() as usize).max(1);
+        if aside >= data.rows() {
+            return Err(Error::invalid(
+                "validation",
+                format!("{} rows are too few to keep some aside", data.rows()),
+            ));
+        }
+        let held_out = data.select(&rows[..aside])?;
+        let mut rows = rows.split_off(aside);
+        rows.sort_unstable();
+        Ok((rows, Some(held_out)))
+    }
+
+    /// Takes scalers and names over from the data a fit starts with.
+    fn adopt(&mut self, data: &Dataset, rows: &[usize]) -> Result<()> {
+        self.spec.input_names = data.input_names().to_vec();
+        self.spec.output_names = data.output_names().to_vec();
+        if let Target::Labels { names, .. } = data.target() {
+            self.spec.class_names = names.clone();
+        }
+        if !data.wants_standardize() || self.input_scaler().is_some() || self.output_scaler().is_some() {
+            return Ok(());
+        }
+        let part = data.select(rows)?;
+        let output = match part.target() {
+            Target::Values { y, observed } => Some(Scaler::fit_observed(y, observed.as_deref())?),
+            Target::Labels { .. } => None,
+        };
+        self.set_scalers(Some(Scaler::fit(part.x())), output)
+    }
+}
+
+/// One batch, gathered from a data set into memory that is kept.
+#[derive(Default)]
+struct Batch {
+    x: Vec<f64>,
+    y: Vec<f64>,
+    seen: Vec<bool>,
+    labels: Vec<usize>,
+}
+
+impl Batch {
+    fn gather(&mut self, data: &Dataset, rows: &[usize]) {
+        self.x.clear();
+        rows.iter().for_each(|&r| self.x.extend_from_slice(data.x().row(r)));
+        match data.target() {
+            Target::Values { y, observed } => {
+                self.y.clear();
+                rows.iter().for_each(|&r| self.y.extend_from_slice(y.row(r)));
+                if let Some(seen) = observed {
+                    self.seen.clear();
+                    let width = y.width();
+                    rows.iter().for_each(|&r| self.seen.extend_from_slice(&seen[r * width..][..width]));
+                }
+            }
+            Target::Labels { labels, .. } => {
+                self.labels.clear();
+                self.labels.extend(rows.iter().map(|&r| labels[r]));
+            }
+        }
+    }
+
+    fn input(&self, data: &Dataset) -> Input<'_> {
+        Input::checked(&self.x, data.width())
+    }
+
+    fn observation(&self, data: &Dataset) -> Observation<'_> {
+        match data.target() {
+            Target::Values { y, observed } => {
+                let seen = observed.as_ref().map(|_| &self.seen[..]);
+                Observation::checked(&self.y, y.width(), seen)
+            }
+            Target::Labels { .. } => Observation::from(&self.labels),
+        }
+    }
+}
