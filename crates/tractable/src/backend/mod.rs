@@ -70,7 +70,7 @@ impl std::str::FromStr for Device {
     }
 }
 
-/// How the deltas of a batch are applied to a weight (method: `docs/equations.md`, T14 and T15).
+/// How the deltas of a batch are applied to a weight (`docs/equations.md`, T20 and T21).
 ///
 /// ```
 /// use tractable::{Activation, Network, Policy};

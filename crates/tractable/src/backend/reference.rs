@@ -98,7 +98,7 @@ impl Weights {
         }
     }
 
-    /// Sums over the batch that the posterior of the parameters needs (T12).
+    /// Sums over the batch that the posterior of the parameters needs (T20).
     fn sums(&self, x: &State, z: &State) -> Parameters {
         let mut sum = self.p.zeros_like();
         self.each(x, z, |out, from, weight| {
@@ -242,8 +242,8 @@ impl Backend for Reference {
         w.each(x, z, |out, from, weight| {
             let (mu_w, var_w) = (w.p.mean[weight], w.p.var[weight]);
             let (mu_a, var_a) = (x.mean[from], x.var[from]);
-            mean[out] += product::term_mean(mu_w, mu_a); // T3
-            var[out] += product::term_var(mu_w, var_w, var_a, product::second_moment(mu_a, var_a)); // T4
+            mean[out] += product::term_mean(mu_w, mu_a); // T15
+            var[out] += product::term_var(mu_w, var_w, var_a, product::second_moment(mu_a, var_a)); // T16
         });
         (z.mean, z.var) = (mean, var);
     }
@@ -253,7 +253,7 @@ impl Backend for Reference {
         let mut d_var = vec![0.0; x.mean.len()];
         w.each(x, z, |out, from, weight| {
             let mu_w = w.p.mean[weight];
-            d_mean[from] += mu_w * z.d_mean[out];
+            d_mean[from] += mu_w * z.d_mean[out]; // T24
             d_var[from] += mu_w * mu_w * z.d_var[out];
         });
         (x.d_mean, x.d_var) = (d_mean, d_var);
@@ -335,12 +335,13 @@ impl Backend for Reference {
             for unit in 0..x.mean.len() {
                 let c = channel(unit);
                 let off = x.mean[unit] - scratch.mean[c];
-                scratch.var[c] += (off * off + x.var[unit]) / per_channel; // T18, errata C9
+                scratch.var[c] += (off * off + x.var[unit]) / per_channel; // T25
             }
         }
         for unit in 0..x.mean.len() {
             let c = channel(unit);
             let scale = 1.0 / (scratch.var[c] + norm.running.epsilon).sqrt();
+            // T26
             let (mu_a, var_a) = ((x.mean[unit] - scratch.mean[c]) * scale, x.var[unit] * scale * scale);
             let (mu_w, var_w) = (norm.p.mean[c], norm.p.var[c]);
             z.mean[unit] = product::term_mean(mu_w, mu_a) + norm.p.bias_mean[c];

@@ -191,7 +191,7 @@ impl Cpu {
             each_pixel(x, |at| {
                 for c in 0..mean.len() {
                     let off = f64::from(x.mean[at + c]) - mean[c];
-                    var[c] += off * off + f64::from(x.var[at + c]); // T18, errata C9
+                    var[c] += off * off + f64::from(x.var[at + c]); // T25
                 }
             });
             var.iter_mut().for_each(|v| *v /= values);
@@ -203,7 +203,7 @@ impl Cpu {
         each_pixel(x, |at| {
             for c in 0..norm.channels {
                 let (center, inverse) = s.standard(c, norm.running.epsilon);
-                let mu_a = (x.mean[at + c] - center) * inverse;
+                let mu_a = (x.mean[at + c] - center) * inverse; // T26
                 let var_a = x.var[at + c] * inverse * inverse;
                 let ((mu_w, var_w), (mu_b, var_b)) = (pair(&norm.scale, c), pair(&norm.shift, c));
                 z_mean[at + c] = product::term_mean(mu_w, mu_a) + mu_b;

@@ -569,7 +569,7 @@ impl WithSimd for Update<'_> {
     }
 }
 
-/// Posterior of one line of parameters from its sums (T14, T15).
+/// Posterior of one line of parameters from its sums (T20, T21).
 #[inline(always)]
 pub(super) fn step(line: &mut [f32; LINE], sums: &[f32; LINE], cap: Option<f32>) -> Tally {
     let (mean, var) = line.split_at_mut(PANEL);

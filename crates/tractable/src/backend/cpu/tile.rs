@@ -98,7 +98,7 @@ unsafe fn store<S: Simd>(to: *mut f32, v: S::f32s) {
     unsafe { (to as *mut S::f32s).write_unaligned(v) }
 }
 
-/// Mean and variance of `rows` outputs of one panel (T3, T4): `z = sum_k w_k a_k + b`.
+/// Mean and variance of `rows` outputs of one panel (T15, T16): `z = sum_k w_k a_k + b`.
 ///
 /// # Safety
 /// The quads at `rows[r] + segment` must lie in `quads`; `panel` holds a line per input of the segments, `bias`
@@ -198,7 +198,7 @@ unsafe fn forward_tile<S: Simd, const ROWS: usize, const VECS: usize, const EXAC
     }
 }
 
-/// Innovations of 32 neighbouring inputs of `rows` rows: `sum_o w_o d_o` (T10), added to what lies at
+/// Innovations of 32 neighbouring inputs of `rows` rows: `sum_o w_o d_o` (T24), added to what lies at
 /// `x_at[r]` when `add`, written there otherwise.
 ///
 /// # Safety
@@ -299,7 +299,7 @@ impl Rows<'_> {
     }
 }
 
-/// Sums over rows for a few weights of one panel (T12): `sum a d_mean` and `sum a^2 d_var` for the `n` inputs
+/// Sums over rows for a few weights of one panel (T20): `sum a d_mean` and `sum a^2 d_var` for the `n` inputs
 /// from `at` on and 32 outputs, as lines of 32 + 32 in `sums`, added to what is there unless `first`.
 ///
 /// # Safety
