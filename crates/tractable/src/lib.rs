@@ -11,6 +11,7 @@ pub mod metrics;
 pub mod moments;
 mod network;
 mod output;
+pub mod recipes;
 pub mod rng;
 mod shape;
 mod stack;

@@ -25,16 +25,32 @@ pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Resul
     let (mx, sx) = (golden.get("mx")?, golden.get("Sx")?);
     let Net { mut network, places } = build(golden, &mx, device)?;
     let (mean, var, y) = (mx.numbers()?, sx.numbers()?, golden.get("y")?.numbers()?);
-    let noise = golden.get("R")?.numbers()?;
-    let noise = if noise.len() == 1 { NoiseVar::One(noise[0]) } else { NoiseVar::PerEntry(&noise) };
-    let mask = golden.get("mask")?;
-    let mask = if mask.is_null() { None } else { Some(mask.numbers()?) };
+    let width = network.output().units();
+    let (noise_at, mask_at) = (golden.get("R")?, golden.get("mask")?);
+    let noise = noise_at.numbers()?;
+    let noise = match noise.len() {
+        1 => NoiseVar::One(noise[0]),
+        n if n == y.len() => NoiseVar::PerEntry(&noise),
+        n if n == width => NoiseVar::PerOutput(&noise),
+        n => return Err(noise_at.error(format!("has {n} numbers"))),
+    };
+    let mask = if mask_at.is_null() { None } else { Some(mask_at.numbers()?) };
     let mask: Option<Vec<bool>> = mask.map(|m| m.iter().map(|&v| v != 0.0).collect());
+    let entries = mean.len() / network.input().len() * width;
+    if y.len() != entries || var.len() != mean.len() || mask.as_ref().is_some_and(|m| m.len() != entries) {
+        return Err(golden.error(format!("mx, Sx, y and mask do not fit together: {entries} outputs")));
+    }
     let seen = Seen { y: &y, noise, seen: mask.as_deref() };
 
     let trace = network.trace(&mean, Some(&var), seen)?;
     let backward = golden.get("backward")?;
-    for (l, state) in golden.get("states")?.list()?.iter().enumerate() {
+    let (states, updated_net) = (golden.get("states")?.list()?, golden.get("updated")?.list()?);
+    if states.len() != places.len() || updated_net.len() + 1 != places.len() {
+        return Err(
+            golden.error(format!("the network has {} layers; states or updated do not", places.len() - 1))
+        );
+    }
+    for (l, state) in states.iter().enumerate() {
         let (z, a) = (&trace[places[l].0], &trace[places[l].1]);
         let mut compare = |key: &str, ours: &[f64]| -> Result<()> {
             worst.compare(format!("states[{l}].{key}"), ours, &state.get(key)?.numbers()?);
@@ -67,7 +83,7 @@ pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Resul
     let prior = network.contents();
     network.learn_seen(&mean, Some(&var), seen)?;
     let updated = network.contents();
-    for (l, layer) in golden.get("updated")?.list()?.iter().enumerate() {
+    for (l, layer) in updated_net.iter().enumerate() {
         let at = places[l + 1].0 - 1;
         if let (Some(prior), Some(updated)) = (&prior[at], &updated[at]) {
             compare_updated(&format!("updated[{l}]"), &prior.parameters, &updated.parameters, layer, worst)?;
@@ -129,7 +145,8 @@ fn innovations(l: usize, z: &Trace, backward: &Golden, worst: &mut Worst) -> Res
     let ours =
         [("dmz", dm), ("dSz", ds), ("innov_m", where_unsure(&z.d_mean)), ("innov_S", where_unsure(&z.d_var))];
     for (key, ours) in ours {
-        let reference = &backward.get(key)?.list()?[l];
+        let list = backward.get(key)?.list()?;
+        let reference = list.get(l).ok_or_else(|| backward.error(format!("{key} ends before layer {l}")))?;
         if !reference.is_null() {
             worst.compare(reference.at(), &ours, &reference.numbers()?);
         }
@@ -150,7 +167,7 @@ fn deltas(
     let spec = &network.spec;
     let shapes = shapes(spec.input, &spec.layers, &spec.names)?;
     let contents = network.contents();
-    for (l, reference) in backward.get("theta")?.list()?.iter().enumerate().skip(1) {
+    for (l, reference) in backward.get("theta")?.list()?.iter().enumerate().take(places.len()).skip(1) {
         let at = places[l].0;
         let (Some(contents), Some(map)) = (&contents[at - 1], spec.layers[at - 1].map(shapes[at - 1])?)
         else {
@@ -245,7 +262,16 @@ fn build(golden: &Golden, x: &Golden, device: Device) -> Result<Net> {
         places.push((z, layers.len()));
     }
     let names: Vec<String> = (1..=layers.len()).map(|i| format!("layer {i}")).collect();
-    let width = shapes(input, &layers, &names)?.last().map_or(0, Shape::len);
+    let shapes = shapes(input, &layers, &names)?;
+    for ((layer, &shape), c) in layers.iter().zip(&shapes).zip(&contents) {
+        let needed = layer.parameter_shape(shape)?.map_or((0, 0), |(d, b)| (d.iter().product(), b));
+        if needed != (c.parameters.mean.len(), c.parameters.bias_mean.len()) {
+            return Err(
+                golden.error(format!("a {} layer has weights that do not fit its input", layer.kind()))
+            );
+        }
+    }
+    let width = shapes.last().map_or(0, Shape::len);
     let spec = Spec {
         input,
         layers,
@@ -293,5 +319,8 @@ fn layer(g: &Golden) -> Result<(Layer, Parameters)> {
     }
     let part = |key: &str| g.get(key)?.numbers();
     let p = Parameters { mean: part("mw")?, var: part("Sw")?, bias_mean: part("mb")?, bias_var: part("Sb")? };
+    if p.var.len() != p.mean.len() || p.bias_var.len() != p.bias_mean.len() {
+        return Err(g.error("has not as many variances as means"));
+    }
     Ok((layer, p))
 }

@@ -1,0 +1,48 @@
+//! Networks of the paper, ready to build.
+
+use crate::builder::NetworkBuilder;
+use crate::layer::Layer;
+use crate::moments::Activation;
+use crate::network::Network;
+use crate::shape::Shape;
+
+/// The paper's network for MNIST: two convolutions, two average pools, a dense layer of 150, ten classes.
+///
+/// ```
+/// let net = tractable::recipes::mnist().build()?;
+/// assert_eq!(net.input().len(), 28 * 28);
+/// assert_eq!(net.parameters(), 207_215);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn mnist() -> NetworkBuilder {
+    Network::builder(Shape::image(1, 28, 28))
+        .layer(Layer::conv2d(32, 4).padding(1))
+        .layer(Activation::Relu)
+        .layer(Layer::avg_pool2d(3).stride(2))
+        .layer(Layer::conv2d(64, 5))
+        .layer(Activation::Relu)
+        .layer(Layer::avg_pool2d(3).stride(2))
+        .layer(Layer::linear(150))
+        .layer(Activation::Relu)
+        .layer(Layer::linear(11))
+        .classes(10)
+}
+
+/// The paper's network for CIFAR-10 as its table has it: three convolutions, three average pools with zeros at
+/// the end only, a dense layer of 64, ten classes; no normalisation.
+///
+/// ```
+/// let net = tractable::recipes::cifar10().build()?;
+/// assert_eq!(net.input().len(), 3 * 32 * 32);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn cifar10() -> NetworkBuilder {
+    let mut net = Network::builder(Shape::image(3, 32, 32));
+    for channels in [32, 32, 64] {
+        net = net
+            .layer(Layer::conv2d(channels, 5).padding(2))
+            .layer(Activation::Relu)
+            .layer(Layer::avg_pool2d(3).stride(2).end_padding(1));
+    }
+    net.layer(Layer::linear(64)).layer(Activation::Relu).layer(Layer::linear(11)).classes(10)
+}
