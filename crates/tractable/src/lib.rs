@@ -1,4 +1,62 @@
 //! Bayesian neural networks whose inference is closed form.
+//!
+//! Every weight, hidden unit and input of a [`Network`] is Gaussian: a mean and a variance. There are no
+//! gradients, no learning rate and no sampling; everything a user does is one of three verbs:
+//!
+//! | verb | question | what it returns |
+//! |---|---|---|
+//! | [`predict`](Network::predict) | what comes out? | mean and variance of the output |
+//! | [`learn`](Network::learn) | what do the data say about the weights? | updated weights, one sample or one batch at a time |
+//! | [`condition`](Network::condition) | what must the input (or a hidden layer) be, given what I want at the output? | posterior of those states; weights untouched |
+//!
+//! ```
+//! use tractable::{Activation, Fit, Gaussian, Matrix, Network, data::Dataset};
+//!
+//! let x: Vec<f64> = (0..200).map(|i| i as f64 / 50.0 - 2.0).collect();
+//! let y = x.iter().map(|x| x.powi(3) - 3.0 * x).collect();
+//! let data = Dataset::new(Matrix::column(x)?, Matrix::column(y)?)?.standardize();
+//! let mut net = Network::mlp([1, 50, 1], Activation::Relu).seed(0).build()?;
+//! net.fit(&data, &Fit::new().epochs(50).batch(1).noise_std(0.1))?;
+//! let y = net.predict(&Matrix::column(vec![0.5])?)?; // Gaussian: mean and variance
+//! assert!((y.mean()[0] - (0.125 - 1.5)).abs() < 0.3);
+//! let wanted = Matrix::column(vec![-1.8])?;
+//! let x = net.condition(&Gaussian::new(vec![0.5], vec![0.01], 1)?, &wanted)?; // which input gives -1.8?
+//! assert!(x.mean()[0] > 0.5);
+//! # Ok::<(), tractable::Error>(())
+//! ```
+//!
+//! # The model in six equations
+//!
+//! With `m` for means and `S` for variances, `J` for the slope cov(a, z)/S of an activation:
+//!
+//! ```text
+//! predict    z = W a + b:  m_z = sum m_w m_a + m_b,   S_z = sum S_w (m_a^2 + S_a) + m_w^2 S_a + S_b
+//!            a = f(z):     m_a, S_a, J                            (exact or linearised at the mean)
+//! observe    y = a + v:    d = J (y - m_a)/(S_a + S_v),  D = -J^2/(S_a + S_v)
+//! back       d_below = J sum m_w d,    D_below = J^2 sum m_w^2 D          (no division below the output)
+//! learn      m_w += S_w sum m_a d,     S_w += S_w^2 sum m_a^2 D           (sums over the batch)
+//! condition  m_x += S_x d_x,           S_x += S_x^2 D_x
+//! ```
+//!
+//! `docs/equations.md` in the repository lists every formula with its source, its function and its test.
+//!
+//! # Map
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`moments`] | the mathematics, as scalar functions |
+//! | [`data`] | CSV files, data sets, standardisation |
+//! | [`metrics`] | scores of predictions with uncertainty |
+//! | [`recipes`] | the paper's networks |
+//! | [`verify`] | golden vectors, recomputed on this machine |
+//! | [`rng`] | named random streams from one seed |
+//!
+//! # What is approximate
+//!
+//! Covariances within a layer and between weights are kept zero; products of Gaussians and activations are
+//! replaced by Gaussians with the same mean and variance; all activations but
+//! [`MixtureRelu`](Activation::MixtureRelu) are linearised at the mean. The sums over a batch count the prior
+//! once per sample; [`Policy`] says what is done about it.
 
 mod backend;
 mod builder;
