@@ -11,7 +11,7 @@ use crate::shape::Shape;
 /// ```
 /// let net = tractable::recipes::mnist().build()?;
 /// assert_eq!(net.input().len(), 28 * 28);
-/// assert_eq!(net.parameters(), 207_215);
+/// assert_eq!(net.parameters(), 207_219);
 /// # Ok::<(), tractable::Error>(())
 /// ```
 pub fn mnist() -> NetworkBuilder {
