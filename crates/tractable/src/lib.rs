@@ -15,6 +15,7 @@ pub mod rng;
 mod shape;
 mod stack;
 mod train;
+pub mod verify;
 
 pub use backend::{Device, Policy};
 pub use builder::NetworkBuilder;

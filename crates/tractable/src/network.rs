@@ -8,7 +8,7 @@ use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::layer::{Contents, Layer, Prior};
 use crate::output::{Filled, Noise, Observation, OrElse, Output, Tree, Wanted};
 use crate::shape::Shape;
-use crate::stack::{Broken, Stack, Trace};
+use crate::stack::{Broken, MeanVar, Stack, Trace};
 use serde::{Deserialize, Serialize};
 
 /// A network whose weights, hidden units and inputs are all Gaussian.
@@ -331,6 +331,17 @@ impl Network {
     /// States and innovations of every layer for one batch in the network's own units.
     pub(crate) fn trace(&self, mean: &[f64], var: Option<&[f64]>, seen: Seen<'_>) -> Result<Vec<Trace>> {
         let out = on_device!(&self.engine, stack => stack.trace(mean, var, seen));
+        out.map_err(|b| self.diverged(b))
+    }
+
+    /// Posterior of the input in the network's own units.
+    pub(crate) fn condition_seen(
+        &self,
+        mean: &[f64],
+        var: Option<&[f64]>,
+        seen: Seen<'_>,
+    ) -> Result<MeanVar> {
+        let out = on_device!(&self.engine, stack => stack.condition(mean, var, seen, 0, 1));
         out.map_err(|b| self.diverged(b))
     }
 

@@ -29,7 +29,7 @@ struct Pass<B: Backend> {
 }
 
 /// Mean and variance of a layer, row after row.
-type MeanVar = (Vec<f64>, Vec<f64>);
+pub(crate) type MeanVar = (Vec<f64>, Vec<f64>);
 
 impl<B: Backend> Stack<B> {
     /// `shapes` are those of the input and of every layer's output; one of `contents` a layer.

@@ -65,7 +65,7 @@ impl State {
 }
 
 impl Weights {
-    /// Calls `f(z unit, x unit, weight, bias)` for every connection of a batch, `x unit` in and `z unit` out.
+    /// Calls `f(z unit, x unit, weight)` for every connection of a batch.
     fn each(&self, x: &State, z: &State, mut f: impl FnMut(usize, usize, usize)) {
         let (input, output) = (self.map.input, self.map.output);
         let Some(window) = self.map.window else {
@@ -96,6 +96,21 @@ impl Weights {
                 }
             }
         }
+    }
+
+    /// Sums over the batch that the posterior of the parameters needs (T12).
+    fn sums(&self, x: &State, z: &State) -> Parameters {
+        let mut sum = self.p.zeros_like();
+        self.each(x, z, |out, from, weight| {
+            let mu_a = x.mean[from];
+            sum.mean[weight] += mu_a * z.d_mean[out];
+            sum.var[weight] += mu_a * mu_a * z.d_var[out];
+        });
+        for unit in 0..z.d_mean.len() {
+            sum.bias_mean[self.bias(unit)] += z.d_mean[unit];
+            sum.bias_var[self.bias(unit)] += z.d_var[unit];
+        }
+        sum
     }
 
     /// Bias of a unit of the output.
@@ -137,6 +152,23 @@ impl Parameters {
             bias_mean: zeros(&self.bias_mean),
             bias_var: zeros(&self.bias_mean),
         }
+    }
+}
+
+impl Reference {
+    /// Posterior minus prior of a map's parameters by the plain sum, given a batch's inputs and innovations.
+    pub(crate) fn deltas(map: Map, p: &Parameters, x: &[f64], d_mean: &[f64], d_var: &[f64]) -> Parameters {
+        let state = |shape, mean: &[f64]| State { mean: mean.to_vec(), ..Reference.state(shape) };
+        let z = State { d_mean: d_mean.to_vec(), d_var: d_var.to_vec(), ..state(map.output, d_mean) };
+        let mut sum = Weights { map, p: p.clone() }.sums(&state(map.input, x), &z);
+        let scale = |sum: &mut [f64], var: &[f64], power: i32| {
+            sum.iter_mut().zip(var).for_each(|(s, v)| *s *= v.powi(power));
+        };
+        scale(&mut sum.mean, &p.var, 1);
+        scale(&mut sum.var, &p.var, 2);
+        scale(&mut sum.bias_mean, &p.bias_var, 1);
+        scale(&mut sum.bias_var, &p.bias_var, 2);
+        sum
     }
 }
 
@@ -228,16 +260,7 @@ impl Backend for Reference {
     }
 
     fn map_learn(&self, w: &mut Weights, _: &mut Scratch, x: &State, z: &State, cap: Option<f64>) -> Tally {
-        let mut sum = w.p.zeros_like();
-        w.each(x, z, |out, from, weight| {
-            let mu_a = x.mean[from];
-            sum.mean[weight] += mu_a * z.d_mean[out];
-            sum.var[weight] += mu_a * mu_a * z.d_var[out];
-        });
-        for unit in 0..z.mean.len() {
-            sum.bias_mean[w.bias(unit)] += z.d_mean[unit];
-            sum.bias_var[w.bias(unit)] += z.d_var[unit];
-        }
+        let sum = w.sums(x, z);
         w.p.learn(&sum, cap)
     }
 

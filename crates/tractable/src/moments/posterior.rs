@@ -27,7 +27,12 @@ pub struct Step<R> {
 }
 
 /// What a repaired variance is multiplied by: `2^-10`.
-const REPAIR: f64 = 1.0 / 1024.0;
+///
+/// ```
+/// use tractable::moments::posterior::{REPAIR, plain};
+/// assert_eq!(plain(0.0, 4.0, 0.0, -1.0).var, 4.0 * REPAIR);
+/// ```
+pub const REPAIR: f64 = 1.0 / 1024.0;
 
 /// `var * shrink`, repaired where `shrink` is not positive or the result is below the smallest normal number.
 #[inline(always)]

@@ -1,6 +1,7 @@
 //! The integration tests, in one binary: one link instead of one a file.
 
 mod data;
+mod golden;
 mod metrics;
 mod moments;
 mod moments_properties;

@@ -1,0 +1,121 @@
+//! Proof on this machine: recomputes reference vectors with this build and says how far off it is.
+//!
+//! A folder of golden files (JSON; inputs and every intermediate number of a pass, in f64) is read, each file
+//! is recomputed on a [`Device`], and the worst relative error of every file is returned. Errors are
+//! measured array by array, as the largest absolute difference over the largest absolute value.
+
+mod json;
+mod pass;
+mod tree;
+
+use crate::backend::Device;
+use crate::error::{Error, Result};
+use json::Golden;
+use serde::Serialize;
+use std::path::Path;
+
+/// The outcome for one golden file.
+///
+/// ```no_run
+/// use tractable::{Device, verify};
+/// for file in verify::golden("golden".as_ref(), Device::default())? {
+///     println!("{}: {:.1e} at {}", file.file, file.worst, file.at);
+/// }
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Checked {
+    /// Name of the file.
+    pub file: String,
+    /// Whether it was recomputed.
+    pub status: Status,
+    /// Largest relative error of any array; NaN when something came out as NaN.
+    pub worst: f64,
+    /// The array with that error.
+    pub at: String,
+}
+
+/// Whether a golden file was recomputed.
+///
+/// ```
+/// let skipped = tractable::verify::Status::Skipped("derivatives are not built".into());
+/// assert_ne!(skipped, tractable::verify::Status::Checked);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Every array of the file was recomputed.
+    Checked,
+    /// Not recomputed, and why.
+    Skipped(String),
+}
+
+/// Recomputes every `.json` file of a folder, in the order of their names.
+///
+/// ```
+/// # use tractable::{Device, verify};
+/// let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/golden");
+/// let files = verify::golden(folder.as_ref(), Device::Reference)?;
+/// assert!(files.iter().all(|f| f.worst < 1e-12));
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn golden(dir: &Path, device: Device) -> Result<Vec<Checked>> {
+    let fail = |source| Error::File { path: dir.into(), doing: "read the folder", source };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        if path.extension().is_some_and(|e| e == "json") {
+            files.push(path);
+        }
+    }
+    if files.is_empty() {
+        return Err(Error::invalid("golden folder", format!("{} holds no .json file", dir.display())));
+    }
+    files.sort();
+    files.iter().map(|path| file(path, device)).collect()
+}
+
+fn file(path: &Path, device: Device) -> Result<Checked> {
+    let golden = Golden::open(path)?;
+    let mut worst = Worst::default();
+    let status = if golden.has("encodings") {
+        tree::check(&golden, &mut worst)?;
+        Status::Checked
+    } else if golden.has("iterations") && golden.has("sigma_x") {
+        pass::attack(&golden, device, &mut worst)?;
+        Status::Checked
+    } else if golden.has("states") && golden.has("backward") {
+        pass::check(&golden, device, &mut worst)?;
+        Status::Checked
+    } else if golden.has("variants") || golden.has("runs") {
+        Status::Skipped("derivatives are not built".into())
+    } else {
+        Status::Skipped("no part of this build computes this kind".into())
+    };
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Checked { file, status, worst: worst.error, at: worst.at })
+}
+
+/// The largest error so far. NaN beats everything.
+#[derive(Default)]
+struct Worst {
+    error: f64,
+    at: String,
+}
+
+impl Worst {
+    /// Compares an array with its reference; different lengths are an infinite error.
+    fn compare(&mut self, at: impl Into<String>, ours: &[f64], reference: &[f64]) {
+        let error = if ours.len() != reference.len() {
+            f64::INFINITY
+        } else {
+            let scale = reference.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+            let off = ours.iter().zip(reference).map(|(a, b)| (a - b).abs());
+            let off = off.fold(0.0, |m: f64, d| if d.is_nan() || d > m { d } else { m });
+            if scale == 0.0 { off } else { off / scale }
+        };
+        if self.at.is_empty() || error.is_nan() || error > self.error {
+            (self.error, self.at) = (error, at.into());
+        }
+    }
+}

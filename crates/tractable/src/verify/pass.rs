@@ -1,0 +1,297 @@
+//! Golden files of a whole pass: forward, observation, back, update; and of the input's posterior.
+
+use super::Worst;
+use super::json::Golden;
+use super::tree::compare_probabilities;
+use crate::backend::{Device, NoiseVar, Parameters, Policy, Reference, Seen};
+use crate::builder::shapes;
+use crate::error::Result;
+use crate::layer::{Contents, Layer, Prior};
+use crate::moments::{Activation, posterior};
+use crate::network::{Network, Spec};
+use crate::output::{Noise, Output, Tree};
+use crate::shape::{Padding, Shape, Window};
+use crate::stack::Trace;
+
+/// A golden network as ours, and where each of its layers lies in it: the states before and after the
+/// activation (the same where there is none).
+struct Net {
+    network: Network,
+    places: Vec<(usize, usize)>,
+}
+
+/// One forward, observation and backward pass, and the update that follows from it.
+pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
+    let (mx, sx) = (golden.get("mx")?, golden.get("Sx")?);
+    let Net { mut network, places } = build(golden, &mx, device)?;
+    let (mean, var, y) = (mx.numbers()?, sx.numbers()?, golden.get("y")?.numbers()?);
+    let noise = golden.get("R")?.numbers()?;
+    let noise = if noise.len() == 1 { NoiseVar::One(noise[0]) } else { NoiseVar::PerEntry(&noise) };
+    let mask = golden.get("mask")?;
+    let mask = if mask.is_null() { None } else { Some(mask.numbers()?) };
+    let mask: Option<Vec<bool>> = mask.map(|m| m.iter().map(|&v| v != 0.0).collect());
+    let seen = Seen { y: &y, noise, seen: mask.as_deref() };
+
+    let trace = network.trace(&mean, Some(&var), seen)?;
+    let backward = golden.get("backward")?;
+    for (l, state) in golden.get("states")?.list()?.iter().enumerate() {
+        let (z, a) = (&trace[places[l].0], &trace[places[l].1]);
+        let mut compare = |key: &str, ours: &[f64]| -> Result<()> {
+            worst.compare(format!("states[{l}].{key}"), ours, &state.get(key)?.numbers()?);
+            Ok(())
+        };
+        compare("mz", &z.mean)?;
+        compare("Sz", &z.var)?;
+        compare("ma", &a.mean)?;
+        compare("Sa", &a.var)?;
+        compare("J", &a.slope.clone().unwrap_or_else(|| vec![1.0; a.mean.len()]))?;
+        if state.has("argmax") {
+            let picked = picked(&network, &trace, places[l].0, &state.get("argmax")?)?;
+            worst.compare(format!("states[{l}].argmax"), &picked, &z.mean);
+        }
+        innovations(l, z, &backward, worst)?;
+    }
+    let posterior = golden.get("posterior_input")?;
+    let (dm, ds) = moves(&trace[0]);
+    let add = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + b).collect::<Vec<_>>();
+    worst.compare("posterior_input.mx", &add(&trace[0].mean, &dm), &posterior.get("mx")?.numbers()?);
+    worst.compare("posterior_input.Sx", &add(&trace[0].var, &ds), &posterior.get("Sx")?.numbers()?);
+    if golden.has("class_probabilities") {
+        let probabilities = golden.get("class_probabilities")?;
+        let tree = Tree::new(probabilities.dims().last().copied().unwrap_or(0))?;
+        let out = &trace[trace.len() - 1];
+        compare_probabilities(tree, &out.mean, &out.var, &probabilities, worst)?;
+    }
+    deltas(&network, &places, &trace, &backward, worst)?;
+
+    let prior = network.contents();
+    network.learn_seen(&mean, Some(&var), seen)?;
+    let updated = network.contents();
+    for (l, layer) in golden.get("updated")?.list()?.iter().enumerate() {
+        let at = places[l + 1].0 - 1;
+        if let (Some(prior), Some(updated)) = (&prior[at], &updated[at]) {
+            compare_updated(&format!("updated[{l}]"), &prior.parameters, &updated.parameters, layer, worst)?;
+        }
+    }
+    Ok(())
+}
+
+/// Iterated posterior of the input, given a label.
+pub(super) fn attack(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
+    let x = golden.get("x")?;
+    let Net { network, .. } = build(golden, &x, device)?;
+    let sigma_x = golden.get("sigma_x")?.number()?;
+    let noise = NoiseVar::One(golden.get("sigma_v")?.number()?.powi(2));
+    let mut mean = x.numbers()?;
+    let mut var = vec![sigma_x * sigma_x; mean.len()];
+    let target = golden.get("target")?.numbers()?;
+    for iteration in golden.get("iterations")?.list()? {
+        let probabilities = iteration.get("probabilities_after")?;
+        let tree = Tree::new(probabilities.dims().last().copied().unwrap_or(0))?;
+        let n = tree.nodes();
+        let (mut y, mut seen) = (vec![0.0; target.len() * n], vec![false; target.len() * n]);
+        for (row, &label) in target.iter().enumerate() {
+            tree.observe(label as usize, &mut y[row * n..(row + 1) * n], &mut seen[row * n..(row + 1) * n]);
+        }
+        let seen = Seen { y: &y, noise, seen: Some(&seen) };
+        let trace = network.trace(&mean, Some(&var), seen)?;
+        let out = &trace[trace.len() - 1];
+        let mut compare = |key: &str, ours: &[f64]| -> Result<()> {
+            let reference = iteration.get(key)?;
+            worst.compare(reference.at(), ours, &reference.numbers()?);
+            Ok(())
+        };
+        compare("out_ma_before", &out.mean)?;
+        compare("out_Sa_before", &out.var)?;
+        (mean, var) = network.condition_seen(&mean, Some(&var), seen)?;
+        compare("mx", &mean)?;
+        compare("Sx", &var)?;
+        let after = network.trace(&mean, None, seen)?;
+        let out = &after[after.len() - 1];
+        compare_probabilities(tree, &out.mean, &out.var, &probabilities, worst)?;
+    }
+    Ok(())
+}
+
+/// Posterior minus prior of a state, from its normalised innovations.
+fn moves(t: &Trace) -> (Vec<f64>, Vec<f64>) {
+    let mean = t.var.iter().zip(&t.d_mean).map(|(v, d)| v * d).collect();
+    let var = t.var.iter().zip(&t.d_var).map(|(v, d)| v * v * d).collect();
+    (mean, var)
+}
+
+fn innovations(l: usize, z: &Trace, backward: &Golden, worst: &mut Worst) -> Result<()> {
+    let (dm, ds) = moves(z);
+    // A unit without variance carries no innovation, by definition.
+    let where_unsure = |d: &[f64]| -> Vec<f64> {
+        d.iter().zip(&z.var).map(|(&d, &v)| if v == 0.0 { 0.0 } else { d }).collect()
+    };
+    let ours =
+        [("dmz", dm), ("dSz", ds), ("innov_m", where_unsure(&z.d_mean)), ("innov_S", where_unsure(&z.d_var))];
+    for (key, ours) in ours {
+        let reference = &backward.get(key)?.list()?[l];
+        if !reference.is_null() {
+            worst.compare(reference.at(), &ours, &reference.numbers()?);
+        }
+    }
+    Ok(())
+}
+
+/// Deltas of the parameters. The update itself adds them to the prior in the device's own precision, where
+/// small ones drown; here they follow from the device's states and innovations in f64. What the update
+/// makes of them is compared as `updated`.
+fn deltas(
+    network: &Network,
+    places: &[(usize, usize)],
+    trace: &[Trace],
+    backward: &Golden,
+    worst: &mut Worst,
+) -> Result<()> {
+    let spec = &network.spec;
+    let shapes = shapes(spec.input, &spec.layers, &spec.names)?;
+    let contents = network.contents();
+    for (l, reference) in backward.get("theta")?.list()?.iter().enumerate().skip(1) {
+        let at = places[l].0;
+        let (Some(contents), Some(map)) = (&contents[at - 1], spec.layers[at - 1].map(shapes[at - 1])?)
+        else {
+            continue;
+        };
+        let (x, z) = (&trace[at - 1], &trace[at]);
+        let deltas = Reference::deltas(map, &contents.parameters, &x.mean, &z.d_mean, &z.d_var);
+        compare_parameters(reference.at(), &deltas, reference, worst)?;
+    }
+    Ok(())
+}
+
+fn compare_parameters(at: &str, ours: &Parameters, golden: &Golden, worst: &mut Worst) -> Result<()> {
+    let parts = [("mw", &ours.mean), ("Sw", &ours.var), ("mb", &ours.bias_mean), ("Sb", &ours.bias_var)];
+    for (key, ours) in parts {
+        worst.compare(format!("{at}.{key}"), ours, &golden.get(key)?.numbers()?);
+    }
+    Ok(())
+}
+
+/// As [`compare_parameters`]. A golden file holds the plain sum even where it drives a variance below zero;
+/// such a variance is repaired in a network, and must be what the repair makes of it.
+fn compare_updated(
+    at: &str,
+    prior: &Parameters,
+    ours: &Parameters,
+    golden: &Golden,
+    worst: &mut Worst,
+) -> Result<()> {
+    let repaired = |key: &str, prior: &[f64]| -> Result<Vec<f64>> {
+        let plain = golden.get(key)?.numbers()?;
+        let mend = |(v, p): (f64, &f64)| if v > 0.0 || *p == 0.0 { v } else { p * posterior::REPAIR };
+        Ok(plain.into_iter().zip(prior).map(mend).collect())
+    };
+    worst.compare(format!("{at}.mw"), &ours.mean, &golden.get("mw")?.numbers()?);
+    worst.compare(format!("{at}.Sw"), &ours.var, &repaired("Sw", &prior.var)?);
+    worst.compare(format!("{at}.mb"), &ours.bias_mean, &golden.get("mb")?.numbers()?);
+    worst.compare(format!("{at}.Sb"), &ours.bias_var, &repaired("Sb", &prior.bias_var)?);
+    Ok(())
+}
+
+/// Means of the units that the golden file says max pooling picked, in the order of the pooled state: equal
+/// to ours if the same units were picked, or ones that tie.
+fn picked(network: &Network, trace: &[Trace], at: usize, argmax: &Golden) -> Result<Vec<f64>> {
+    let spec = &network.spec;
+    let shapes = shapes(spec.input, &spec.layers, &spec.names)?;
+    let (from, to) = (shapes[at - 1], shapes[at]);
+    let Layer::MaxPool2d { window } = spec.layers[at - 1] else {
+        return Err(argmax.error("is given for a layer that is not max pooling"));
+    };
+    let index = argmax.numbers()?;
+    let x = &trace[at - 1].mean;
+    let mut picked = vec![0.0; trace[at].mean.len()];
+    for (i, &k) in index.iter().enumerate() {
+        // [row][position][channel], each an index into the window.
+        let (row, position, channel) =
+            (i / (to.channels * to.pixels()), i / to.channels % to.pixels(), i % to.channels);
+        let (down, across) = (position / to.width, position % to.width);
+        let (ky, kx) = (k as usize / window.kernel, k as usize % window.kernel);
+        let y = (down * window.stride + ky).wrapping_sub(window.before());
+        let xx = (across * window.stride + kx).wrapping_sub(window.before());
+        let unit = ((row * from.channels + channel) * from.height + y) * from.width + xx;
+        let to_unit = (row * to.channels + channel) * to.pixels() + position;
+        if y >= from.height || xx >= from.width || to_unit >= picked.len() {
+            return Err(argmax.error("picks a padded cell"));
+        }
+        picked[to_unit] = x[unit];
+    }
+    Ok(picked)
+}
+
+/// Our network from a golden one; the shape of the input is that of `x`, `[batch]` then the sample.
+fn build(golden: &Golden, x: &Golden, device: Device) -> Result<Net> {
+    let input = match x.dims()[..] {
+        [_, n] => Shape::flat(n),
+        [_, c, h, w] => Shape::image(c, h, w),
+        _ => return Err(x.error("is neither [batch][unit] nor [batch][channel][row][column]")),
+    };
+    let (mut layers, mut contents, mut places) = (Vec::new(), Vec::new(), vec![(0, 0)]);
+    for g in golden.get("net")?.list()? {
+        let (layer, parameters) = layer(&g)?;
+        layers.push(layer);
+        contents.push(Contents { parameters, running: None });
+        let z = layers.len();
+        let act = g.get("act")?;
+        let function: Activation =
+            act.text()?.parse().map_err(|_| act.error("is not an activation of this build"))?;
+        if function != Activation::Identity {
+            layers.push(function.into());
+            contents.push(Contents::default());
+        }
+        places.push((z, layers.len()));
+    }
+    let names: Vec<String> = (1..=layers.len()).map(|i| format!("layer {i}")).collect();
+    let width = shapes(input, &layers, &names)?.last().map_or(0, Shape::len);
+    let spec = Spec {
+        input,
+        layers,
+        names,
+        output: Output::Values { width },
+        prior: Prior::default(),
+        policy: Policy::Plain,
+        seed: 0,
+        noise: Noise(vec![1.0]),
+        epochs: 0,
+        input_scaler: None,
+        output_scaler: None,
+        input_names: Vec::new(),
+        output_names: Vec::new(),
+        class_names: Vec::new(),
+    };
+    Ok(Net { network: Network::assemble(spec, &contents, device)?, places })
+}
+
+fn layer(g: &Golden) -> Result<(Layer, Parameters)> {
+    let window = |kernel: usize| -> Result<Window> {
+        let zeros = g.get("padding")?.whole()?;
+        let padding = match g.get("padding_type")?.whole()? {
+            2 => Padding::End(zeros),
+            _ => Padding::Around(zeros),
+        };
+        Ok(Window { kernel, stride: g.get("stride")?.whole()?, padding })
+    };
+    let kind = g.get("kind")?;
+    let layer = match kind.text()? {
+        "linear" => Layer::linear(g.get("mb")?.dims()[0]),
+        "conv2d" => {
+            let dims = g.get("mw")?.dims();
+            if dims.len() != 4 || dims[2] != dims[3] {
+                return Err(g.error("has a window that is not square"));
+            }
+            Layer::Conv2d { channels: dims[0], window: window(dims[2])? }
+        }
+        "avgpool2d" => Layer::AvgPool2d { window: window(g.get("k")?.whole()?)? },
+        "maxpool2d" => Layer::MaxPool2d { window: window(g.get("k")?.whole()?)? },
+        _ => return Err(kind.error("is not a layer of this build")),
+    };
+    if !g.has("mw") {
+        return Ok((layer, Parameters::default()));
+    }
+    let part = |key: &str| g.get(key)?.numbers();
+    let p = Parameters { mean: part("mw")?, var: part("Sw")?, bias_mean: part("mb")?, bias_var: part("Sb")? };
+    Ok((layer, p))
+}

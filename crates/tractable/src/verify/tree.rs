@@ -1,0 +1,61 @@
+//! Golden files of the class tree: encodings, probabilities, targets.
+
+use super::Worst;
+use super::json::Golden;
+use crate::error::Result;
+use crate::output::Tree;
+
+pub(super) fn check(golden: &Golden, worst: &mut Worst) -> Result<()> {
+    for (classes, encoding) in golden.get("encodings")?.entries()? {
+        let tree = Tree::new(classes.parse().map_err(|_| encoding.error("is not a number of classes"))?)?;
+        let paths = (0..tree.classes()).flat_map(|c| tree.path(c));
+        let (nodes, turns): (Vec<_>, Vec<_>) = paths.map(|(node, turn)| (node as f64, turn)).unzip();
+        worst.compare(format!("encodings.{classes}.obs"), &turns, &encoding.get("obs")?.numbers()?);
+        worst.compare(format!("encodings.{classes}.idx"), &nodes, &encoding.get("idx")?.numbers()?);
+        let sizes = [encoding.get("n_outputs")?.number()?, encoding.get("n_levels")?.number()?];
+        worst.compare(
+            format!("encodings.{classes} sizes"),
+            &[tree.nodes() as f64, tree.levels() as f64],
+            &sizes,
+        );
+    }
+    let (ma, sa) = (golden.get("ma")?, golden.get("Sa")?);
+    let probabilities = golden.get("probabilities")?;
+    let tree = Tree::new(probabilities.dims().last().copied().unwrap_or(0))?;
+    compare_probabilities(tree, &ma.numbers()?, &sa.numbers()?, &probabilities, worst)?;
+    let labels = golden.get("labels")?.numbers()?;
+    let (mut y, mut seen) =
+        (vec![0.0; labels.len() * tree.nodes()], vec![false; labels.len() * tree.nodes()]);
+    for (row, &label) in labels.iter().enumerate() {
+        let at = row * tree.nodes()..(row + 1) * tree.nodes();
+        tree.observe(label as usize, &mut y[at.clone()], &mut seen[at]);
+    }
+    let mask: Vec<f64> = seen.iter().map(|&s| f64::from(u8::from(s))).collect();
+    worst.compare("targets", &y, &golden.get("targets")?.numbers()?);
+    worst.compare("mask", &mask, &golden.get("mask")?.numbers()?);
+    Ok(())
+}
+
+/// Golden probabilities are products along the paths, not normalised; ours are, so both are compared: the
+/// products, and the normalised ones against the golden ones divided by their sum.
+pub(super) fn compare_probabilities(
+    tree: Tree,
+    mean: &[f64],
+    var: &[f64],
+    golden: &Golden,
+    worst: &mut Worst,
+) -> Result<()> {
+    let n = tree.nodes();
+    let rows = || mean.chunks_exact(n).zip(var.chunks_exact(n));
+    let products: Vec<f64> =
+        rows().flat_map(|(m, v)| (0..tree.classes()).map(move |c| tree.ln_path(c, m, v).exp())).collect();
+    let normalised: Vec<f64> = rows().flat_map(|(m, v)| tree.probabilities(m, v)).collect();
+    let reference = golden.numbers()?;
+    worst.compare(golden.at(), &products, &reference);
+    let expected: Vec<f64> = reference
+        .chunks_exact(tree.classes())
+        .flat_map(|row| row.iter().map(move |p| p / row.iter().sum::<f64>()))
+        .collect();
+    worst.compare(format!("{} normalised", golden.at()), &normalised, &expected);
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! Golden vectors, recomputed by both devices. Made by an independent NumPy program in f64 that agrees with
+//! the authors' own code to 4e-15.
+
+use tractable::{Device, verify};
+
+fn folder() -> std::path::PathBuf {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/golden").into()
+}
+
+fn check(device: Device, tolerance: f64) {
+    let files = verify::golden(&folder(), device).unwrap();
+    assert_eq!(files.len(), 14, "a golden file is missing");
+    for f in &files {
+        println!("{:<32} {:.2e} {}", f.file, f.worst, f.at);
+    }
+    for f in &files {
+        assert_eq!(f.status, verify::Status::Checked, "{}", f.file);
+        assert!(f.worst <= tolerance, "{}: {:e} at {}", f.file, f.worst, f.at);
+    }
+}
+
+#[test]
+fn the_reference_agrees_to_1e_12() {
+    check(Device::Reference, 1e-12);
+}
+
+#[test]
+fn the_cpu_agrees_to_1e_5() {
+    check(Device::cpu(1), 1e-5);
+}
+
+#[test]
+fn a_nan_is_never_a_pass() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(folder().join("fc_relu_b1.json")).unwrap();
+    let mut golden: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mz = &mut golden["states"][1]["mz"][0][0];
+    *mz = serde_json::json!(mz.as_f64().unwrap() + 1e-3);
+    std::fs::write(dir.path().join("wrong.json"), golden.to_string()).unwrap();
+    let files = verify::golden(dir.path(), Device::Reference).unwrap();
+    assert!(files[0].worst > 1e-5);
+    assert_eq!(files[0].at, "states[1].mz");
+}
