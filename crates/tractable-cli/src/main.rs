@@ -43,6 +43,8 @@ enum Command {
     Evaluate(cmd::evaluate::Args),
     /// What is in a model file
     Inspect(cmd::inspect::Args),
+    /// Recompute golden vectors with this build on this machine
+    Verify(cmd::verify::Args),
     /// Results of the literature, computed again
     Reproduce(cmd::reproduce::Args),
     /// Completions for a shell
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Command::Predict(args) => cmd::predict::run(&args),
         Command::Evaluate(args) => cmd::evaluate::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
+        Command::Verify(args) => cmd::verify::run(&args),
         Command::Reproduce(args) => cmd::reproduce::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),
     };

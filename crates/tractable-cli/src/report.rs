@@ -75,8 +75,8 @@ pub(crate) fn json_line(kind: &str, body: &impl Serialize) -> String {
     serde_json::to_string(&Line { r#type: kind, body }).expect("results are plain structures")
 }
 
-/// Rows of cells as aligned text: the first column to the left, the others to the right.
-pub(crate) fn table(rows: &[Vec<String>]) -> String {
+/// Rows of cells as aligned text: the columns `left` to the left, the others to the right.
+pub(crate) fn table(rows: &[Vec<String>], left: &[usize]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|s| s.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
@@ -84,10 +84,12 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     for row in rows {
         let mut line = String::new();
         for (c, cell) in row.iter().enumerate() {
-            match c {
-                0 => line += &format!("{cell:<w$}", w = widths[0]),
-                _ => line += &format!("  {cell:>w$}", w = widths[c]),
-            }
+            line += if c == 0 { "" } else { "  " };
+            line += &if left.contains(&c) {
+                format!("{cell:<w$}", w = widths[c])
+            } else {
+                format!("{cell:>w$}", w = widths[c])
+            };
         }
         text += line.trim_end();
         text.push('\n');
@@ -148,6 +150,6 @@ mod tests {
     #[test]
     fn tables_align() {
         let rows = [vec!["a".to_string(), "1".to_string()], vec!["long".to_string(), "100".to_string()]];
-        assert_eq!(table(&rows), "a       1\nlong  100\n");
+        assert_eq!(table(&rows, &[0]), "a       1\nlong  100\n");
     }
 }

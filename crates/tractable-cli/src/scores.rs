@@ -2,8 +2,8 @@
 
 use crate::report::{Outcome, Report, short, table};
 use serde::Serialize;
-use tractable::data::{Dataset, Target};
-use tractable::{Input, Network, metrics};
+use tractable::data::Target;
+use tractable::{Input, Matrix, Network, metrics};
 
 /// Numbers of all layers' states a chunk of rows may take.
 const CHUNK_NUMBERS: usize = 1 << 22;
@@ -45,17 +45,17 @@ pub(crate) enum Score {
     },
 }
 
-/// Scores on data whose columns are the network's, in its order; one entry a target column.
-pub(crate) fn of(net: &Network, data: &Dataset) -> Outcome<Vec<Score>> {
-    match data.target() {
+/// Scores on features in the network's order; one entry a target column of `names`.
+pub(crate) fn of(net: &Network, x: &Matrix, target: &Target, names: &[String]) -> Outcome<Vec<Score>> {
+    match target {
         Target::Labels { labels, .. } => {
-            let p = chunks(net, data, |x, out| {
+            let p = chunks(net, x, |x, out| {
                 out.0.extend_from_slice(net.predict_classes(x)?.data());
                 Ok(())
             })?
             .0;
             Ok(vec![Score::Classes {
-                target: data.output_names().join(","),
+                target: names.join(","),
                 rows: labels.len(),
                 error_rate: metrics::error_rate(&p, labels)?,
                 nll: metrics::class_nll(&p, labels)?,
@@ -65,7 +65,7 @@ pub(crate) fn of(net: &Network, data: &Dataset) -> Outcome<Vec<Score>> {
         }
         Target::Values { y, observed } => {
             let noise = net.noise_var();
-            let (mean, var) = chunks(net, data, |x, out| {
+            let (mean, var) = chunks(net, x, |x, out| {
                 let y = net.predict(x)?.with_noise(&noise)?;
                 out.0.extend_from_slice(y.mean());
                 out.1.extend_from_slice(y.var());
@@ -76,7 +76,7 @@ pub(crate) fn of(net: &Network, data: &Dataset) -> Outcome<Vec<Score>> {
                 let seen = |i: &usize| observed.as_ref().is_none_or(|o| o[*i]);
                 (c..values.len()).step_by(width).filter(seen).map(|i| values[i]).collect()
             };
-            let names = data.output_names().iter().enumerate();
+            let names = names.iter().enumerate();
             names.map(|(c, n)| values(n, &column(c, y.data()), &column(c, &mean), &column(c, &var))).collect()
         }
     }
@@ -102,13 +102,13 @@ type Moments = (Vec<f64>, Vec<f64>);
 /// Predicts the rows some at a time, so that memory is that of the outputs.
 fn chunks(
     net: &Network,
-    data: &Dataset,
+    x: &Matrix,
     mut predict: impl FnMut(Input<'_>, &mut Moments) -> tractable::Result<()>,
 ) -> Outcome<Moments> {
-    let (all, step) = (Input::from(data.x()), chunk_rows(net));
+    let (all, step) = (Input::from(x), chunk_rows(net));
     let mut out = (Vec::new(), Vec::new());
-    for from in (0..data.rows()).step_by(step) {
-        predict(all.rows_between(from, (from + step).min(data.rows())), &mut out)?;
+    for from in (0..x.rows()).step_by(step) {
+        predict(all.rows_between(from, (from + step).min(x.rows())), &mut out)?;
     }
     Ok(out)
 }
@@ -176,7 +176,7 @@ impl Score {
                     let levels = calibration.levels.iter().zip(&calibration.observed);
                     lines.extend(levels.map(|(l, o)| pair(&format!("{:.0} %", 100.0 * l), percent(*o))));
                 }
-                table(&lines)
+                table(&lines, &[0])
             }
             Score::Classes { target, rows, error_rate, nll, brier, reliability } => {
                 let lines = vec![
@@ -187,10 +187,10 @@ impl Score {
                     pair("brier", short(*brier)),
                     pair("ece", percent(reliability.ece)),
                 ];
-                let mut text = table(&lines);
+                let mut text = table(&lines, &[0]);
                 if detail {
                     text += "\n";
-                    text += &table(&bins(reliability));
+                    text += &table(&bins(reliability), &[0]);
                 }
                 text
             }

@@ -158,9 +158,13 @@ impl Flags {
             epochs: self.epochs.unwrap_or(50),
             batch: self.batch.unwrap_or(16),
             noise_start: self.noise_std.or(self.noise_start).unwrap_or(start),
-            noise_decay: self
-                .noise_decay
-                .unwrap_or(if self.noise_std.is_some() { 1.0 } else if given { 0.975 } else { decay }),
+            noise_decay: self.noise_decay.unwrap_or(if self.noise_std.is_some() {
+                1.0
+            } else if given {
+                0.975
+            } else {
+                decay
+            }),
             noise_floor: self.noise_std.or(self.noise_floor).unwrap_or(if given { 0.3 } else { floor }),
             policy: self.policy.unwrap_or_default(),
             prior: self.prior.unwrap_or(Prior::default().scheme),

@@ -6,7 +6,9 @@ use clap_complete::Shell;
 use std::io::Write;
 
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  tractable completions bash > ~/.local/share/bash-completion/completions/tractable")]
+#[command(
+    after_help = "Example:\n  tractable completions bash > ~/.local/share/bash-completion/completions/tractable"
+)]
 pub(crate) struct Args {
     /// The shell to write for
     shell: Shell,

@@ -6,3 +6,4 @@ pub(crate) mod inspect;
 pub(crate) mod predict;
 pub(crate) mod reproduce;
 pub(crate) mod train;
+pub(crate) mod verify;

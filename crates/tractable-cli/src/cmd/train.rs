@@ -20,10 +20,12 @@ const AFTER_HELP: &str = "\
 Examples:
   tractable train housing.csv --target price -o run/ --test 0.1
   tractable train iris.csv --target species --classes --validation 0.1 --patience 5
-  tractable train --resume -o run/ --epochs 100";
+  tractable train --resume -o run/ --epochs 100
 
-/// Fit a network to a CSV file: a header row, then numbers. The run's folder gets model.safetensors,
-/// metrics.jsonl and config.json. Ctrl-C stops after saving whole epochs; --resume goes on to the same bits.
+RUN gets model.safetensors, metrics.jsonl and config.json. Ctrl-C saves whole epochs and stops;
+--resume then goes on to the same bits.";
+
+/// Fit a network to a CSV file
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -174,7 +176,7 @@ pub(crate) fn run(args: Args) -> Outcome {
     })?;
     let Some(test) = test else { return Ok(()) };
     let net = if best_epoch.is_some() { Network::load(folder.model(), device)? } else { net };
-    for score in scores::of(&net, &test)? {
+    for score in scores::of(&net, test.x(), test.target(), test.output_names())? {
         folder.append(&json_line("test", &score))?;
         score.say(report, "test", false)?;
     }
@@ -326,7 +328,8 @@ impl Session<'_> {
         }
         self.report.say("epoch", epoch, String::new)?;
         self.progress.at((epoch.epoch * self.rows) as u64, || {
-            let nll = epoch.validation_nll.map_or(String::new(), |v| format!("  validation nll {}", short(v)));
+            let nll =
+                epoch.validation_nll.map_or(String::new(), |v| format!("  validation nll {}", short(v)));
             format!("epoch {}/{}  noise {}{nll}", epoch.epoch, epoch.of, short(epoch.noise_std))
         });
         Ok(())
