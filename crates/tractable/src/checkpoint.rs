@@ -58,6 +58,7 @@ impl Network {
         let views = views.collect::<Result<Vec<_>>>()?;
         let bytes =
             safetensors::serialize(views, Some(metadata)).map_err(|e| refuse("tensors", e.to_string()))?;
+        let bytes = with_sorted_header(&bytes).map_err(|e| refuse("header", e.to_string()))?;
         write_file(path, &bytes)
     }
 
@@ -204,6 +205,18 @@ fn read_contents(
         None => Ok(contents),
         Some(name) => Err((name.to_string(), "does not belong to any layer".into())),
     }
+}
+
+/// The same file with the names in its header sorted: the safetensors crate keeps metadata in a hash map,
+/// whose order changes from run to run, and equal networks are to be equal files.
+fn with_sorted_header(bytes: &[u8]) -> serde_json::Result<Vec<u8>> {
+    let (length, rest) = bytes.split_first_chunk().expect("a file starts with the length of its header");
+    let (header, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
+    let header: std::collections::BTreeMap<String, serde_json::Value> = serde_json::from_slice(header)?;
+    let mut header = serde_json::to_vec(&header)?;
+    // Tensors stay aligned.
+    header.resize(header.len().next_multiple_of(8), b' ');
+    Ok([&(header.len() as u64).to_le_bytes(), &header[..], data].concat())
 }
 
 fn to_bytes(values: &[f64], dtype: Dtype) -> Vec<u8> {
