@@ -134,7 +134,7 @@ pub(crate) fn usage(e: &clap::Error) -> ExitCode {
     let said = said.take_while(|l| !l.starts_with("Usage:") && !l.starts_with("For more information"));
     let line = said.collect::<Vec<_>>().join(" ");
     let line = line.strip_prefix("error: ").unwrap_or(&line);
-    complain("error", &format!("{line} (see `tractable --help` and `tractable COMMAND --help`)"), 2)
+    complain("error", &format!("{line}; see --help"), 2)
 }
 
 #[cfg(test)]

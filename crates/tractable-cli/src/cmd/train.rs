@@ -27,7 +27,7 @@ RUN gets model.safetensors, metrics.jsonl and config.json. Ctrl-C saves whole ep
 
 /// Fit a network to a CSV file
 #[derive(clap::Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub(crate) struct Args {
     /// Data: a header row, then a number in every cell
     #[arg(value_name = "FILE.csv", required_unless_present = "resume")]
