@@ -27,7 +27,7 @@ Results go to stdout, everything else to stderr. With --json, results are JSON L
 Exit codes: 0 done, 1 a check did not hold, 2 an error, 130 interrupted (train has saved).";
 
 #[derive(Parser)]
-#[command(name = "tractable", version, about = ABOUT, after_help = AFTER_HELP, infer_long_args = false)]
+#[command(name = "tractable", version, about = ABOUT, after_help = AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -36,7 +36,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Fit a network to a CSV file
-    Train(cmd::train::Args),
+    Train(Box<cmd::train::Args>),
     /// Mean and standard deviation, or class probabilities, for every row of a CSV file
     Predict(cmd::predict::Args),
     /// How good a model's predictions are on a CSV file with targets
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         Err(e) => return report::usage(&e),
     };
     let outcome = match cli.command {
-        Command::Train(args) => cmd::train::run(args),
+        Command::Train(args) => cmd::train::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),
         Command::Evaluate(args) => cmd::evaluate::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),

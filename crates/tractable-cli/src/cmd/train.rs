@@ -75,10 +75,10 @@ struct End<'a> {
     seconds: f64,
 }
 
-pub(crate) fn run(args: Args) -> Outcome {
+pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     let report = Report::new(args.json);
-    let out = out_folder(&args)?;
+    let out = out_folder(args)?;
     let (config, resumed) = if args.resume {
         let old = RunFolder::config(&out)?;
         let file = args.file.as_deref().unwrap_or(&old.data.path);
@@ -137,7 +137,7 @@ pub(crate) fn run(args: Args) -> Outcome {
     let mut session = Session {
         folder: &folder,
         report,
-        progress: Progress::new(Some((train.rows() * settings.epochs) as u64), args.quiet),
+        progress: Progress::new(Some(train.rows().saturating_mul(settings.epochs) as u64), args.quiet),
         patience: settings.patience,
         best,
         finished: net.epochs(),

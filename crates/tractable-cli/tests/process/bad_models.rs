@@ -106,7 +106,11 @@ fn tampered_metadata_is_refused() {
     tamper_spec(&place, |spec| spec["input_scaler"]["std"][0] = json!(0.0));
     refused(&place, &["standard deviation"]);
     tamper_spec(&place, |spec| spec["input_names"] = json!(["a"]));
-    refused(&place, &[]);
+    refused(&place, &["input names: expected 2, got 1"]);
+    tamper_spec(&place, |spec| spec["output_names"] = json!([]));
+    refused(&place, &["output names: expected 1, got 0"]);
+    tamper_spec(&place, |spec| spec["class_names"] = json!(["one"]));
+    refused(&place, &["class names"]);
 }
 
 #[test]

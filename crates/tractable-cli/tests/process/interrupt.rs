@@ -58,6 +58,30 @@ fn terminate_saves_whole_epochs() {
 }
 
 #[test]
+fn half_an_epoch_is_not_saved() {
+    let place = Place::new();
+    let data = place.text("data.csv");
+    let rows = data.strip_prefix("a,b,y\n").unwrap();
+    place.write("long.csv", &format!("a,b,y\n{}", rows.repeat(1000)));
+    let flags = ["--batch", "1", "--hidden", "200,200", "--epochs", "2", "-o", "run"];
+    let mut command = place.command(&[&["train", "long.csv", "--target", "y"], &flags[..]].concat());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    while !place.path("run/model.safetensors").exists() {
+        assert!(began.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    assert!(err.contains("0 of 2 epochs are saved"), "{err}");
+    assert_eq!(place.json(&["inspect", "run"])[0]["epochs"], 0);
+    place.refused(&["predict", "run", "data.csv"], &["no epoch is finished", "--resume"]);
+}
+
+#[test]
 fn ctrl_c_in_predict_leaves_no_file() {
     let place = Place::trained();
     // Rows without end, as far as this test is concerned.

@@ -83,7 +83,7 @@ fn threads_do_not_change_the_bits() {
 fn a_resumed_run_keeps_its_settings_and_data() {
     let place = Place::trained();
     place.refused(&["train", "--resume", "-o", "run", "--batch", "4"], &["the run has batch 16, not 4"]);
-    place.refused(&["train", "--resume", "-o", "run", "--noise-std", "1"], &["noise_start"]);
+    place.refused(&["train", "--resume", "-o", "run", "--noise-std", "1"], &["the run has noise_"]);
     place.refused(&["train", "--resume", "-o", "run", "--classes"], &["classes"]);
     place.ok(&["train", "data.csv", "--target", "y", "--resume", "-o", "run", "--batch", "16"]);
     let data = place.text("data.csv");

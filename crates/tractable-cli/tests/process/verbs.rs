@@ -121,14 +121,13 @@ fn quiet_is_quiet_and_progress_is_on_stderr() {
 }
 
 #[test]
-fn prediction_streams_in_little_memory() {
+fn prediction_streams_in_chunks_that_do_not_show() {
     let place = Place::trained();
     let rows = 300_000;
     place.write("many.csv", &format!("a,b\n{}", "0.5,0.25\n".repeat(rows)));
     place.ok(&["predict", "run", "many.csv", "-o", "out.csv", "-q"]);
     let out = place.text("out.csv");
     assert_eq!(out.lines().count(), rows + 1);
-    // Chunks do not show.
     let first = out.lines().nth(1).unwrap();
     assert!(out.lines().skip(1).all(|l| l == first));
 }
