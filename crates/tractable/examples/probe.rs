@@ -79,6 +79,45 @@ fn cifar(rows: usize, threads: usize) {
     });
 }
 fn main() {
+    match std::env::args().nth(1).as_deref() {
+        Some("rl") => {
+            for _ in 0..4 {
+                net("rl", &[23, 128, 128, 128, 1], 16, 1);
+            }
+            return;
+        }
+        Some("784") => {
+            for _ in 0..4 {
+                net("784", &[784, 128, 128, 11], 16, 1);
+            }
+            return;
+        }
+        Some("784b") => {
+            for _ in 0..4 {
+                net("784", &[784, 128, 128, 11], 512, 1);
+            }
+            return;
+        }
+        Some("toy") => {
+            for _ in 0..4 {
+                net("toy", &[1, 64, 64, 1], 1, 1);
+            }
+            return;
+        }
+        Some("cnn") => {
+            for _ in 0..2 {
+                cifar(128, 1);
+            }
+            return;
+        }
+        Some("mnist") => {
+            for _ in 0..3 {
+                mnist(16, 1);
+            }
+            return;
+        }
+        _ => {}
+    }
     net("rl", &[23, 128, 128, 128, 1], 16, 1);
     net("784", &[784, 128, 128, 11], 16, 1);
     net("784", &[784, 128, 128, 11], 512, 1);

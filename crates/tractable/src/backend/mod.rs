@@ -4,6 +4,8 @@
 //! thing to run. Both call the same formulae in [`crate::moments`]. Nothing above this module knows how a
 //! device lays its numbers out: samples go in and come out as f64, channel after channel.
 
+#[cfg(test)]
+mod conformance;
 mod cpu;
 mod reference;
 

@@ -72,7 +72,7 @@ pub fn plain<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R) -> Step<R> {
 #[inline(always)]
 pub fn capped<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, cap: R) -> Step<R> {
     // T21
-    let cap_squared = cap * cap;
+    let (cap_squared, least_shrink) = limits(Some(cap));
     let delta = var_w * g_mean;
     let limit = var_w.sqrt() / cap;
     let mean_within = delta * g_mean * cap_squared <= R::ONE;
@@ -80,8 +80,8 @@ pub fn capped<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, cap: R) -> Step<R
     let limited = R::select(delta > R::ZERO, limit, R::select(delta < R::ZERO, -limit, delta));
 
     let shrink = R::ONE + var_w * g_var;
-    let var_within = (cap <= R::ONE) | (shrink * cap_squared >= R::ONE);
-    let (var, repaired) = repair(var_w, R::select(var_within, shrink, R::ONE / cap_squared));
+    let var_within = (cap <= R::ONE) | (shrink >= least_shrink);
+    let (var, repaired) = repair(var_w, R::select(var_within, shrink, least_shrink));
     Step {
         mean: mu_w + R::select(mean_within, delta, limited),
         var,
@@ -90,31 +90,56 @@ pub fn capped<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, cap: R) -> Step<R
     }
 }
 
-/// T22. True exactly where [`capped`] neither caps nor repairs, so that it gives the same as [`plain`] and a fast
-/// kernel may write `mu_w + var_w g_mean` and `var_w (1 + var_w g_var)` without looking further. No square root, no
-/// division:
+/// T22. The step of [`plain`], and whether [`capped`] would neither cap nor repair it: then, and only then, the
+/// two agree and a fast kernel may take it without looking further. No square root and no division:
 ///
 /// ```text
-/// var_w g_mean^2 cap^2 <= 1   and   (1 + var_w g_var) cap^2 >= 1  (cap > 1)
-///                                    1 + var_w g_var         > 0  (cap <= 1)
-/// and   var_w = 0  or  var_w (1 + var_w g_var) >= MIN_POSITIVE
+/// var_w g_mean^2 cap^2 <= 1,   1 + var_w g_var >= least_shrink,   var >= MIN_POSITIVE or var_w = 0
 /// ```
 ///
+/// with `cap_squared` and `least_shrink` from [`limits`].
+///
 /// ```
-/// use tractable::moments::posterior::within_cap;
-/// assert!(within_cap(1.0f32, 0.5, -0.5, 2.0));
-/// assert!(!within_cap(1.0f32, 0.6, -0.5, 2.0)); // a step of 0.6 standard deviations; the cap is 1/2
-/// assert!(!within_cap(1.0f32, 0.5, -0.8, 2.0)); // a fifth of the variance; the cap is a quarter
+/// use tractable::moments::posterior::{free_step, limits};
+/// let (cap_squared, least_shrink) = limits(Some(2.0f32));
+/// let free = |g_mean, g_var| free_step(0.0f32, 1.0, g_mean, g_var, cap_squared, least_shrink).2;
+/// assert!(free(0.5, -0.5));
+/// assert!(!free(0.6, -0.5)); // a step of 0.6 standard deviations; the cap is 1/2
+/// assert!(!free(0.5, -0.8)); // a fifth of the variance; the cap is a quarter
 /// ```
 #[inline(always)]
-pub fn within_cap<R: Real>(var_w: R, g_mean: R, g_var: R, cap: R) -> bool {
+pub fn free_step<R: Real>(
+    mu_w: R,
+    var_w: R,
+    g_mean: R,
+    g_var: R,
+    cap_squared: R,
+    least_shrink: R,
+) -> (R, R, bool) {
     // T22
-    let cap_squared = cap * cap;
+    let delta = var_w * g_mean;
     let shrink = R::ONE + var_w * g_var;
-    let mean_within = var_w * g_mean * g_mean * cap_squared <= R::ONE;
-    let var_within = (cap <= R::ONE) | (shrink * cap_squared >= R::ONE);
-    let unrepaired = (var_w == R::ZERO) | ((shrink > R::ZERO) & (var_w * shrink >= R::MIN_POSITIVE));
-    mean_within & var_within & unrepaired
+    let var = var_w * shrink;
+    let smallest = R::select(var_w == R::ZERO, R::ZERO, R::MIN_POSITIVE);
+    let free = (delta * g_mean * cap_squared <= R::ONE) & (shrink >= least_shrink) & (var >= smallest);
+    (mu_w + delta, var, free)
+}
+
+/// The square of the cap and the least shrinkage of a variance that [`free_step`] compares with: for
+/// [`capped`] with this cap, or for [`plain`] without one.
+///
+/// ```
+/// use tractable::moments::posterior::limits;
+/// assert_eq!(limits(Some(2.0)), (4.0, 0.25));
+/// assert_eq!(limits::<f64>(None), (0.0, f64::MIN_POSITIVE));
+/// ```
+#[inline(always)]
+pub fn limits<R: Real>(cap: Option<R>) -> (R, R) {
+    match cap {
+        None => (R::ZERO, R::MIN_POSITIVE),
+        Some(cap) if cap > R::ONE => (cap * cap, R::ONE / (cap * cap)),
+        Some(cap) => (cap * cap, R::MIN_POSITIVE),
+    }
 }
 
 /// T23. The cap that goes with a batch: 0.1 for one row (a limit of ten standard deviations), 2 for 2 to 255 rows,

@@ -49,17 +49,24 @@ fn equivariant<R: Real>(mu_z: f64, var_z: f64, power: i32) {
     }
 }
 
-/// `within_cap` says whether `capped` intervenes, and where it does not, `capped`, `plain` and the two formulae agree.
+/// `free_step` says whether `capped` intervenes, and where it does not, `capped`, `plain` and `free_step` agree.
 fn cap_agrees<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, cap: R) {
     let what = format!("{mu_w:?} {var_w:?} {g_mean:?} {g_var:?} {cap:?}");
     let capped = posterior::capped(mu_w, var_w, g_mean, g_var, cap);
     let plain = posterior::plain(mu_w, var_w, g_mean, g_var);
-    let within = posterior::within_cap(var_w, g_mean, g_var, cap);
+    let (cap_squared, least_shrink) = posterior::limits(Some(cap));
+    let (mean, var, within) = posterior::free_step(mu_w, var_w, g_mean, g_var, cap_squared, least_shrink);
     assert_eq!(within, !capped.capped && !capped.repaired, "{what}: {capped:?}");
     if within {
         assert_eq!(capped, plain, "{what}");
-        assert_eq!(plain.mean, mu_w + var_w * g_mean, "{what}");
-        assert_eq!(plain.var, var_w * (R::ONE + var_w * g_var), "{what}");
+        assert_eq!((plain.mean, plain.var), (mean, var), "{what}");
+    }
+    let (cap_squared, least_shrink) = posterior::limits(None);
+    let (mean, var, free) = posterior::free_step(mu_w, var_w, g_mean, g_var, cap_squared, least_shrink);
+    // (Where the square of the step overflows, `free_step` may be cautious.)
+    assert!(!free || !plain.repaired, "{what}: {plain:?}");
+    if free {
+        assert_eq!((plain.mean, plain.var), (mean, var), "{what}");
     }
     for step in [capped, plain] {
         assert!(step.var <= var_w.max(R::MIN_POSITIVE), "{what}: {step:?}");

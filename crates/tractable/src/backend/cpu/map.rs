@@ -1,19 +1,19 @@
 //! Linear maps with Gaussian weights, dense and convolutional, over the tiles of [`super::tile`].
 //!
-//! A convolution reads its windows in place: it first copies the batch into an image with its zeros around
-//! it (`staged`), where the inputs of a window are a few runs of neighbouring numbers ([`Segment`]), the
-//! same for every position. A dense map is a window that covers everything.
+//! The batch is first copied into quads (see there), images with their zeros around them; there the inputs of a
+//! window are a few runs of neighbours ([`Segment`]), the same for every position. A dense map is a window that
+//! covers everything.
 
 use super::state::State;
-use super::tile::{self, LINE, PANEL, Rows, Segment};
-use super::{Cpu, Shared};
+use super::tile::{self, LINE, PANEL, QUAD, Rows, Segment};
+use super::{Cpu, Shared, turn};
 use crate::backend::{Map, Parameters, Tally};
 use crate::moments::{posterior, product};
 use pulp::{Simd, WithSimd};
 
 /// Inputs whose sums one task keeps at hand, and rows it takes at a time: together they fit the first cache.
-const INPUTS: usize = 48;
-const BLOCK: usize = 64;
+const INPUTS: usize = 80;
+const BLOCK: usize = 32;
 /// Rows in one task of a forward or backward pass.
 const CHUNK: usize = 96;
 /// Products below which one thread is faster than waking another.
@@ -65,12 +65,10 @@ pub(crate) struct Scratch {
     made_for: usize,
     segments: Vec<Segment>,
     starts: Vec<usize>,
-    /// Numbers from one sample to the next, as the map reads them.
+    /// Inputs from one sample to the next, as the map reads them.
     sample: usize,
-    /// Staged means and variances (convolutions), second moments (always).
-    mean: Lines,
-    var: Lines,
-    second: Lines,
+    /// The batch: mean, squared mean, second moment and variance of every input.
+    quads: Lines,
     /// Means of the weights turned round, for every 32 inputs: a line of 32 per output.
     turned: Lines,
     /// One padded image of innovations for every thread.
@@ -212,63 +210,51 @@ impl Cpu {
         if products < ALONE { (0..tasks).for_each(|t| job(t, 0)) } else { self.team.run(tasks, job) }
     }
 
-    /// Copies the batch into images with zeros around them, and squares it.
+    /// Copies the batch into quads, images with their zeros around them.
     fn stage(&self, w: &Weights, s: &mut Scratch, x: &State) {
         s.lay_out(&w.map, x.stride);
-        let n = x.rows * s.sample;
-        s.second.grow(n);
-        let Some(window) = w.map.window else {
-            let (mean, var) = (&x.mean[..n], &x.var[..n]);
-            let second = &mut s.second.get_mut()[..n];
-            self.arch.dispatch(|| {
-                for i in 0..n {
-                    second[i] = product::second_moment(mean[i], var[i]);
-                }
-            });
-            return;
+        let (sample, x_sample) = (s.sample, x.sample());
+        s.quads.grow(x.rows * sample * QUAD);
+        let quads = Shared(s.quads.get_mut().as_mut_ptr());
+        let input = w.map.input;
+        // Runs of neighbours: (how many, how long, from, how far apart there and here).
+        let (runs, len, at, from, to) = match w.map.window {
+            None => (1, x_sample, 0, 0, 0),
+            Some(window) => {
+                let (_, width) = padded(&w.map);
+                let at = (window.before() * width + window.before()) * input.channels;
+                (input.height, input.width, at, input.width * x.stride, width * input.channels)
+            }
         };
-        s.mean.grow(n);
-        if !x.exact {
-            s.var.grow(n);
-        }
-        let (input, (_, width), pad, sample) = (w.map.input, padded(&w.map), window.before(), s.sample);
-        let (to_mean, to_var, to_second) = (
-            Shared(s.mean.get_mut().as_mut_ptr()),
-            Shared(s.var.get_mut().as_mut_ptr()),
-            Shared(s.second.get_mut().as_mut_ptr()),
-        );
-        let c = input.channels;
-        self.share(n * 8, x.rows, &|row, _| {
-            self.arch.dispatch(|| {
-                for y in 0..input.height {
-                    for xx in 0..input.width {
-                        let from = row * x.sample() + (y * input.width + xx) * x.stride;
-                        let to = row * sample + ((y + pad) * width + xx + pad) * c;
-                        let (mean, var) = (&x.mean[from..][..c], &x.var[from..][..c]);
-                        // SAFETY: a pixel of this row's own image, inside the buffer by `padded`.
-                        let (m, q) = unsafe {
-                            (
-                                std::slice::from_raw_parts_mut(to_mean.at(to), c),
-                                std::slice::from_raw_parts_mut(to_second.at(to), c),
-                            )
+        let dense = w.map.window.is_none();
+        self.share(x.rows * sample * 4, x.rows, &|row, _| {
+            self.arch.dispatch(
+                #[inline(always)]
+                || {
+                    for run in 0..runs {
+                        let (from, to) = (row * x_sample + run * from, row * sample + at + run * to);
+                        // A dense map, or one whose pixels touch, copies a whole run at once.
+                        let (pixels, channels, apart) = match dense || x.stride == input.channels {
+                            true => (1, if dense { len } else { len * input.channels }, 0),
+                            false => (len, input.channels, x.stride),
                         };
-                        m.copy_from_slice(mean);
-                        for i in 0..c {
-                            q[i] = product::second_moment(mean[i], var[i]);
-                        }
-                        if !x.exact {
-                            // SAFETY: as above.
-                            unsafe { std::slice::from_raw_parts_mut(to_var.at(to), c) }.copy_from_slice(var);
+                        for p in 0..pixels {
+                            let from = from + p * apart;
+                            let (mean, var) = (&x.mean[from..][..channels], &x.var[from..][..channels]);
+                            // SAFETY: pixels of this row's own sample, inside the buffer by `lay_out`.
+                            let quads = unsafe {
+                                let to = quads.at((to + p * input.channels) * QUAD);
+                                std::slice::from_raw_parts_mut(to as *mut [f32; QUAD], channels)
+                            };
+                            for i in 0..channels {
+                                let (m, v) = (mean[i], var[i]);
+                                quads[i] = [m, m * m, product::second_moment(m, v), v];
+                            }
                         }
                     }
-                }
-            });
+                },
+            );
         });
-    }
-
-    /// The means a map multiplied: staged for a convolution, in place for a dense map.
-    fn read_by<'a>(w: &Weights, s: &'a Scratch, x: &'a State) -> &'a [f32] {
-        if w.map.window.is_some() { s.mean.get() } else { &x.mean }
     }
 
     pub(super) fn map_forward(&self, w: &Weights, s: &mut Scratch, x: &State, z: &mut State) {
@@ -278,27 +264,20 @@ impl Cpu {
         let s = &*s;
         let rows = x.rows * s.starts.len();
         let (z_mean, z_var) = (Shared(z.mean.as_mut_ptr()), Shared(z.var.as_mut_ptr()));
-        let var = match (x.exact, w.map.window) {
-            (true, _) => Shared(std::ptr::null()),
-            (false, Some(_)) => Shared(s.var.get().as_ptr()),
-            (false, None) => Shared(x.var.as_ptr()),
-        };
-        let mean = Self::read_by(w, s, x).as_ptr();
-        let inputs = [Shared(mean), Shared(s.second.get().as_ptr()), var];
         let products = rows * w.depth() * w.n_panels() * PANEL;
         let chunk = if products < ALONE || self.team.size() == 1 { rows } else { CHUNK };
         let chunks = rows.div_ceil(chunk);
-        let z_stride = z.stride;
+        let (z_stride, exact) = (z.stride, x.exact);
         self.share(products, chunks * w.n_panels(), &|task, _| {
             let (panel, chunk_at) = (task / chunks, task % chunks * chunk);
             self.arch.dispatch(Forward {
                 s,
                 lines: &w.panels.get()[panel * w.depth() * LINE..],
                 bias: &w.bias.get()[panel * LINE..][..LINE],
-                inputs,
+                exact,
                 rows: chunk_at..rows.min(chunk_at + chunk),
                 z_stride,
-                // SAFETY of the writes: this task alone has these rows and this panel.
+                // This task alone has these rows and this panel.
                 z: [Shared(z_mean.at(panel * PANEL)), Shared(z_var.at(panel * PANEL))],
             });
         });
@@ -329,7 +308,8 @@ impl Cpu {
             // SAFETY: this task's own part of the buffer.
             let lines =
                 unsafe { std::slice::from_raw_parts_mut(turned.at(task * outputs * PANEL), outputs * PANEL) };
-            self.arch.dispatch(|| turn(w, first, len, lines));
+            let from = w.panels.get()[first * LINE..].as_ptr();
+            turn::turn(self.arch, from, w.depth() * LINE, len, outputs, lines);
             if dense {
                 self.arch.dispatch(Backward {
                     outputs,
@@ -390,15 +370,14 @@ impl Cpu {
         z: &State,
         cap: Option<f64>,
     ) -> Tally {
-        let Scratch { rows, starts, .. } = s;
+        let Scratch { rows, starts, sample, .. } = s;
         let per_image = starts.len();
         rows.resize(x.rows * per_image, 0);
         for (r, start) in rows.iter_mut().enumerate() {
-            *start = r / per_image * s.sample + starts[r % per_image];
+            *start = r / per_image * *sample + starts[r % per_image];
         }
         let s = &*s;
         let (depth, n_panels) = (w.depth(), w.n_panels());
-        let mean = Self::read_by(w, s, x);
         let products = s.rows.len() * depth * n_panels * PANEL;
         let tasks_a_panel = s.segments.iter().map(|g| g.len.div_ceil(INPUTS)).sum::<usize>();
         let panels = Shared(w.panels.get_mut().as_mut_ptr());
@@ -433,7 +412,7 @@ impl Cpu {
                 )
             };
             let t = self.arch.dispatch(Update {
-                mean,
+                quads: s.quads.get(),
                 at: segment.at + from,
                 rows: &s.rows,
                 d: [&z.d_mean[panel * PANEL..], &z.d_var[panel * PANEL..]],
@@ -471,24 +450,11 @@ impl Cpu {
     }
 }
 
-/// Means of 32 inputs from `first` on, as a line of 32 per output; inputs from `len` on are zero.
-#[inline(always)]
-fn turn(w: &Weights, first: usize, len: usize, lines: &mut [f32]) {
-    let (depth, panels) = (w.depth(), w.panels.get());
-    for o in 0..w.map.output.channels {
-        let from = (o / PANEL * depth + first) * LINE + o % PANEL;
-        let line = &mut lines[o * PANEL..][..PANEL];
-        for (i, to) in line.iter_mut().enumerate() {
-            *to = if i < len { panels[from + i * LINE] } else { 0.0 };
-        }
-    }
-}
-
 struct Forward<'a> {
     s: &'a Scratch,
     lines: &'a [f32],
     bias: &'a [f32],
-    inputs: [Shared<*const f32>; 3],
+    exact: bool,
     rows: std::ops::Range<usize>,
     z_stride: usize,
     z: [Shared<*mut f32>; 2],
@@ -513,7 +479,8 @@ impl WithSimd for Forward<'_> {
                     &self.s.segments,
                     self.lines.as_ptr(),
                     self.bias.as_ptr(),
-                    self.inputs.map(|p| p.0),
+                    self.s.quads.get().as_ptr(),
+                    self.exact,
                     &at[..n],
                     &z_at[..n],
                     self.z.map(|p| p.0),
@@ -564,7 +531,7 @@ impl<Z: Fn(usize) -> usize, X: Fn(usize) -> usize> WithSimd for Backward<'_, Z, 
 }
 
 struct Update<'a> {
-    mean: &'a [f32],
+    quads: &'a [f32],
     at: usize,
     rows: &'a [usize],
     d: [&'a [f32]; 2],
@@ -578,28 +545,22 @@ impl WithSimd for Update<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Tally {
-        let inputs = self.lines.len() / LINE;
-        let mut sums = [0.0f32; INPUTS * LINE];
+        let n_inputs = self.lines.len() / LINE;
+        let mut sums = [const { std::mem::MaybeUninit::<f32>::uninit() }; INPUTS * LINE];
         for (block, rows) in self.rows.chunks(BLOCK).enumerate() {
             let z_at = block * BLOCK * self.z_stride;
-            tiles(0..inputs, tile::rows_of::<S>(), |from, n| {
-                let mut places = [0; tile::MAX_ROWS];
-                (0..n).for_each(|i| places[i] = self.at + from + i);
-                let d = self.d.map(|d| d[z_at..].as_ptr());
+            let d = self.d.map(|d| d[z_at..].as_ptr());
+            tiles(0..n_inputs, tile::rows_of::<S>(), |from, n| {
+                let sums = sums[from * LINE..].as_mut_ptr() as *mut f32;
                 // SAFETY: rows and inputs lie in the staged batch, `d` holds a panel for every row.
                 unsafe {
-                    tile::sums(
-                        simd,
-                        self.mean.as_ptr(),
-                        &places[..n],
-                        rows,
-                        self.z_stride,
-                        d,
-                        sums[from * LINE..].as_mut_ptr(),
-                    )
+                    let quads = self.quads.as_ptr();
+                    tile::sums(simd, quads, self.at + from, n, rows, self.z_stride, d, sums, block == 0)
                 }
             });
         }
+        // SAFETY: there is at least one row, so the first block has written a line for every input.
+        let sums = unsafe { std::slice::from_raw_parts(sums.as_ptr() as *const f32, n_inputs * LINE) };
         let mut tally = Tally::default();
         for (line, sums) in self.lines.chunks_exact_mut(LINE).zip(sums.chunks_exact(LINE)) {
             tally += step(line.try_into().expect("one line"), sums.try_into().expect("one line"), self.cap);
@@ -613,17 +574,17 @@ impl WithSimd for Update<'_> {
 pub(super) fn step(line: &mut [f32; LINE], sums: &[f32; LINE], cap: Option<f32>) -> Tally {
     let (mean, var) = line.split_at_mut(PANEL);
     let (g_mean, g_var) = sums.split_at(PANEL);
-    let cap_or_none = cap.unwrap_or(0.0);
-    let mut free = true;
+    let (cap_squared, least_shrink) = posterior::limits(cap);
+    let (mut new_mean, mut new_var, mut free) = ([0.0; PANEL], [0.0; PANEL], true);
     for i in 0..PANEL {
-        free &= posterior::within_cap(var[i], g_mean[i], g_var[i], cap_or_none);
+        let step = posterior::free_step(mean[i], var[i], g_mean[i], g_var[i], cap_squared, least_shrink);
+        (new_mean[i], new_var[i]) = (step.0, step.1);
+        free &= step.2;
     }
     let mut tally = Tally::default();
     if free {
-        for i in 0..PANEL {
-            let step = posterior::plain(mean[i], var[i], g_mean[i], g_var[i]);
-            (mean[i], var[i]) = (step.mean, step.var);
-        }
+        mean.copy_from_slice(&new_mean);
+        var.copy_from_slice(&new_var);
         return tally;
     }
     for i in 0..PANEL {

@@ -9,6 +9,7 @@ mod map;
 mod state;
 mod team;
 mod tile;
+mod turn;
 
 use super::{Backend, Map, Parameters, Part, Pool, Seen, Statistics, Tally};
 use crate::moments::Activation;
@@ -48,7 +49,8 @@ impl Cpu {
         Self::with_arch(pulp::Arch::new(), if threads == 0 { cores() } else { threads })
     }
 
-    fn with_arch(arch: pulp::Arch, threads: usize) -> Self {
+    /// With these vectors and exactly so many threads.
+    pub(super) fn with_arch(arch: pulp::Arch, threads: usize) -> Self {
         Self { arch, team: team::Team::new(threads) }
     }
 }

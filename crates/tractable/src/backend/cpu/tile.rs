@@ -1,8 +1,10 @@
 //! The three inner loops of the fast device: a tile of outputs kept in vector registers while the sums run.
 //!
 //! Weights lie in panels: for every 32 outputs, for every input in turn, a line of 32 means and 32 variances.
-//! Each tile covers a few rows (or inputs) and up to 32 neighbouring numbers. The order of the sums of one
-//! element never depends on the tile's size, so that a batch and its rows give the same bits.
+//! Inputs lie as quads: mean, squared mean, second moment, variance, side by side, so that one pointer a row
+//! reaches all of them. Each tile covers a few rows (or inputs) and up to 32 neighbouring numbers. The order
+//! of the sums of one element never depends on the tile's size, so that a batch and its rows give the same
+//! bits.
 
 use pulp::Simd;
 
@@ -10,6 +12,8 @@ use pulp::Simd;
 pub(super) const PANEL: usize = 32;
 /// Numbers in a line of a panel.
 pub(super) const LINE: usize = 2 * PANEL;
+/// Numbers kept of one input: mean, its square, second moment, variance.
+pub(super) const QUAD: usize = 4;
 /// Rows of a tile, at most. Twelve accumulators a moment fit AVX-512's registers; see [`rows_of`].
 pub(super) const MAX_ROWS: usize = 6;
 
@@ -97,8 +101,8 @@ unsafe fn store<S: Simd>(to: *mut f32, v: S::f32s) {
 /// Mean and variance of `rows` outputs of one panel (T3, T4): `z = sum_k w_k a_k + b`.
 ///
 /// # Safety
-/// `rows[r] + segment` must lie in `mean`, `second` and (unless it is null: inputs known exactly) `var`;
-/// `panel` holds a line per input of the segments, `bias` one line; `z_mean`/`z_var` at `z_at[r]` 32 numbers.
+/// The quads at `rows[r] + segment` must lie in `quads`; `panel` holds a line per input of the segments, `bias`
+/// one line; `z_mean`/`z_var` at `z_at[r]` 32 numbers. `exact`: all variances of the inputs are zero.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub(super) unsafe fn forward<S: Simd>(
@@ -106,7 +110,8 @@ pub(super) unsafe fn forward<S: Simd>(
     segments: &[Segment],
     panel: *const f32,
     bias: *const f32,
-    [mean, second, var]: [*const f32; 3],
+    quads: *const f32,
+    exact: bool,
     rows: &[usize],
     z_at: &[usize],
     [z_mean, z_var]: [*mut f32; 2],
@@ -116,12 +121,14 @@ pub(super) unsafe fn forward<S: Simd>(
         for lane in (0..PANEL).step_by(width) {
             // SAFETY: the caller's promise, for the part of the panel from `lane` on.
             unsafe {
+                let (panel, bias, z) = (panel.add(lane), bias.add(lane), [z_mean.add(lane), z_var.add(lane)]);
                 by_rows!(rows.len(), ROWS => {
                     let (rows, z_at) = (&*(rows.as_ptr() as *const [usize; ROWS]), &*(z_at.as_ptr() as *const [usize; ROWS]));
-                    if var.is_null() {
-                        forward_tile::<S, ROWS, VECS, true>(simd, segments, panel.add(lane), bias.add(lane), [mean, second, var], rows, z_at, [z_mean.add(lane), z_var.add(lane)]);
+                    let rows = rows.map(|row| quads.add(row * QUAD));
+                    if exact {
+                        forward_tile::<S, ROWS, VECS, true>(simd, segments, panel, bias, rows, z_at, z);
                     } else {
-                        forward_tile::<S, ROWS, VECS, false>(simd, segments, panel.add(lane), bias.add(lane), [mean, second, var], rows, z_at, [z_mean.add(lane), z_var.add(lane)]);
+                        forward_tile::<S, ROWS, VECS, false>(simd, segments, panel, bias, rows, z_at, z);
                     }
                 });
             }
@@ -130,14 +137,12 @@ pub(super) unsafe fn forward<S: Simd>(
 }
 
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
 unsafe fn forward_tile<S: Simd, const ROWS: usize, const VECS: usize, const EXACT: bool>(
     simd: S,
     segments: &[Segment],
     mut line: *const f32,
     bias: *const f32,
-    [mean, second, var]: [*const f32; 3],
-    rows: &[usize; ROWS],
+    rows: [*const f32; ROWS],
     z_at: &[usize; ROWS],
     [z_mean, z_var]: [*mut f32; 2],
 ) {
@@ -165,15 +170,17 @@ unsafe fn forward_tile<S: Simd, const ROWS: usize, const VECS: usize, const EXAC
                     sq_w[v] = simd.mul_f32s(mu_w[v], mu_w[v]);
                 }
                 for r in 0..ROWS {
-                    let at = rows[r] + i;
-                    let mu_a = simd.splat_f32s(*mean.add(at));
-                    let second_a = simd.splat_f32s(*second.add(at));
+                    let quad = rows[r].add(i * QUAD);
+                    let mu_a = simd.splat_f32s(*quad);
                     for v in 0..VECS {
                         acc_m[r][v] = simd.mul_add_e_f32s(mu_a, mu_w[v], acc_m[r][v]);
+                    }
+                    let second_a = simd.splat_f32s(*quad.add(2));
+                    for v in 0..VECS {
                         acc_v[r][v] = simd.mul_add_e_f32s(second_a, var_w[v], acc_v[r][v]);
                     }
                     if !EXACT {
-                        let var_a = simd.splat_f32s(*var.add(at));
+                        let var_a = simd.splat_f32s(*quad.add(3));
                         for v in 0..VECS {
                             acc_v[r][v] = simd.mul_add_e_f32s(var_a, sq_w[v], acc_v[r][v]);
                         }
@@ -292,31 +299,33 @@ impl Rows<'_> {
     }
 }
 
-/// Sums over rows `from..to` for a few weights of one panel (T12): `sum a d_mean` and `sum a^2 d_var` for the
-/// inputs at `inputs[i]` and 32 outputs, added to `sums[i]`, a line of 32 + 32.
+/// Sums over rows for a few weights of one panel (T12): `sum a d_mean` and `sum a^2 d_var` for the `n` inputs
+/// from `at` on and 32 outputs, as lines of 32 + 32 in `sums`, added to what is there unless `first`.
 ///
 /// # Safety
-/// Every row's start plus `inputs[i]` lies in `mean`; 32 numbers lie at `row * z_stride` in `d_mean` and
-/// `d_var`; `sums` holds a line per input.
+/// The quads at `starts[b] + at` and the `n - 1` after them lie in `quads`; 32 numbers lie at `b * z_stride` in
+/// `d_mean` and `d_var`; `sums` holds `n` lines.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub(super) unsafe fn sums<S: Simd>(
     simd: S,
-    mean: *const f32,
-    inputs: &[usize],
+    quads: *const f32,
+    at: usize,
+    n: usize,
     starts: &[usize],
     z_stride: usize,
     [d_mean, d_var]: [*const f32; 2],
     sums: *mut f32,
+    first: bool,
 ) {
     by_lanes!(S, VECS => {
         let width = VECS * S::F32_LANES;
         for lane in (0..PANEL).step_by(width) {
             // SAFETY: the caller's promise, for the part of the lines from `lane` on.
             unsafe {
-                by_rows!(inputs.len(), INPUTS => {
-                    let inputs = &*(inputs.as_ptr() as *const [usize; INPUTS]);
-                    sums_tile::<S, INPUTS, VECS>(simd, mean, inputs, starts, z_stride, [d_mean.add(lane), d_var.add(lane)], sums.add(lane));
+                let (d, sums) = ([d_mean.add(lane), d_var.add(lane)], sums.add(lane));
+                by_rows!(n, INPUTS => {
+                    sums_tile::<S, INPUTS, VECS>(simd, quads.add(at * QUAD), starts, z_stride, d, sums, first)
                 });
             }
         }
@@ -324,42 +333,48 @@ pub(super) unsafe fn sums<S: Simd>(
 }
 
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
 unsafe fn sums_tile<S: Simd, const INPUTS: usize, const VECS: usize>(
     simd: S,
-    mean: *const f32,
-    inputs: &[usize; INPUTS],
+    quads: *const f32,
     starts: &[usize],
     z_stride: usize,
-    [d_mean, d_var]: [*const f32; 2],
+    [mut d_mean, mut d_var]: [*const f32; 2],
     sums: *mut f32,
+    first: bool,
 ) {
     // SAFETY: see `sums`.
     unsafe {
         let zero = simd.splat_f32s(0.0);
         let mut acc_m = [[zero; VECS]; INPUTS];
         let mut acc_v = [[zero; VECS]; INPUTS];
-        for i in 0..INPUTS {
-            for v in 0..VECS {
-                acc_m[i][v] = load::<S>(sums.add(i * LINE + v * S::F32_LANES));
-                acc_v[i][v] = load::<S>(sums.add(i * LINE + PANEL + v * S::F32_LANES));
+        if !first {
+            for i in 0..INPUTS {
+                for v in 0..VECS {
+                    acc_m[i][v] = load::<S>(sums.add(i * LINE + v * S::F32_LANES));
+                    acc_v[i][v] = load::<S>(sums.add(i * LINE + PANEL + v * S::F32_LANES));
+                }
             }
         }
-        for (b, &start) in starts.iter().enumerate() {
+        for &start in starts {
+            let row = quads.add(start * QUAD);
             let mut d_m = [zero; VECS];
             let mut d_v = [zero; VECS];
             for v in 0..VECS {
-                d_m[v] = load::<S>(d_mean.add(b * z_stride + v * S::F32_LANES));
-                d_v[v] = load::<S>(d_var.add(b * z_stride + v * S::F32_LANES));
+                d_m[v] = load::<S>(d_mean.add(v * S::F32_LANES));
+                d_v[v] = load::<S>(d_var.add(v * S::F32_LANES));
             }
             for i in 0..INPUTS {
-                let mu_a = simd.splat_f32s(*mean.add(start + inputs[i]));
-                let sq_a = simd.mul_f32s(mu_a, mu_a);
+                let mu_a = simd.splat_f32s(*row.add(i * QUAD));
                 for v in 0..VECS {
                     acc_m[i][v] = simd.mul_add_e_f32s(mu_a, d_m[v], acc_m[i][v]);
+                }
+                let sq_a = simd.splat_f32s(*row.add(i * QUAD + 1));
+                for v in 0..VECS {
                     acc_v[i][v] = simd.mul_add_e_f32s(sq_a, d_v[v], acc_v[i][v]);
                 }
             }
+            d_mean = d_mean.wrapping_add(z_stride);
+            d_var = d_var.wrapping_add(z_stride);
         }
         for i in 0..INPUTS {
             for v in 0..VECS {
