@@ -6,7 +6,7 @@ use crate::builder::shapes;
 use crate::error::{Error, Result};
 use crate::layer::{Contents, Layer};
 use crate::network::{Network, Spec};
-use crate::output::Noise;
+use crate::output::{Noise, Output};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::HashMap;
 use std::fs::File;
@@ -58,6 +58,7 @@ impl Network {
         let views = views.collect::<Result<Vec<_>>>()?;
         let bytes =
             safetensors::serialize(views, Some(metadata)).map_err(|e| refuse("tensors", e.to_string()))?;
+        let bytes = with_sorted_header(&bytes).map_err(|e| refuse("header", e.to_string()))?;
         write_file(path, &bytes)
     }
 
@@ -93,6 +94,7 @@ impl Network {
         let contents = read_contents(&spec, &tensors).map_err(|(at, why)| refuse(&at, why))?;
         let check = || {
             spec.prior.check()?;
+            check_names(&spec)?;
             Noise::new(spec.noise.0.clone(), spec.output.units())?;
             let mut net = Network::assemble(spec.clone(), &contents, device)?;
             net.set_scalers(spec.input_scaler.clone(), spec.output_scaler.clone())?;
@@ -100,6 +102,26 @@ impl Network {
         };
         check().map_err(|e: Error| refuse("spec", e.to_string()))
     }
+}
+
+/// Names of columns are all there or, before the first fit, none of them; of classes some may be missing.
+fn check_names(spec: &Spec) -> Result<()> {
+    let (outputs, classes) = match spec.output {
+        Output::Values { width } => (width, 0),
+        Output::Classes { classes } => (1, classes),
+    };
+    let fits = |names: &[String], n: usize| names.is_empty() || names.len() == n;
+    if !fits(&spec.input_names, spec.input.len()) {
+        return Err(Error::shape("input names", spec.input.len(), spec.input_names.len()));
+    }
+    // One fit names inputs and outputs together.
+    if !fits(&spec.output_names, outputs) || spec.output_names.is_empty() != spec.input_names.is_empty() {
+        return Err(Error::shape("output names", outputs, spec.output_names.len()));
+    }
+    if spec.class_names.len() > classes {
+        return Err(Error::shape("class names", format!("at most {classes}"), spec.class_names.len()));
+    }
+    Ok(())
 }
 
 /// One tensor of a file.
@@ -204,6 +226,18 @@ fn read_contents(
         None => Ok(contents),
         Some(name) => Err((name.to_string(), "does not belong to any layer".into())),
     }
+}
+
+/// The same file with the names in its header sorted: the safetensors crate keeps metadata in a hash map,
+/// whose order changes from run to run, and equal networks are to be equal files.
+fn with_sorted_header(bytes: &[u8]) -> serde_json::Result<Vec<u8>> {
+    let (length, rest) = bytes.split_first_chunk().expect("a file starts with the length of its header");
+    let (header, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
+    let header: std::collections::BTreeMap<String, serde_json::Value> = serde_json::from_slice(header)?;
+    let mut header = serde_json::to_vec(&header)?;
+    // Tensors stay aligned.
+    header.resize(header.len().next_multiple_of(8), b' ');
+    Ok([&(header.len() as u64).to_le_bytes(), &header[..], data].concat())
 }
 
 fn to_bytes(values: &[f64], dtype: Dtype) -> Vec<u8> {
