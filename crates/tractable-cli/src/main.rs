@@ -47,6 +47,8 @@ enum Command {
     Verify(cmd::verify::Args),
     /// Results of the literature, computed again
     Reproduce(cmd::reproduce::Args),
+    /// How long one learn takes on this machine, beside what its arithmetic allows
+    Bench(cmd::bench::Args),
     /// Completions for a shell
     Completions(cmd::completions::Args),
 }
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),
         Command::Reproduce(args) => cmd::reproduce::run(&args),
+        Command::Bench(args) => cmd::bench::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),
     };
     match outcome {

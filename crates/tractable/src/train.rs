@@ -368,6 +368,10 @@ impl Network {
         }
         if let Some((_, at, snapshot)) = best {
             self.refill(&snapshot)?;
+            if let Some(noise) = fit.noise {
+                self.set_noise_std([noise.at(at - 1)])?;
+            }
+            self.spec.epochs = at;
             report.best_epoch = Some(at);
         }
         Ok(report)
