@@ -4,6 +4,7 @@
 //! window are a few runs of neighbours ([`Segment`]), the same for every position. A dense map is a window that
 //! covers everything.
 
+use super::lines::Lines;
 use super::state::State;
 use super::tile::{self, LINE, PANEL, QUAD, Segment};
 use super::{Cpu, Shared, turn};
@@ -18,36 +19,6 @@ const BLOCK: usize = 32;
 const CHUNK: usize = 96;
 /// Products below which one thread is faster than waking another.
 const ALONE: usize = 1 << 19;
-
-#[repr(C, align(64))]
-#[derive(Clone, Copy)]
-struct Aligned([f32; 16]);
-
-/// f32 memory that starts on a cache line.
-#[derive(Default)]
-pub(super) struct Lines(Vec<Aligned>);
-
-impl Lines {
-    fn zeros(n: usize) -> Self {
-        Lines(vec![Aligned([0.0; 16]); n.div_ceil(16)])
-    }
-
-    fn grow(&mut self, n: usize) {
-        if self.0.len() * 16 < n {
-            self.0.resize(n.div_ceil(16), Aligned([0.0; 16]));
-        }
-    }
-
-    fn get(&self) -> &[f32] {
-        // SAFETY: `Aligned` is sixteen f32 without padding.
-        unsafe { std::slice::from_raw_parts(self.0.as_ptr() as *const f32, self.0.len() * 16) }
-    }
-
-    fn get_mut(&mut self) -> &mut [f32] {
-        // SAFETY: as above.
-        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr() as *mut f32, self.0.len() * 16) }
-    }
-}
 
 pub(crate) struct Weights {
     map: Map,
@@ -115,13 +86,13 @@ impl Weights {
         let mut panels = Lines::zeros(w.n_panels() * w.depth() * LINE);
         let mut bias = Lines::zeros(w.n_panels() * LINE);
         w.places(|there, here| {
-            panels.get_mut()[here] = p.mean[there] as f32;
-            panels.get_mut()[here + PANEL] = p.var[there] as f32;
+            panels[here] = p.mean[there] as f32;
+            panels[here + PANEL] = p.var[there] as f32;
         });
         for o in 0..map.output.channels {
             let here = o / PANEL * LINE + o % PANEL;
-            bias.get_mut()[here] = p.bias_mean[o] as f32;
-            bias.get_mut()[here + PANEL] = p.bias_var[o] as f32;
+            bias[here] = p.bias_mean[o] as f32;
+            bias[here + PANEL] = p.bias_var[o] as f32;
         }
         (w.panels, w.bias) = (panels, bias);
         w
@@ -136,7 +107,7 @@ impl Weights {
             bias_mean: vec![0.0; outputs],
             bias_var: vec![0.0; outputs],
         };
-        let (panels, bias) = (self.panels.get(), self.bias.get());
+        let (panels, bias) = (&self.panels, &self.bias);
         self.places(|there, here| {
             p.mean[there] = f64::from(panels[here]);
             p.var[there] = f64::from(panels[here + PANEL]);
@@ -228,7 +199,7 @@ impl Cpu {
         s.lay_out_rows(x.rows);
         let (sample, x_sample) = (s.sample, x.sample());
         s.quads.grow(x.rows * sample * QUAD);
-        let quads = Shared(s.quads.get_mut().as_mut_ptr());
+        let quads = Shared(s.quads.as_mut_ptr());
         let input = w.map.input;
         // Runs of neighbours: (how many, how long, from, how far apart there and here).
         let (runs, len, at, from, to) = match w.map.window {
@@ -285,8 +256,8 @@ impl Cpu {
             let (panel, chunk_at) = (task / chunks, task % chunks * chunk);
             self.arch.dispatch(Forward {
                 s,
-                lines: &w.panels.get()[panel * w.depth() * LINE..],
-                bias: &w.bias.get()[panel * LINE..][..LINE],
+                lines: &w.panels[panel * w.depth() * LINE..],
+                bias: &w.bias[panel * LINE..][..LINE],
                 exact,
                 rows: chunk_at..rows.min(chunk_at + chunk),
                 z_stride,
@@ -308,7 +279,7 @@ impl Cpu {
                 image.grow(s.sample + PANEL);
             }
         }
-        let turned = Shared(s.turned.get_mut().as_mut_ptr());
+        let turned = Shared(s.turned.as_mut_ptr());
         let images = Shared(s.images.as_mut_ptr());
         let (x_mean, x_var) = (Shared(x.d_mean.as_mut_ptr()), Shared(x.d_var.as_mut_ptr()));
         let s = &*s;
@@ -321,7 +292,7 @@ impl Cpu {
             // SAFETY: this task's own part of the buffer.
             let lines =
                 unsafe { std::slice::from_raw_parts_mut(turned.at(task * outputs * PANEL), outputs * PANEL) };
-            let from = w.panels.get()[first * LINE..].as_ptr();
+            let from = w.panels[first * LINE..].as_ptr();
             turn::turn(self.arch, from, w.depth() * LINE, len, outputs, lines);
             if dense {
                 self.arch.dispatch(Backward {
@@ -345,14 +316,13 @@ impl Cpu {
         self.share(products, rows, &|row, worker| {
             // SAFETY: no other worker uses this worker's pair of images while the team runs.
             let [mean, var] = unsafe { &mut *images.get().add(worker) };
-            let (mean, var) =
-                (&mut mean.get_mut()[..s.sample + PANEL], &mut var.get_mut()[..s.sample + PANEL]);
+            let (mean, var) = (&mut mean[..s.sample + PANEL], &mut var[..s.sample + PANEL]);
             mean.fill(0.0);
             var.fill(0.0);
             for (task, (_, at, _)) in s.chunks().enumerate() {
                 self.arch.dispatch(Backward {
                     outputs,
-                    turned: &s.turned.get()[task * outputs * PANEL..][..outputs * PANEL],
+                    turned: &s.turned[task * outputs * PANEL..][..outputs * PANEL],
                     d,
                     rows: 0..per_image,
                     z_at: &|p| (row * per_image + p) * z.stride,
@@ -378,8 +348,8 @@ impl Cpu {
     pub(super) fn map_update(&self, w: &mut Weights, s: &Scratch, z: &State, cap: Option<f64>) -> Tally {
         let (depth, n_panels) = (w.depth(), w.n_panels());
         let products = s.rows.len() * depth * n_panels * PANEL;
-        let panels = Shared(w.panels.get_mut().as_mut_ptr());
-        let bias = Shared(w.bias.get_mut().as_mut_ptr());
+        let panels = Shared(w.panels.as_mut_ptr());
+        let bias = Shared(w.bias.as_mut_ptr());
         // At least two groups of inputs where there is work to share.
         let groups = depth.div_ceil(INPUTS).max(if products < ALONE { 1 } else { 2.min(depth) });
         let size = depth.div_ceil(groups);
@@ -394,7 +364,7 @@ impl Cpu {
                 (std::slice::from_raw_parts_mut(lines, inputs.len() * LINE), (group == 0).then(|| &mut *bias))
             };
             let t = self.arch.dispatch(Update {
-                quads: s.quads.get(),
+                quads: &s.quads,
                 inputs: &s.inputs[inputs],
                 rows: &s.rows,
                 d: [&z.d_mean[panel * PANEL..], &z.d_var[panel * PANEL..]],
@@ -436,7 +406,7 @@ impl WithSimd for Forward<'_> {
                     &self.s.segments,
                     self.lines.as_ptr(),
                     self.bias.as_ptr(),
-                    self.s.quads.get().as_ptr(),
+                    self.s.quads.as_ptr(),
                     self.exact,
                     &self.s.rows[from..from + n],
                     &z_at[..n],

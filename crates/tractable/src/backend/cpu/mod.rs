@@ -5,6 +5,7 @@
 
 mod elementwise;
 mod image;
+mod lines;
 mod map;
 mod state;
 mod team;
