@@ -34,7 +34,12 @@ pub struct Network {
     /// Buffers of `learn`, kept from batch to batch.
     filled: Filled,
     standard: [Vec<f64>; 2],
+    /// Rows that `predict` and `condition` take at a time, so that their states stay small.
+    at_once: usize,
 }
+
+/// Numbers in the states of all layers that a pass without learning may hold.
+const MOST_NUMBERS: usize = 1 << 22;
 
 /// Everything about a network but its numbers: what a file's metadata holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -134,7 +139,8 @@ impl Network {
             }
             Device::Reference => Engine::Reference(Stack::new(Reference, &spec.layers, &shapes, contents)?),
         };
-        Ok(Network { spec, engine, filled: Filled::default(), standard: Default::default() })
+        let at_once = (MOST_NUMBERS / shapes.iter().map(Shape::len).sum::<usize>()).max(1);
+        Ok(Network { spec, engine, filled: Filled::default(), standard: Default::default(), at_once })
     }
 
     /// **What comes out?** Mean and variance of the output for every row of `x`, in one deterministic pass.
@@ -151,10 +157,11 @@ impl Network {
     /// ```
     pub fn predict<'a>(&self, x: impl Into<Input<'a>>) -> Result<Gaussian> {
         let x = self.check_input(x.into())?;
-        let mut buffers = Default::default();
-        let (mean, var) = self.standardize(x, &mut buffers);
-        let out = on_device!(&self.engine, stack => stack.predict(mean, var));
-        let (mean, var) = out.map_err(|b| self.diverged(b))?;
+        let (mean, var) = self.in_parts(x.rows(), |rows| {
+            let mut buffers = Default::default();
+            let (mean, var) = self.standardize(x.rows_between(rows.start, rows.end), &mut buffers);
+            on_device!(&self.engine, stack => stack.predict(mean, var))
+        })?;
         Ok(match &self.spec.output_scaler {
             None => Gaussian::computed(mean, var, self.spec.output.units()),
             Some(s) => Gaussian::computed(s.undo_mean(&mean), s.undo_var(&var), self.spec.output.units()),
@@ -259,15 +266,37 @@ impl Network {
         let noise = OrElse::Var(wanted.noise_var);
         let scaler = self.spec.output_scaler.as_ref();
         let seen = filled.fill(&wanted.observation, noise, self.spec.output, scaler, x.rows())?;
-        let mut buffers = Default::default();
-        let (mean, var) = self.standardize(x, &mut buffers);
-        let out = on_device!(&self.engine, stack => stack.condition(mean, var, seen, at, wanted.rounds));
-        let (mean, var) = out.map_err(|b| self.diverged(b))?;
+        let (mean, var) = self.in_parts(x.rows(), |rows| {
+            let mut buffers = Default::default();
+            let seen = seen.rows_between(rows.clone(), self.spec.output.units());
+            let (mean, var) = self.standardize(x.rows_between(rows.start, rows.end), &mut buffers);
+            on_device!(&self.engine, stack => stack.condition(mean, var, seen, at, wanted.rounds))
+        })?;
         let width = mean.len() / x.rows().max(1);
         Ok(match (&self.spec.input_scaler, at) {
             (Some(s), 0) => Gaussian::computed(s.undo_mean(&mean), s.undo_var(&var), width),
             _ => Gaussian::computed(mean, var, width),
         })
+    }
+
+    /// Runs a pass over so many rows at a time that its states stay small, and puts the results together.
+    fn in_parts(
+        &self,
+        rows: usize,
+        pass: impl Fn(std::ops::Range<usize>) -> std::result::Result<MeanVar, Broken>,
+    ) -> Result<MeanVar> {
+        let (mut mean, mut var) = (Vec::new(), Vec::new());
+        for from in (0..rows).step_by(self.at_once) {
+            let to = rows.min(from + self.at_once);
+            let part = pass(from..to).map_err(|b| self.diverged(Broken { row: from + b.row, ..b }))?;
+            // The first part says how much there will be.
+            let width = part.0.len() / (to - from);
+            mean.reserve_exact(rows * width - mean.len());
+            var.reserve_exact(rows * width - var.len());
+            mean.extend(part.0);
+            var.extend(part.1);
+        }
+        Ok((mean, var))
     }
 
     fn check_input<'a>(&self, x: Input<'a>) -> Result<Input<'a>> {
