@@ -35,6 +35,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// The three verbs on a noisy curve, in a second, with no data
+    Demo(cmd::demo::Args),
     /// Fit a network to a CSV file
     Train(Box<cmd::train::Args>),
     /// Mean and standard deviation, or class probabilities, for every row of a CSV file
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Err(e) => return report::usage(&e),
     };
     let outcome = match cli.command {
+        Command::Demo(args) => cmd::demo::run(&args),
         Command::Train(args) => cmd::train::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),
         Command::Evaluate(args) => cmd::evaluate::run(&args),

@@ -173,6 +173,10 @@ impl<'a> Wanted<'a> {
 
     /// Repeat so often, the posterior of one round being the prior of the next.
     ///
+    /// Hidden units are treated as independent, so one round overstates how far an input with a large
+    /// variance should move. Many gentle rounds move it along the curve instead: `n` rounds with a
+    /// [`noise_var`](Wanted::noise_var) of `n r` observe the output once with variance `r`.
+    ///
     /// ```
     /// # use tractable::Wanted;
     /// let class_three = Wanted::from(&[3]).rounds(10);
