@@ -1,12 +1,12 @@
 //! Linear maps with Gaussian weights, dense and convolutional, over the tiles of [`super::tile`].
 //!
-//! The batch is first copied into quads (see there), images with their zeros around them; there the inputs of a
+//! The batch is first copied into pairs (see there), images with their zeros around them; there the inputs of a
 //! window are a few runs of neighbours ([`Segment`]), the same for every position. A dense map is a window that
 //! covers everything.
 
 use super::lines::Lines;
 use super::state::State;
-use super::tile::{self, LINE, PANEL, QUAD, Segment};
+use super::tile::{self, LINE, PAIR, PANEL, Segment};
 use super::{Cpu, Shared, turn};
 use crate::backend::{Map, Parameters, Tally};
 use crate::moments::{posterior, product};
@@ -15,8 +15,9 @@ use pulp::{Simd, WithSimd};
 /// Inputs whose sums one task keeps at hand, and rows it takes at a time: together they fit the first cache.
 const INPUTS: usize = 80;
 const BLOCK: usize = 32;
-/// Rows in one task of a forward or backward pass.
+/// Rows in one task of a forward pass, at most, and inputs they may have together.
 const CHUNK: usize = 96;
+const CHUNK_INPUTS: usize = 1 << 15;
 /// Products below which one thread is faster than waking another.
 const ALONE: usize = 1 << 19;
 
@@ -41,8 +42,8 @@ pub(crate) struct Scratch {
     starts: Vec<usize>,
     /// Inputs from one sample to the next, as the map reads them.
     sample: usize,
-    /// The batch: mean, squared mean, second moment and variance of every input.
-    quads: Lines,
+    /// The batch in pairs: (mean, squared mean) in the first half, (second moment, variance) in the second.
+    pairs: Lines,
     /// Means of the weights turned round, for every 32 inputs: a line of 32 per output.
     turned: Lines,
     /// One padded image of innovations for every thread.
@@ -159,6 +160,11 @@ impl Scratch {
         self.inputs.extend(self.segments.iter().flat_map(|s| s.at..s.at + s.len));
     }
 
+    /// Numbers from a pair of the first half to that of the second.
+    fn far(&self) -> usize {
+        self.pairs.len() / 2
+    }
+
     /// Works out where the windows of a batch start.
     fn lay_out_rows(&mut self, samples: usize) {
         let per_sample = self.starts.len();
@@ -193,13 +199,17 @@ impl Cpu {
         if products < ALONE { (0..tasks).for_each(|t| job(t, 0)) } else { self.team.run(tasks, job) }
     }
 
-    /// Copies the batch into quads, images with their zeros around them.
+    /// Copies the batch into pairs, images with their zeros around them.
     fn stage(&self, w: &Weights, s: &mut Scratch, x: &State) {
         s.lay_out(&w.map, x.stride);
         s.lay_out_rows(x.rows);
         let (sample, x_sample) = (s.sample, x.sample());
-        s.quads.grow(x.rows * sample * QUAD);
-        let quads = Shared(s.quads.as_mut_ptr());
+        if s.far() < x.rows * sample * PAIR {
+            // Afresh, so that the zeros around the images are zeros in both halves.
+            s.pairs = Lines::zeros(2 * (x.rows * sample * PAIR).next_multiple_of(PANEL));
+        }
+        let far = s.far();
+        let pairs = Shared(s.pairs.as_mut_ptr());
         let input = w.map.input;
         // Runs of neighbours: (how many, how long, from, how far apart there and here).
         let (runs, len, at, from, to) = match w.map.window {
@@ -226,13 +236,17 @@ impl Cpu {
                             let from = from + p * apart;
                             let (mean, var) = (&x.mean[from..][..channels], &x.var[from..][..channels]);
                             // SAFETY: pixels of this row's own sample, inside the buffer by `lay_out`.
-                            let quads = unsafe {
-                                let to = quads.at((to + p * input.channels) * QUAD);
-                                std::slice::from_raw_parts_mut(to as *mut [f32; QUAD], channels)
-                            };
+                            let [near, behind] = [0, far].map(|half| unsafe {
+                                let to = pairs.at(half + (to + p * input.channels) * PAIR);
+                                std::slice::from_raw_parts_mut(to as *mut [f32; PAIR], channels)
+                            });
                             for i in 0..channels {
-                                let (m, v) = (mean[i], var[i]);
-                                quads[i] = [m, m * m, product::second_moment(m, v), v];
+                                near[i] = [mean[i], mean[i] * mean[i]];
+                            }
+                            if !x.exact {
+                                for i in 0..channels {
+                                    behind[i] = [product::second_moment(mean[i], var[i]), var[i]];
+                                }
                             }
                         }
                     }
@@ -249,16 +263,17 @@ impl Cpu {
         let rows = s.rows.len();
         let (z_mean, z_var) = (Shared(z.mean.as_mut_ptr()), Shared(z.var.as_mut_ptr()));
         let products = rows * w.depth() * w.n_panels() * PANEL;
-        let chunk = if products < ALONE || self.team.size() == 1 { rows } else { CHUNK };
-        let chunks = rows.div_ceil(chunk);
-        let (z_stride, exact) = (z.stride, x.exact);
-        self.share(products, chunks * w.n_panels(), &|task, _| {
-            let (panel, chunk_at) = (task / chunks, task % chunks * chunk);
+        // A chunk of rows stays in the second cache while panel after panel is multiplied with it.
+        let chunk = (CHUNK_INPUTS / s.sample.min(w.depth())).clamp(2 * tile::MAX_ROWS, CHUNK);
+        let (chunks, n_panels) = (rows.div_ceil(chunk), w.n_panels());
+        let (z_stride, far) = (z.stride, (!x.exact).then_some(s.far()));
+        self.share(products, chunks * n_panels, &|task, _| {
+            let (panel, chunk_at) = (task % n_panels, task / n_panels * chunk);
             self.arch.dispatch(Forward {
                 s,
                 lines: &w.panels[panel * w.depth() * LINE..],
                 bias: &w.bias[panel * LINE..][..LINE],
-                exact,
+                far,
                 rows: chunk_at..rows.min(chunk_at + chunk),
                 z_stride,
                 // This task alone has these rows and this panel.
@@ -355,7 +370,7 @@ impl Cpu {
         let size = depth.div_ceil(groups);
         let tally = std::sync::Mutex::new(Tally::default());
         self.share(products, n_panels * groups, &|task, _| {
-            let (panel, group) = (task / groups, task % groups);
+            let (panel, group) = (task % n_panels, task / n_panels);
             let inputs = depth.min(group * size)..depth.min((group + 1) * size);
             // SAFETY: this task's own lines; the first group of a panel has its bias too.
             let (lines, bias) = unsafe {
@@ -364,7 +379,7 @@ impl Cpu {
                 (std::slice::from_raw_parts_mut(lines, inputs.len() * LINE), (group == 0).then(|| &mut *bias))
             };
             let t = self.arch.dispatch(Update {
-                quads: &s.quads,
+                pairs: &s.pairs,
                 inputs: &s.inputs[inputs],
                 rows: &s.rows,
                 d: [&z.d_mean[panel * PANEL..], &z.d_var[panel * PANEL..]],
@@ -385,7 +400,7 @@ struct Forward<'a> {
     s: &'a Scratch,
     lines: &'a [f32],
     bias: &'a [f32],
-    exact: bool,
+    far: Option<usize>,
     rows: std::ops::Range<usize>,
     z_stride: usize,
     z: [Shared<*mut f32>; 2],
@@ -406,8 +421,8 @@ impl WithSimd for Forward<'_> {
                     &self.s.segments,
                     self.lines.as_ptr(),
                     self.bias.as_ptr(),
-                    self.s.quads.as_ptr(),
-                    self.exact,
+                    self.s.pairs.as_ptr(),
+                    self.far,
                     &self.s.rows[from..from + n],
                     &z_at[..n],
                     self.z.map(|p| p.0),
@@ -458,7 +473,7 @@ impl<Z: Fn(usize) -> usize, X: Fn(usize) -> usize> WithSimd for Backward<'_, Z, 
 }
 
 struct Update<'a> {
-    quads: &'a [f32],
+    pairs: &'a [f32],
     inputs: &'a [usize],
     rows: &'a [usize],
     d: [&'a [f32]; 2],
@@ -482,10 +497,10 @@ impl WithSimd for Update<'_> {
             let d = self.d.map(|d| &d[block * BLOCK * self.z_stride..]);
             tiles(0..self.inputs.len(), tile::rows_of::<S>(), |from, n| {
                 let sums = sums[from * LINE..].as_mut_ptr() as *mut f32;
-                let (quads, d) = (self.quads.as_ptr(), d.map(<[f32]>::as_ptr));
+                let (pairs, d) = (self.pairs.as_ptr(), d.map(<[f32]>::as_ptr));
                 let inputs = &self.inputs[from..from + n];
                 // SAFETY: rows and inputs lie in the staged batch, `d` holds a panel for every row.
-                unsafe { tile::sums(simd, quads, inputs, rows, self.z_stride, d, sums, block == 0) }
+                unsafe { tile::sums(simd, pairs, inputs, rows, self.z_stride, d, sums, block == 0) }
             });
             if self.bias.is_some() {
                 for row in 0..rows.len() {

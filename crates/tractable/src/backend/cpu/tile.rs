@@ -1,10 +1,10 @@
 //! The three inner loops of the fast device: a tile of outputs kept in vector registers while the sums run.
 //!
 //! Weights lie in panels: for every 32 outputs, for every input in turn, a line of 32 means and 32 variances.
-//! Inputs lie as quads: mean, squared mean, second moment, variance, side by side, so that one pointer a row
-//! reaches all of them. Each tile covers a few rows (or inputs) and up to 32 neighbouring numbers. The order
-//! of the sums of one element never depends on the tile's size, so that a batch and its rows give the same
-//! bits.
+//! Inputs lie as pairs (mean, squared mean), and `far` behind them in the same buffer as pairs (second moment,
+//! variance), so that one pointer a row reaches all of them, and where the inputs are known exactly the first
+//! pairs are enough. Each tile covers a few rows (or inputs) and up to 32 neighbouring numbers. The order of the
+//! sums of one element never depends on the tile's size, so that a batch and its rows give the same bits.
 
 use pulp::Simd;
 
@@ -12,8 +12,8 @@ use pulp::Simd;
 pub(super) const PANEL: usize = 32;
 /// Numbers in a line of a panel.
 pub(super) const LINE: usize = 2 * PANEL;
-/// Numbers kept of one input: mean, its square, second moment, variance.
-pub(super) const QUAD: usize = 4;
+/// Numbers in a pair.
+pub(super) const PAIR: usize = 2;
 /// Rows of a tile, at most. Twelve accumulators a moment fit AVX-512's registers; see [`rows_of`].
 pub(super) const MAX_ROWS: usize = 6;
 
@@ -101,8 +101,9 @@ unsafe fn store<S: Simd>(to: *mut f32, v: S::f32s) {
 /// Mean and variance of `rows` outputs of one panel (T15, T16): `z = sum_k w_k a_k + b`.
 ///
 /// # Safety
-/// The quads at `rows[r] + segment` must lie in `quads`; `panel` holds a line per input of the segments, `bias`
-/// one line; `z_mean`/`z_var` at `z_at[r]` 32 numbers. `exact`: all variances of the inputs are zero.
+/// The pairs at `rows[r] + segment` must lie in `pairs` and, unless `far` is `None` (inputs known exactly: all
+/// variances are zero), `far` numbers behind; `panel` holds a line per input of the segments, `bias`
+/// one line; `z_mean`/`z_var` at `z_at[r]` 32 numbers.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub(super) unsafe fn forward<S: Simd>(
@@ -110,39 +111,40 @@ pub(super) unsafe fn forward<S: Simd>(
     segments: &[Segment],
     panel: *const f32,
     bias: *const f32,
-    quads: *const f32,
-    exact: bool,
+    pairs: *const f32,
+    far: Option<usize>,
     rows: &[usize],
     z_at: &[usize],
     [z_mean, z_var]: [*mut f32; 2],
 ) {
     by_lanes!(S, VECS => {
-        let width = VECS * S::F32_LANES;
-        for lane in (0..PANEL).step_by(width) {
-            // SAFETY: the caller's promise, for the part of the panel from `lane` on.
-            unsafe {
-                let (panel, bias, z) = (panel.add(lane), bias.add(lane), [z_mean.add(lane), z_var.add(lane)]);
-                by_rows!(rows.len(), ROWS => {
-                    let (rows, z_at) = (&*(rows.as_ptr() as *const [usize; ROWS]), &*(z_at.as_ptr() as *const [usize; ROWS]));
-                    let rows = rows.map(|row| quads.add(row * QUAD));
-                    if exact {
-                        forward_tile::<S, ROWS, VECS, true>(simd, segments, panel, bias, rows, z_at, z);
-                    } else {
-                        forward_tile::<S, ROWS, VECS, false>(simd, segments, panel, bias, rows, z_at, z);
-                    }
-                });
-            }
-        }
-    });
+           let width = VECS * S::F32_LANES;
+           for lane in (0..PANEL).step_by(width) {
+               // SAFETY: the caller's promise, for the part of the panel from `lane` on.
+               unsafe {
+                   let (panel, bias, z) = (panel.add(lane), bias.add(lane), [z_mean.add(lane), z_var.add(lane)]);
+                   by_rows!(rows.len(), ROWS => {
+                       let (rows, z_at) = (&*(rows.as_ptr() as *const [usize; ROWS]), &*(z_at.as_ptr() as *const [usize; ROWS]));
+                       let rows = rows.map(|row| pairs.add(row * PAIR));
+                       match far {
+    None => forward_tile::<S, ROWS, VECS, true>(simd, segments, panel, bias, rows, 0, z_at, z),
+    Some(far) => forward_tile::<S, ROWS, VECS, false>(simd, segments, panel, bias, rows, far, z_at, z),
+    }
+                   });
+               }
+           }
+       });
 }
 
 #[inline(always)]
+#[allow(clippy::too_many_arguments)]
 unsafe fn forward_tile<S: Simd, const ROWS: usize, const VECS: usize, const EXACT: bool>(
     simd: S,
     segments: &[Segment],
     mut line: *const f32,
     bias: *const f32,
     rows: [*const f32; ROWS],
+    far: usize,
     z_at: &[usize; ROWS],
     [z_mean, z_var]: [*mut f32; 2],
 ) {
@@ -170,17 +172,18 @@ unsafe fn forward_tile<S: Simd, const ROWS: usize, const VECS: usize, const EXAC
                     sq_w[v] = simd.mul_f32s(mu_w[v], mu_w[v]);
                 }
                 for r in 0..ROWS {
-                    let quad = rows[r].add(i * QUAD);
-                    let mu_a = simd.splat_f32s(*quad);
+                    let pair = rows[r].add(i * PAIR);
+                    let mu_a = simd.splat_f32s(*pair);
                     for v in 0..VECS {
                         acc_m[r][v] = simd.mul_add_e_f32s(mu_a, mu_w[v], acc_m[r][v]);
                     }
-                    let second_a = simd.splat_f32s(*quad.add(2));
+                    // Of a known number the second moment is the square.
+                    let second_a = simd.splat_f32s(if EXACT { *pair.add(1) } else { *pair.add(far) });
                     for v in 0..VECS {
                         acc_v[r][v] = simd.mul_add_e_f32s(second_a, var_w[v], acc_v[r][v]);
                     }
                     if !EXACT {
-                        let var_a = simd.splat_f32s(*quad.add(3));
+                        let var_a = simd.splat_f32s(*pair.add(far + 1));
                         for v in 0..VECS {
                             acc_v[r][v] = simd.mul_add_e_f32s(var_a, sq_w[v], acc_v[r][v]);
                         }
@@ -284,13 +287,13 @@ unsafe fn backward_tile<S: Simd, const ROWS: usize, const VECS: usize>(
 /// 32 outputs, as lines of 32 + 32 in `sums`, added to what is there unless `first`.
 ///
 /// # Safety
-/// The quads at `rows[b] + inputs[i]` lie in `quads`; 32 numbers lie at `b * z_stride` in `d_mean` and `d_var`;
+/// The pairs at `rows[b] + inputs[i]` lie in `pairs`; 32 numbers lie at `b * z_stride` in `d_mean` and `d_var`;
 /// `sums` holds a line per input.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub(super) unsafe fn sums<S: Simd>(
     simd: S,
-    quads: *const f32,
+    pairs: *const f32,
     inputs: &[usize],
     rows: &[usize],
     z_stride: usize,
@@ -306,8 +309,8 @@ pub(super) unsafe fn sums<S: Simd>(
                 let (d, sums) = ([d_mean.add(lane), d_var.add(lane)], sums.add(lane));
                 by_rows!(inputs.len(), INPUTS => {
                     let inputs = &*(inputs.as_ptr() as *const [usize; INPUTS]);
-                    let inputs = inputs.map(|i| i * QUAD);
-                    sums_tile::<S, INPUTS, VECS>(simd, quads, inputs, rows, z_stride, d, sums, first)
+                    let inputs = inputs.map(|i| i * PAIR);
+                    sums_tile::<S, INPUTS, VECS>(simd, pairs, inputs, rows, z_stride, d, sums, first)
                 });
             }
         }
@@ -318,7 +321,7 @@ pub(super) unsafe fn sums<S: Simd>(
 #[allow(clippy::too_many_arguments)]
 unsafe fn sums_tile<S: Simd, const INPUTS: usize, const VECS: usize>(
     simd: S,
-    quads: *const f32,
+    pairs: *const f32,
     inputs: [usize; INPUTS],
     rows: &[usize],
     z_stride: usize,
@@ -340,7 +343,7 @@ unsafe fn sums_tile<S: Simd, const INPUTS: usize, const VECS: usize>(
             }
         }
         for &row in rows {
-            let row = quads.add(row * QUAD);
+            let row = pairs.add(row * PAIR);
             let mut d_m = [zero; VECS];
             let mut d_v = [zero; VECS];
             for v in 0..VECS {
