@@ -1,6 +1,8 @@
 //! The integration tests, in one binary: one link instead of one a file.
 
+mod cases;
 mod data;
+mod exact;
 mod golden;
 mod metrics;
 mod moments;
