@@ -38,6 +38,7 @@ pub struct Network {
 
 /// Everything about a network but its numbers: what a file's metadata holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Spec {
     pub(crate) input: Shape,
     pub(crate) layers: Vec<Layer>,
