@@ -257,8 +257,9 @@ pub(crate) fn shapes(input: Shape, layers: &[Layer], names: &[String]) -> Result
     if layers.is_empty() {
         return Err(Error::invalid("layers", "a network needs at least one"));
     }
-    for (i, name) in names.iter().enumerate() {
-        if name.is_empty() || name == "input" || names[..i].contains(name) {
+    let mut taken = std::collections::HashSet::from(["", "input"]);
+    for name in names {
+        if !taken.insert(name) {
             let why = "a layer's name must be its own, not empty and not `input`";
             return Err(Error::invalid(format!("layer name `{name}`"), why));
         }
