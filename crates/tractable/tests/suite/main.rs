@@ -1,7 +1,9 @@
 //! The integration tests, in one binary: one link instead of one a file.
 
 mod cases;
+mod checkpoint;
 mod data;
+mod determinism;
 mod exact;
 mod golden;
 mod metrics;
