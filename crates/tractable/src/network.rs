@@ -6,7 +6,7 @@ use crate::data::Scaler;
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::layer::{Contents, Layer, Prior};
-use crate::output::{Filled, Noise, Observation, OrElse, Output, Tree, Wanted};
+use crate::output::{Filled, Noise, Observation, OrElse, Output, Tree, Wanted, check_size};
 use crate::shape::Shape;
 use crate::stack::{Broken, MeanVar, Stack, Trace};
 use serde::{Deserialize, Serialize};
@@ -120,11 +120,8 @@ impl Network {
                 Output::Values { .. } => "numbers",
                 Output::Classes { .. } => "nodes of the class tree",
             };
-            return Err(Error::shape(
-                "last layer",
-                format!("{} units, the {kind}", spec.output.units()),
-                units,
-            ));
+            let expected = format!("{} units, the {kind}", spec.output.units());
+            return Err(Error::shape("last layer", expected, units));
         }
         let engine = match device {
             Device::Cpu { threads } => {
@@ -155,11 +152,27 @@ impl Network {
         let mut buffers = Default::default();
         let (mean, var) = self.standardize(x, &mut buffers);
         let out = on_device!(&self.engine, stack => stack.predict(mean, var));
-        let (mean, var) = out.map_err(|b| self.diverged(b))?;
-        Ok(match &self.spec.output_scaler {
-            None => Gaussian::computed(mean, var, self.spec.output.units()),
-            Some(s) => Gaussian::computed(s.undo_mean(&mean), s.undo_var(&var), self.spec.output.units()),
-        })
+        let out = out.map_err(|b| self.diverged(b))?;
+        self.in_users_units(out, x.rows(), self.spec.output_scaler.as_ref(), self.spec.layers.len())
+    }
+
+    /// The mean and variance of a layer (0 is the input) as a user knows them, finite in those units too.
+    fn in_users_units(
+        &self,
+        out: MeanVar,
+        rows: usize,
+        s: Option<&Scaler>,
+        layer: usize,
+    ) -> Result<Gaussian> {
+        let (mean, var) = out;
+        let width = mean.len() / rows;
+        let Some(s) = s else { return Ok(Gaussian::computed(mean, var, width)) };
+        let (mean, var) = (s.undo_mean(&mean), s.undo_var(&var));
+        let not_finite = |v: &[f64]| v.iter().position(|v| !v.is_finite()).map(|at| (at, v[at]));
+        match not_finite(&mean).or(not_finite(&var)) {
+            Some((at, value)) => Err(self.diverged(Broken { layer, row: at / width, value })),
+            None => Ok(Gaussian::computed(mean, var, width)),
+        }
     }
 
     /// Probability of every class, `[rows, classes]`; each row sums to 1.
@@ -218,6 +231,7 @@ impl Network {
         let noise = OrElse::Network(&self.spec.noise);
         let scaler = self.spec.output_scaler.as_ref();
         let seen = filled.fill(observation, noise, self.spec.output, scaler, x.rows())?;
+        check_size(seen, self.spec.output.units(), if self.is_double() { 1e150 } else { 1e18 })?;
         let (mean, var) = self.standardize(x, buffers);
         let policy = self.spec.policy;
         let learned = on_device!(&mut self.engine, stack => stack.learn(mean, var, seen, policy, x.rows()));
@@ -263,12 +277,9 @@ impl Network {
         let mut buffers = Default::default();
         let (mean, var) = self.standardize(x, &mut buffers);
         let out = on_device!(&self.engine, stack => stack.condition(mean, var, seen, at, wanted.rounds));
-        let (mean, var) = out.map_err(|b| self.diverged(b))?;
-        let width = mean.len() / x.rows().max(1);
-        Ok(match (&self.spec.input_scaler, at) {
-            (Some(s), 0) => Gaussian::computed(s.undo_mean(&mean), s.undo_var(&var), width),
-            _ => Gaussian::computed(mean, var, width),
-        })
+        let out = out.map_err(|b| self.diverged(b))?;
+        let scaler = self.spec.input_scaler.as_ref().filter(|_| at == 0);
+        self.in_users_units(out, x.rows(), scaler, at)
     }
 
     fn check_input<'a>(&self, x: Input<'a>) -> Result<Input<'a>> {
@@ -294,10 +305,7 @@ impl Network {
         scaler.apply_in_place(mean);
         let var = x.var().map(|v| {
             var.clear();
-            var.extend(v.iter().enumerate().map(|(i, v)| {
-                let std = scaler.std()[i % scaler.width()];
-                v / (std * std)
-            }));
+            var.extend(v.iter().zip(scaler.std().iter().cycle()).map(|(v, std)| v / (std * std)));
             &var[..]
         });
         (mean, var)
@@ -517,10 +525,8 @@ impl Network {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn set_scalers(&mut self, input: Option<Scaler>, output: Option<Scaler>) -> Result<()> {
-        let widths = [("input scaler", &input, self.spec.input.len())];
-        for (what, scaler, width) in
-            widths.into_iter().chain([("output scaler", &output, self.spec.output.units())])
-        {
+        let below = ("input scaler", &input, self.spec.input.len());
+        for (what, scaler, width) in [below, ("output scaler", &output, self.spec.output.units())] {
             if let Some(s) = scaler {
                 s.check()?;
                 if s.width() != width {
