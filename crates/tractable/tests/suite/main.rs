@@ -4,6 +4,7 @@ mod cases;
 mod checkpoint;
 mod data;
 mod determinism;
+mod errors;
 mod exact;
 mod golden;
 mod metrics;
