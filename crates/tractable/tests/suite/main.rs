@@ -1,5 +1,6 @@
 //! The integration tests, in one binary: one link instead of one a file.
 
+mod architecture;
 mod cases;
 mod checkpoint;
 mod data;
@@ -10,4 +11,6 @@ mod golden;
 mod metrics;
 mod moments;
 mod moments_properties;
+mod properties;
 mod rng;
+mod verbs;
