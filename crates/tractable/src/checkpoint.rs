@@ -59,6 +59,7 @@ impl Network {
         let views = views.collect::<Result<Vec<_>>>()?;
         let bytes =
             safetensors::serialize(views, Some(metadata)).map_err(|e| refuse("tensors", e.to_string()))?;
+        let bytes = with_sorted_header(&bytes).map_err(|e| refuse("header", e.to_string()))?;
         write_file(path, &bytes)
     }
 
@@ -103,6 +104,26 @@ impl Network {
         };
         check().map_err(|e: Error| refuse("spec", e.to_string()))
     }
+}
+
+/// Names of columns are all there or, before the first fit, none of them; of classes some may be missing.
+fn check_names(spec: &Spec) -> Result<()> {
+    let (outputs, classes) = match spec.output {
+        Output::Values { width } => (width, 0),
+        Output::Classes { classes } => (1, classes),
+    };
+    let fits = |names: &[String], n: usize| names.is_empty() || names.len() == n;
+    if !fits(&spec.input_names, spec.input.len()) {
+        return Err(Error::shape("input names", spec.input.len(), spec.input_names.len()));
+    }
+    // One fit names inputs and outputs together.
+    if !fits(&spec.output_names, outputs) || spec.output_names.is_empty() != spec.input_names.is_empty() {
+        return Err(Error::shape("output names", outputs, spec.output_names.len()));
+    }
+    if spec.class_names.len() > classes {
+        return Err(Error::shape("class names", format!("at most {classes}"), spec.class_names.len()));
+    }
+    Ok(())
 }
 
 /// One tensor of a file.
@@ -175,25 +196,6 @@ fn slots(spec: &Spec) -> Result<Vec<Slot>> {
     Ok(slots)
 }
 
-/// Names of columns and classes: none, or as many as there are.
-fn check_names(spec: &Spec) -> Result<()> {
-    let (outputs, classes) = match spec.output {
-        Output::Values { width } => (width, 0),
-        Output::Classes { classes } => (1, classes),
-    };
-    let known = [
-        ("input names", spec.input_names.len(), spec.input.len()),
-        ("output names", spec.output_names.len(), outputs),
-    ];
-    match known.into_iter().find(|&(_, names, columns)| names != 0 && names != columns) {
-        Some((what, names, columns)) => Err(Error::shape(what, format!("none or {columns}"), names)),
-        None if spec.class_names.len() > classes => {
-            Err(Error::shape("class names", format!("at most {classes}"), spec.class_names.len()))
-        }
-        None => Ok(()),
-    }
-}
-
 /// `single`: the numbers must fit f32.
 fn read_contents(
     spec: &Spec,
@@ -233,6 +235,18 @@ fn read_contents(
         None => Ok(contents),
         Some(name) => Err((name.to_string(), "does not belong to any layer".into())),
     }
+}
+
+/// The same file with the names in its header sorted: the safetensors crate keeps metadata in a hash map,
+/// whose order changes from run to run, and equal networks are to be equal files.
+fn with_sorted_header(bytes: &[u8]) -> serde_json::Result<Vec<u8>> {
+    let (length, rest) = bytes.split_first_chunk().expect("a file starts with the length of its header");
+    let (header, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
+    let header: std::collections::BTreeMap<String, serde_json::Value> = serde_json::from_slice(header)?;
+    let mut header = serde_json::to_vec(&header)?;
+    // Tensors stay aligned.
+    header.resize(header.len().next_multiple_of(8), b' ');
+    Ok([&(header.len() as u64).to_le_bytes(), &header[..], data].concat())
 }
 
 fn to_bytes(values: &[f64], dtype: Dtype) -> Vec<u8> {

@@ -81,7 +81,7 @@ pub enum Error {
         value: f64,
     },
     /// A data file that cannot be read as asked. Lines count from 1, the header included.
-    #[error("{}, line {line}{}: {why}", path.display(), column.as_ref().map(|c| format!(", column `{c}`")).unwrap_or_default())]
+    #[error("{}{}{}: {why}", path.display(), place("line", (*line > 0).then_some(line)), place("column", column.as_ref().map(|c| format!("`{c}`"))))]
     Data {
         /// The file.
         path: PathBuf,
@@ -112,6 +112,11 @@ pub enum Error {
         /// The operating system's reason.
         source: std::io::Error,
     },
+}
+
+/// `, what which`, where there is one.
+fn place(what: &str, which: Option<impl std::fmt::Display>) -> String {
+    which.map(|w| format!(", {what} {w}")).unwrap_or_default()
 }
 
 impl Error {

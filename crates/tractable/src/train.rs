@@ -6,7 +6,7 @@ use crate::gaussian::Input;
 use crate::layer::Contents;
 use crate::metrics;
 use crate::network::{LearnInfo, Network};
-use crate::output::{Noise, Observation, Output};
+use crate::output::{Observation, Output};
 use crate::rng;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
@@ -269,12 +269,6 @@ pub struct FitReport {
     pub interrupted: bool,
 }
 
-/// What early stopping goes back to.
-struct Best {
-    contents: Vec<Contents>,
-    noise: Noise,
-}
-
 /// Rows between two [`Progress::Rows`].
 const REPORT_EVERY: usize = 512;
 
@@ -322,7 +316,7 @@ impl Network {
         let in_order = order.clone();
         let mut batch = Batch::default();
         let mut report = FitReport { epochs: Vec::new(), best_epoch: None, interrupted: false };
-        let mut best: Option<(f64, usize, Best)> = None;
+        let mut best: Option<(f64, usize, Vec<Contents>)> = None;
         for epoch in fit.first_epoch..fit.epochs {
             let start = Instant::now();
             if let Some(noise) = fit.noise {
@@ -359,7 +353,7 @@ impl Network {
                 && best.as_ref().is_none_or(|&(lowest, ..)| nll < lowest)
             {
                 let contents: Vec<_> = self.contents().into_iter().map(Option::unwrap_or_default).collect();
-                best = Some((nll, epoch + 1, Best { contents, noise: self.spec.noise.clone() }));
+                best = Some((nll, epoch + 1, contents));
             }
             let last = report.epochs.last().expect("just pushed");
             if progress(Progress::Epoch(self, last)).is_break() {
@@ -373,8 +367,11 @@ impl Network {
             }
         }
         if let Some((_, at, snapshot)) = best {
-            self.refill(&snapshot.contents)?;
-            (self.spec.noise, self.spec.epochs) = (snapshot.noise, at);
+            self.refill(&snapshot)?;
+            if let Some(noise) = fit.noise {
+                self.set_noise_std([noise.at(at - 1)])?;
+            }
+            self.spec.epochs = at;
             report.best_epoch = Some(at);
         }
         Ok(report)

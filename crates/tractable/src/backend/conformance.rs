@@ -40,7 +40,6 @@ fn archs() -> Vec<(&'static str, pulp::Arch)> {
 struct Case {
     input: Shape,
     output: Shape,
-    rows: usize,
     mean: Vec<f64>,
     var: Option<Vec<f64>>,
     d_mean: Vec<f64>,
@@ -53,7 +52,7 @@ impl Case {
         let (i, o) = (rows * input.len(), rows * output.len());
         let mean = n.draw(i, -1.0, 1.0);
         let var = (!exact).then(|| n.draw(i, 0.0, 0.5));
-        Case { input, output, rows, mean, var, d_mean: n.draw(o, -1.0, 1.0), d_var: n.draw(o, -1.0, 0.0) }
+        Case { input, output, mean, var, d_mean: n.draw(o, -1.0, 1.0), d_var: n.draw(o, -1.0, 0.0) }
     }
 
     /// Puts known innovations at the output: observing y with noise r where mean and variance are known.

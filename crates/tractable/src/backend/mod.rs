@@ -199,6 +199,18 @@ pub(crate) struct Seen<'a> {
     pub(crate) seen: Option<&'a [bool]>,
 }
 
+impl<'a> Seen<'a> {
+    /// What was seen in some rows of `width` entries.
+    pub(crate) fn rows_between(&self, rows: std::ops::Range<usize>, width: usize) -> Seen<'a> {
+        let at = rows.start * width..rows.end * width;
+        let noise = match self.noise {
+            NoiseVar::PerEntry(v) => NoiseVar::PerEntry(&v[at.clone()]),
+            other => other,
+        };
+        Seen { y: &self.y[at.clone()], noise, seen: self.seen.map(|s| &s[at]) }
+    }
+}
+
 /// A part of a layer's state that can be read back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {

@@ -206,19 +206,8 @@ impl Table {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn classes(mut self, name: &str) -> Result<Dataset> {
-        let column = self.take(name)?;
+        let column = self.take_classes(name)?;
         let refuse = |line, why: String| Err(data_error(&self.path, line, Some(name), why));
-        if let Some(line) = column.first_empty {
-            return refuse(line, "the class is missing; remove the row".into());
-        }
-        if column.no_classes {
-            return refuse(
-                0,
-                format!(
-                    "more than {MAX_CLASSES} distinct values; as numbers they are a target of regression"
-                ),
-            );
-        }
         if column.texts.len() < 2 {
             return refuse(0, "only one class; there is nothing to tell apart".into());
         }
@@ -245,6 +234,52 @@ impl Table {
         let labels = column.codes.iter().map(|&code| class[usize::from(code)]).collect();
         let names = sorted.into_iter().map(|(text, _)| text.into()).collect();
         self.into_dataset(Target::Labels { labels, names }, vec![name.to_string()])
+    }
+
+    /// Classification with classes that are known, such as those of a trained network: the values of one
+    /// column are among `known`, not necessarily all of them.
+    ///
+    /// # Errors
+    /// As for [`classes`](Self::classes); and when a value is not among them.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("t.csv");
+    /// use tractable::data::{self, Target};
+    /// std::fs::write(&path, "length,species\n7.0,versicolor\n")?;
+    /// let data = data::csv(&path)?.labels("species", &["setosa".into(), "versicolor".into()])?;
+    /// assert!(matches!(data.target(), Target::Labels { labels, .. } if labels == &[1]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn labels(mut self, name: &str, known: &[String]) -> Result<Dataset> {
+        let column = self.take_classes(name)?;
+        let mut class = vec![None; column.texts.len()];
+        for (text, code) in &column.texts {
+            class[usize::from(*code)] = known.iter().position(|k| **k == **text);
+        }
+        if let Some(first) = class.iter().position(Option::is_none) {
+            let text = column.texts.iter().find(|(_, code)| usize::from(**code) == first);
+            let text = text.map_or(String::new(), |(text, _)| printable(text));
+            let some: Vec<String> = known.iter().take(20).map(|k| printable(k)).collect();
+            let why = format!("`{text}` is not among the {} classes: {}", known.len(), some.join(", "));
+            return Err(data_error(&self.path, 0, Some(name), why));
+        }
+        let labels = column.codes.iter().filter_map(|&code| class[usize::from(code)]).collect();
+        self.into_dataset(Target::Labels { labels, names: known.to_vec() }, vec![name.to_string()])
+    }
+
+    /// Takes out a column that can be read as classes.
+    fn take_classes(&mut self, name: &str) -> Result<Column> {
+        let column = self.take(name)?;
+        let refuse = |line, why: String| Err(data_error(&self.path, line, Some(name), why));
+        if let Some(line) = column.first_empty {
+            return refuse(line, "the class is missing; remove the row".into());
+        }
+        if column.no_classes {
+            let why = "distinct values; as numbers they are a target of regression";
+            return refuse(0, format!("more than {MAX_CLASSES} {why}"));
+        }
+        Ok(column)
     }
 
     fn take(&mut self, name: &str) -> Result<Column> {

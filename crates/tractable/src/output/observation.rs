@@ -173,6 +173,10 @@ impl<'a> Wanted<'a> {
 
     /// Repeat so often, the posterior of one round being the prior of the next.
     ///
+    /// Hidden units are treated as independent, so one round overstates how far an input with a large
+    /// variance should move. Many gentle rounds move it along the curve instead: `n` rounds with a
+    /// [`noise_var`](Wanted::noise_var) of `n r` observe the output once with variance `r`.
+    ///
     /// ```
     /// # use tractable::Wanted;
     /// let class_three = Wanted::from(&[3]).rounds(10);
@@ -306,7 +310,7 @@ impl Filled {
 /// weights.
 pub(crate) fn check_size(seen: Seen<'_>, units: usize, most: f64) -> Result<()> {
     let is_seen = |at: usize| seen.seen.is_none_or(|s| s[at]);
-    match (0..seen.y.len()).find(|&at| is_seen(at) && !(seen.y[at].abs() <= most)) {
+    match (0..seen.y.len()).find(|&at| is_seen(at) && (seen.y[at].is_nan() || seen.y[at].abs() > most)) {
         None => Ok(()),
         Some(at) => Err(Error::OutOfRange {
             what: "observation".into(),

@@ -80,7 +80,10 @@ impl Golden {
         fn walk(v: &Value, to: &mut Vec<f64>) -> Option<()> {
             match v {
                 Value::Array(list) => list.iter().try_for_each(|v| walk(v, to)),
-                _ => Some(to.push(v.as_f64()?)),
+                _ => {
+                    to.push(v.as_f64()?);
+                    Some(())
+                }
             }
         }
         let mut to = Vec::new();

@@ -5,7 +5,8 @@ use crate::cases::{Batch, Draw, bytes, teach, worst, zoo};
 use std::ops::ControlFlow;
 use tractable::data::Dataset;
 use tractable::{
-    Activation, Device, Fit, Layer, Matrix, Network, NetworkBuilder, NoiseSchedule, Policy, Progress, Shape,
+    Activation, Device, Fit, Gaussian, Input, Layer, Matrix, Network, NetworkBuilder, NoiseSchedule,
+    Observation, Policy, Progress, Shape,
 };
 
 const DEVICES: [Device; 2] = [Device::Cpu { threads: 2 }, Device::Reference];
@@ -87,6 +88,37 @@ fn the_rows_of_a_batch_do_not_see_each_other() {
     }
 }
 
+/// Many rows are taken in parts; where a part ends must not show, neither in the numbers nor in what was seen.
+#[test]
+fn parts_of_many_rows_do_not_show() {
+    let (inputs, rows) = (20_000, 250); // about a hundred rows at a time
+    let net = Network::builder(Shape::flat(inputs)).layer(Activation::Tanh).layer(Layer::linear(2));
+    let net = net.device(Device::cpu(2)).build().unwrap();
+    let mut draw = Draw::new(1);
+    let mean = (0..rows * inputs).map(|_| draw.uniform(-1.0, 1.0)).collect();
+    let x = Gaussian::new(mean, vec![0.1; rows * inputs], inputs).unwrap();
+    let y = draw.matrix(rows, 2);
+    let noise: Vec<f64> = (0..2 * rows).map(|_| draw.uniform(0.1, 1.0)).collect();
+    let seen: Vec<bool> = (0..2 * rows).map(|_| draw.below(3) > 0).collect();
+    let whole = net.predict(&x).unwrap();
+    let back = net.condition(&x, Observation::from(&y).noise_var(&noise).seen(&seen)).unwrap();
+    for row in (0..rows).step_by(7).chain(90..120) {
+        let one = Input::from(&x).rows_between(row, row + 1);
+        let two = 2 * row..2 * row + 2;
+        let out = net.predict(one).unwrap();
+        assert_eq!(
+            (out.mean(), out.var()),
+            (&whole.mean()[two.clone()], &whole.var()[two.clone()]),
+            "row {row}"
+        );
+        let y = y.select(&[row]);
+        let wanted = Observation::from(&y).noise_var(&noise[two.clone()]).seen(&seen[two]);
+        let alone = net.condition(one, wanted).unwrap();
+        let here = row * inputs..(row + 1) * inputs;
+        assert!(alone.mean() == &back.mean()[here.clone()] && alone.var() == &back.var()[here], "row {row}");
+    }
+}
+
 fn again(net: &Network, device: Device) -> Network {
     let dir = tempfile::tempdir().unwrap();
     net.save(dir.path().join("net")).unwrap();
@@ -104,6 +136,12 @@ fn save_load_continue_is_continue() {
             teach(&mut net, 3, 7, 2);
             teach(&mut loaded, 3, 7, 2);
             assert!(bytes(&net) == bytes(&loaded), "{what} on {device:?}: continue");
+            let file = |net: &Network| {
+                let dir = tempfile::tempdir().unwrap();
+                net.save(dir.path().join("net")).unwrap();
+                std::fs::read(dir.path().join("net")).unwrap()
+            };
+            assert!(file(&net) == file(&loaded), "{what} on {device:?}: the file itself");
         }
     }
 }

@@ -37,9 +37,7 @@ impl Cpu {
         a.like(z);
         a.exact = z.exact;
         let n = z.rows * z.sample();
-        if a.slope.len() < n {
-            a.slope.resize(n, 0.0);
-        }
+        a.slope.grow(n);
         let to = [&mut a.mean, &mut a.var, &mut a.slope].map(|v| Shared(v.as_mut_ptr()));
         self.ranges(n, &|range| {
             // SAFETY: ranges do not overlap and lie inside the buffers.

@@ -4,8 +4,9 @@
 //! window are a few runs of neighbours ([`Segment`]), the same for every position. A dense map is a window that
 //! covers everything.
 
+use super::lines::Lines;
 use super::state::State;
-use super::tile::{self, LINE, PANEL, QUAD, Rows, Segment};
+use super::tile::{self, LINE, PANEL, QUAD, Segment};
 use super::{Cpu, Shared, turn};
 use crate::backend::{Map, Parameters, Tally};
 use crate::moments::{posterior, product};
@@ -18,36 +19,6 @@ const BLOCK: usize = 32;
 const CHUNK: usize = 96;
 /// Products below which one thread is faster than waking another.
 const ALONE: usize = 1 << 19;
-
-#[repr(C, align(64))]
-#[derive(Clone, Copy)]
-struct Aligned([f32; 16]);
-
-/// f32 memory that starts on a cache line.
-#[derive(Default)]
-pub(super) struct Lines(Vec<Aligned>);
-
-impl Lines {
-    fn zeros(n: usize) -> Self {
-        Lines(vec![Aligned([0.0; 16]); n.div_ceil(16)])
-    }
-
-    fn grow(&mut self, n: usize) {
-        if self.0.len() * 16 < n {
-            self.0.resize(n.div_ceil(16), Aligned([0.0; 16]));
-        }
-    }
-
-    fn get(&self) -> &[f32] {
-        // SAFETY: `Aligned` is sixteen f32 without padding.
-        unsafe { std::slice::from_raw_parts(self.0.as_ptr() as *const f32, self.0.len() * 16) }
-    }
-
-    fn get_mut(&mut self) -> &mut [f32] {
-        // SAFETY: as above.
-        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr() as *mut f32, self.0.len() * 16) }
-    }
-}
 
 pub(crate) struct Weights {
     map: Map,
@@ -64,6 +35,9 @@ pub(crate) struct Scratch {
     /// Stride of the input the layout below was made for.
     made_for: usize,
     segments: Vec<Segment>,
+    /// Where every input lies in a window: the segments, one by one.
+    inputs: Vec<usize>,
+    /// Where the windows of a sample start; a dense map has one, at 0.
     starts: Vec<usize>,
     /// Inputs from one sample to the next, as the map reads them.
     sample: usize,
@@ -73,7 +47,7 @@ pub(crate) struct Scratch {
     turned: Lines,
     /// One padded image of innovations for every thread.
     images: Vec<[Lines; 2]>,
-    /// Where all rows of the batch start.
+    /// Where every window of the batch starts.
     rows: Vec<usize>,
     /// Batch normalisation: what was subtracted and divided by.
     pub(super) norm_mean: Vec<f64>,
@@ -112,13 +86,13 @@ impl Weights {
         let mut panels = Lines::zeros(w.n_panels() * w.depth() * LINE);
         let mut bias = Lines::zeros(w.n_panels() * LINE);
         w.places(|there, here| {
-            panels.get_mut()[here] = p.mean[there] as f32;
-            panels.get_mut()[here + PANEL] = p.var[there] as f32;
+            panels[here] = p.mean[there] as f32;
+            panels[here + PANEL] = p.var[there] as f32;
         });
         for o in 0..map.output.channels {
             let here = o / PANEL * LINE + o % PANEL;
-            bias.get_mut()[here] = p.bias_mean[o] as f32;
-            bias.get_mut()[here + PANEL] = p.bias_var[o] as f32;
+            bias[here] = p.bias_mean[o] as f32;
+            bias[here + PANEL] = p.bias_var[o] as f32;
         }
         (w.panels, w.bias) = (panels, bias);
         w
@@ -133,7 +107,7 @@ impl Weights {
             bias_mean: vec![0.0; outputs],
             bias_var: vec![0.0; outputs],
         };
-        let (panels, bias) = (self.panels.get(), self.bias.get());
+        let (panels, bias) = (&self.panels, &self.bias);
         self.places(|there, here| {
             p.mean[there] = f64::from(panels[here]);
             p.var[there] = f64::from(panels[here + PANEL]);
@@ -155,7 +129,9 @@ impl Scratch {
         }
         self.made_for = stride;
         self.segments.clear();
+        self.inputs.clear();
         self.starts.clear();
+        self.rows.clear();
         let Map { input, output, window } = *map;
         match window {
             None => {
@@ -180,10 +156,17 @@ impl Scratch {
                 self.sample = height * row;
             }
         }
+        self.inputs.extend(self.segments.iter().flat_map(|s| s.at..s.at + s.len));
     }
 
-    fn rows(&self) -> Rows<'_> {
-        Rows { stride: self.sample, starts: &self.starts }
+    /// Works out where the windows of a batch start.
+    fn lay_out_rows(&mut self, samples: usize) {
+        let per_sample = self.starts.len();
+        if self.rows.len() != samples * per_sample {
+            self.rows.clear();
+            let all = (0..samples).flat_map(|i| self.starts.iter().map(move |s| (i, s)));
+            self.rows.extend(all.map(|(i, start)| i * self.sample + start));
+        }
     }
 
     /// Chunks of up to 32 neighbouring inputs: (first input, place in a window, length).
@@ -213,9 +196,10 @@ impl Cpu {
     /// Copies the batch into quads, images with their zeros around them.
     fn stage(&self, w: &Weights, s: &mut Scratch, x: &State) {
         s.lay_out(&w.map, x.stride);
+        s.lay_out_rows(x.rows);
         let (sample, x_sample) = (s.sample, x.sample());
         s.quads.grow(x.rows * sample * QUAD);
-        let quads = Shared(s.quads.get_mut().as_mut_ptr());
+        let quads = Shared(s.quads.as_mut_ptr());
         let input = w.map.input;
         // Runs of neighbours: (how many, how long, from, how far apart there and here).
         let (runs, len, at, from, to) = match w.map.window {
@@ -262,7 +246,7 @@ impl Cpu {
         z.exact = false;
         self.stage(w, s, x);
         let s = &*s;
-        let rows = x.rows * s.starts.len();
+        let rows = s.rows.len();
         let (z_mean, z_var) = (Shared(z.mean.as_mut_ptr()), Shared(z.var.as_mut_ptr()));
         let products = rows * w.depth() * w.n_panels() * PANEL;
         let chunk = if products < ALONE || self.team.size() == 1 { rows } else { CHUNK };
@@ -272,8 +256,8 @@ impl Cpu {
             let (panel, chunk_at) = (task / chunks, task % chunks * chunk);
             self.arch.dispatch(Forward {
                 s,
-                lines: &w.panels.get()[panel * w.depth() * LINE..],
-                bias: &w.bias.get()[panel * LINE..][..LINE],
+                lines: &w.panels[panel * w.depth() * LINE..],
+                bias: &w.bias[panel * LINE..][..LINE],
                 exact,
                 rows: chunk_at..rows.min(chunk_at + chunk),
                 z_stride,
@@ -295,7 +279,7 @@ impl Cpu {
                 image.grow(s.sample + PANEL);
             }
         }
-        let turned = Shared(s.turned.get_mut().as_mut_ptr());
+        let turned = Shared(s.turned.as_mut_ptr());
         let images = Shared(s.images.as_mut_ptr());
         let (x_mean, x_var) = (Shared(x.d_mean.as_mut_ptr()), Shared(x.d_var.as_mut_ptr()));
         let s = &*s;
@@ -308,7 +292,7 @@ impl Cpu {
             // SAFETY: this task's own part of the buffer.
             let lines =
                 unsafe { std::slice::from_raw_parts_mut(turned.at(task * outputs * PANEL), outputs * PANEL) };
-            let from = w.panels.get()[first * LINE..].as_ptr();
+            let from = w.panels[first * LINE..].as_ptr();
             turn::turn(self.arch, from, w.depth() * LINE, len, outputs, lines);
             if dense {
                 self.arch.dispatch(Backward {
@@ -332,14 +316,13 @@ impl Cpu {
         self.share(products, rows, &|row, worker| {
             // SAFETY: no other worker uses this worker's pair of images while the team runs.
             let [mean, var] = unsafe { &mut *images.get().add(worker) };
-            let (mean, var) =
-                (&mut mean.get_mut()[..s.sample + PANEL], &mut var.get_mut()[..s.sample + PANEL]);
+            let (mean, var) = (&mut mean[..s.sample + PANEL], &mut var[..s.sample + PANEL]);
             mean.fill(0.0);
             var.fill(0.0);
             for (task, (_, at, _)) in s.chunks().enumerate() {
                 self.arch.dispatch(Backward {
                     outputs,
-                    turned: &s.turned.get()[task * outputs * PANEL..][..outputs * PANEL],
+                    turned: &s.turned[task * outputs * PANEL..][..outputs * PANEL],
                     d,
                     rows: 0..per_image,
                     z_at: &|p| (row * per_image + p) * z.stride,
@@ -362,91 +345,39 @@ impl Cpu {
         });
     }
 
-    pub(super) fn map_update(
-        &self,
-        w: &mut Weights,
-        s: &mut Scratch,
-        x: &State,
-        z: &State,
-        cap: Option<f64>,
-    ) -> Tally {
-        let Scratch { rows, starts, sample, .. } = s;
-        let per_image = starts.len();
-        rows.resize(x.rows * per_image, 0);
-        for (r, start) in rows.iter_mut().enumerate() {
-            *start = r / per_image * *sample + starts[r % per_image];
-        }
-        let s = &*s;
+    pub(super) fn map_update(&self, w: &mut Weights, s: &Scratch, z: &State, cap: Option<f64>) -> Tally {
         let (depth, n_panels) = (w.depth(), w.n_panels());
         let products = s.rows.len() * depth * n_panels * PANEL;
-        let tasks_a_panel = s.segments.iter().map(|g| g.len.div_ceil(INPUTS)).sum::<usize>();
-        let panels = Shared(w.panels.get_mut().as_mut_ptr());
+        let panels = Shared(w.panels.as_mut_ptr());
+        let bias = Shared(w.bias.as_mut_ptr());
+        // At least two groups of inputs where there is work to share.
+        let groups = depth.div_ceil(INPUTS).max(if products < ALONE { 1 } else { 2.min(depth) });
+        let size = depth.div_ceil(groups);
         let tally = std::sync::Mutex::new(Tally::default());
-        let cap = cap.map(|c| c as f32);
-        self.share(products, n_panels * tasks_a_panel, &|task, _| {
-            let (panel, mut group) = (task / tasks_a_panel, task % tasks_a_panel);
-            let mut first = 0;
-            for g in &s.segments {
-                if group < g.len.div_ceil(INPUTS) {
-                    break;
-                }
-                group -= g.len.div_ceil(INPUTS);
-                first += g.len;
-            }
-            let mut base = 0;
-            let segment = s
-                .segments
-                .iter()
-                .find(|g| {
-                    let here = base == first;
-                    base += g.len;
-                    here
-                })
-                .expect("in a segment");
-            let (from, to) = (group * INPUTS, segment.len.min((group + 1) * INPUTS));
-            // SAFETY: this task's own lines.
-            let lines = unsafe {
-                std::slice::from_raw_parts_mut(
-                    panels.at((panel * depth + first + from) * LINE),
-                    (to - from) * LINE,
-                )
+        self.share(products, n_panels * groups, &|task, _| {
+            let (panel, group) = (task / groups, task % groups);
+            let inputs = depth.min(group * size)..depth.min((group + 1) * size);
+            // SAFETY: this task's own lines; the first group of a panel has its bias too.
+            let (lines, bias) = unsafe {
+                let lines = panels.at((panel * depth + inputs.start) * LINE);
+                let bias = bias.at(panel * LINE) as *mut [f32; LINE];
+                (std::slice::from_raw_parts_mut(lines, inputs.len() * LINE), (group == 0).then(|| &mut *bias))
             };
             let t = self.arch.dispatch(Update {
-                quads: s.quads.get(),
-                at: segment.at + from,
+                quads: &s.quads,
+                inputs: &s.inputs[inputs],
                 rows: &s.rows,
                 d: [&z.d_mean[panel * PANEL..], &z.d_var[panel * PANEL..]],
                 z_stride: z.stride,
                 lines,
-                cap,
+                bias,
+                cap: cap.map(|c| c as f32),
             });
             if t != Tally::default() {
                 *tally.lock().unwrap_or_else(|e| e.into_inner()) += t;
             }
         });
-        let mut tally = tally.into_inner().unwrap_or_else(|e| e.into_inner());
-        tally += self.bias_update(w, z, cap);
-        tally
-    }
-
-    fn bias_update(&self, w: &mut Weights, z: &State, cap: Option<f32>) -> Tally {
-        let mut tally = Tally::default();
-        let pixels = z.rows * z.shape.pixels();
-        for (panel, line) in w.bias.get_mut().chunks_exact_mut(LINE).enumerate() {
-            let mut sums = [0.0; LINE];
-            tally += self.arch.dispatch(|| {
-                for p in 0..pixels {
-                    let at = p * z.stride + panel * PANEL;
-                    let (d_mean, d_var) = (&z.d_mean[at..][..PANEL], &z.d_var[at..][..PANEL]);
-                    for i in 0..PANEL {
-                        sums[i] += d_mean[i];
-                        sums[PANEL + i] += d_var[i];
-                    }
-                }
-                step(line.try_into().expect("one line"), &sums, cap)
-            });
-        }
-        tally
+        tally.into_inner().unwrap_or_else(|e| e.into_inner())
     }
 }
 
@@ -465,13 +396,9 @@ impl WithSimd for Forward<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let rows = self.s.rows();
         tiles(self.rows.clone(), tile::rows_of::<S>(), |from, n| {
-            let (mut at, mut z_at) = ([0; tile::MAX_ROWS], [0; tile::MAX_ROWS]);
-            for i in 0..n {
-                at[i] = rows.start(from + i);
-                z_at[i] = (from + i) * self.z_stride;
-            }
+            let mut z_at = [0; tile::MAX_ROWS];
+            (0..n).for_each(|i| z_at[i] = (from + i) * self.z_stride);
             // SAFETY: `stage` and `resize` made the buffers as large as rows and segments say.
             unsafe {
                 tile::forward(
@@ -479,9 +406,9 @@ impl WithSimd for Forward<'_> {
                     &self.s.segments,
                     self.lines.as_ptr(),
                     self.bias.as_ptr(),
-                    self.s.quads.get().as_ptr(),
+                    self.s.quads.as_ptr(),
                     self.exact,
-                    &at[..n],
+                    &self.s.rows[from..from + n],
                     &z_at[..n],
                     self.z.map(|p| p.0),
                 )
@@ -532,11 +459,14 @@ impl<Z: Fn(usize) -> usize, X: Fn(usize) -> usize> WithSimd for Backward<'_, Z, 
 
 struct Update<'a> {
     quads: &'a [f32],
-    at: usize,
+    inputs: &'a [usize],
     rows: &'a [usize],
     d: [&'a [f32]; 2],
     z_stride: usize,
+    /// Weights of these inputs.
     lines: &'a mut [f32],
+    /// Biases of these outputs, unless another task has them.
+    bias: Option<&'a mut [f32; LINE]>,
     cap: Option<f32>,
 }
 
@@ -545,25 +475,36 @@ impl WithSimd for Update<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Tally {
-        let n_inputs = self.lines.len() / LINE;
+        assert!(self.inputs.len() <= INPUTS && !self.rows.is_empty());
         let mut sums = [const { std::mem::MaybeUninit::<f32>::uninit() }; INPUTS * LINE];
+        let mut bias_sums = [0.0; LINE];
         for (block, rows) in self.rows.chunks(BLOCK).enumerate() {
-            let z_at = block * BLOCK * self.z_stride;
-            let d = self.d.map(|d| d[z_at..].as_ptr());
-            tiles(0..n_inputs, tile::rows_of::<S>(), |from, n| {
+            let d = self.d.map(|d| &d[block * BLOCK * self.z_stride..]);
+            tiles(0..self.inputs.len(), tile::rows_of::<S>(), |from, n| {
                 let sums = sums[from * LINE..].as_mut_ptr() as *mut f32;
+                let (quads, d) = (self.quads.as_ptr(), d.map(<[f32]>::as_ptr));
+                let inputs = &self.inputs[from..from + n];
                 // SAFETY: rows and inputs lie in the staged batch, `d` holds a panel for every row.
-                unsafe {
-                    let quads = self.quads.as_ptr();
-                    tile::sums(simd, quads, self.at + from, n, rows, self.z_stride, d, sums, block == 0)
-                }
+                unsafe { tile::sums(simd, quads, inputs, rows, self.z_stride, d, sums, block == 0) }
             });
+            if self.bias.is_some() {
+                for row in 0..rows.len() {
+                    let [d_mean, d_var] = d.map(|d| &d[row * self.z_stride..][..PANEL]);
+                    for i in 0..PANEL {
+                        bias_sums[i] += d_mean[i];
+                        bias_sums[PANEL + i] += d_var[i];
+                    }
+                }
+            }
         }
         // SAFETY: there is at least one row, so the first block has written a line for every input.
-        let sums = unsafe { std::slice::from_raw_parts(sums.as_ptr() as *const f32, n_inputs * LINE) };
+        let sums = unsafe { std::slice::from_raw_parts(sums.as_ptr() as *const f32, self.lines.len()) };
         let mut tally = Tally::default();
         for (line, sums) in self.lines.chunks_exact_mut(LINE).zip(sums.chunks_exact(LINE)) {
             tally += step(line.try_into().expect("one line"), sums.try_into().expect("one line"), self.cap);
+        }
+        if let Some(bias) = self.bias {
+            tally += step(bias, &bias_sums, self.cap);
         }
         tally
     }

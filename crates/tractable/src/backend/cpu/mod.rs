@@ -5,6 +5,7 @@
 
 mod elementwise;
 mod image;
+mod lines;
 mod map;
 mod state;
 mod team;
@@ -105,11 +106,11 @@ impl Backend for Cpu {
         &self,
         w: &mut Self::Weights,
         scratch: &mut Self::Scratch,
-        x: &Self::State,
+        _: &Self::State,
         z: &Self::State,
         cap: Option<f64>,
     ) -> Tally {
-        self.map_update(w, scratch, x, z, cap)
+        self.map_update(w, scratch, z, cap)
     }
 
     fn pool(&self, pool: Pool, window: Window, x: &Self::State, z: &mut Self::State) {

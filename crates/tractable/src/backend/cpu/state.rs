@@ -1,6 +1,7 @@
 //! A layer's state on the fast device: pixels one after the other, the channels of a pixel together and
 //! padded to whole panels, so that kernels load and store full vectors. Padding lanes are always finite.
 
+use super::lines::Lines;
 use super::tile::PANEL;
 use crate::backend::Part;
 use crate::shape::Shape;
@@ -10,20 +11,20 @@ pub(crate) struct State {
     /// Numbers from one pixel to the next.
     pub(super) stride: usize,
     pub(super) rows: usize,
-    pub(super) mean: Vec<f32>,
-    pub(super) var: Vec<f32>,
-    pub(super) slope: Vec<f32>,
+    pub(super) mean: Lines,
+    pub(super) var: Lines,
+    pub(super) slope: Lines,
     /// Max pooling: the pixel of the input that was picked.
     pub(super) picked: Vec<u32>,
-    pub(super) d_mean: Vec<f32>,
-    pub(super) d_var: Vec<f32>,
+    pub(super) d_mean: Lines,
+    pub(super) d_var: Lines,
     /// The means are known exactly: `var` is zero everywhere.
     pub(super) exact: bool,
 }
 
 impl State {
     pub(super) fn new(shape: Shape) -> Self {
-        let none = Vec::new;
+        let none = Lines::default;
         State {
             shape,
             stride: shape.channels.next_multiple_of(PANEL),
@@ -55,9 +56,7 @@ impl State {
         self.rows = rows;
         let n = rows * self.sample();
         for v in [&mut self.mean, &mut self.var, &mut self.d_mean, &mut self.d_var] {
-            if v.len() < n {
-                v.resize(n, 0.0);
-            }
+            v.grow(n);
         }
     }
 

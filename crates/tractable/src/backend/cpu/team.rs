@@ -1,6 +1,7 @@
 //! A fork-join team of threads for kernels that take microseconds: workers spin a little before they sleep,
-//! so that the next kernel finds them awake. Which worker does which task is left to chance; kernels give
-//! every output element to exactly one task, so results do not depend on it.
+//! so that the next kernel finds them awake, and a round never waits for a worker that has not come. Which
+//! worker does which task is left to chance; kernels give every output element to exactly one task, so results
+//! do not depend on it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -11,8 +12,8 @@ const SPINS: u32 = 20_000;
 
 type Job<'a> = dyn Fn(usize, usize) + Sync + 'a;
 
-/// The job on offer. The pointer is only followed between `start` and the last `done` of a round, while
-/// [`Team::run`] keeps the closure alive.
+/// The job on offer. The pointer is only followed by workers that have come through the gate, and
+/// [`Team::run`] keeps the closure alive until the gate is shut and they have all left.
 #[derive(Clone, Copy)]
 struct Offer {
     job: *const Job<'static>,
@@ -22,12 +23,15 @@ struct Offer {
 // SAFETY: the closure behind the pointer is `Sync`, and `Team::run` outlives every use of it.
 unsafe impl Send for Offer {}
 
+const OPEN: usize = 1 << 16;
+
 struct Shared {
     offer: Mutex<Offer>,
     /// Number of the round; a change wakes the workers.
     round: AtomicUsize,
     next: AtomicUsize,
-    busy: AtomicUsize,
+    /// [`OPEN`] while workers may join the round, plus the number of those that have.
+    gate: AtomicUsize,
     panicked: AtomicBool,
     quit: AtomicBool,
     asleep: Mutex<usize>,
@@ -49,7 +53,7 @@ impl Team {
             offer: Mutex::new(Offer { job: &nothing as *const Job<'static>, tasks: 0 }),
             round: AtomicUsize::new(0),
             next: AtomicUsize::new(0),
-            busy: AtomicUsize::new(0),
+            gate: AtomicUsize::new(0),
             panicked: AtomicBool::new(false),
             quit: AtomicBool::new(false),
             asleep: Mutex::new(0),
@@ -85,7 +89,7 @@ impl Team {
         let erased = unsafe { std::mem::transmute::<*const Job<'_>, *const Job<'static>>(job) };
         *lock(&s.offer) = Offer { job: erased, tasks };
         s.next.store(0, Ordering::Relaxed);
-        s.busy.store(self.workers.len(), Ordering::Relaxed);
+        s.gate.store(OPEN, Ordering::Release);
         {
             // The lock pairs with the one a worker takes to sleep, so that no wake-up is lost.
             let asleep = lock(&s.asleep);
@@ -95,8 +99,10 @@ impl Team {
             }
         }
         let mine = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| take_tasks(s, job, tasks, 0)));
+        // No task is left: whoever has not come by now need not come any more.
+        s.gate.fetch_sub(OPEN, Ordering::AcqRel);
         let mut spins = 0u32;
-        while s.busy.load(Ordering::Acquire) > 0 {
+        while s.gate.load(Ordering::Acquire) > 0 {
             spins += 1;
             if spins < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
@@ -157,12 +163,61 @@ fn work(s: &Shared, id: usize) {
         if s.quit.load(Ordering::Relaxed) {
             return;
         }
+        let enter = |gate| if gate & OPEN != 0 { Some(gate + 1) } else { None };
+        if s.gate.fetch_update(Ordering::AcqRel, Ordering::Acquire, enter).is_err() {
+            continue;
+        }
         let Offer { job, tasks } = *lock(&s.offer);
-        // SAFETY: `Team::run` waits for this round's `busy` to fall to zero before the closure goes away.
+        // SAFETY: `Team::run` does not return before this worker has left through the gate.
         let job = unsafe { &*job };
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| take_tasks(s, job, tasks, id))).is_err() {
             s.panicked.store(true, Ordering::Relaxed);
         }
-        s.busy.fetch_sub(1, Ordering::Release);
+        s.gate.fetch_sub(1, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_task_is_done_once_by_a_member() {
+        for threads in [1, 2, 3, 8] {
+            let team = Team::new(threads);
+            for tasks in [0, 1, 2, 7, 100] {
+                for _ in 0..200 {
+                    let done: Vec<AtomicUsize> = (0..tasks).map(|_| AtomicUsize::new(0)).collect();
+                    team.run(tasks, &|task, worker| {
+                        assert!(worker < team.size());
+                        done[task].fetch_add(1, Ordering::Relaxed);
+                    });
+                    assert!(done.iter().all(|d| d.load(Ordering::Relaxed) == 1));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_and_the_team_goes_on() {
+        let team = Team::new(3);
+        for _ in 0..20 {
+            let fall = std::panic::AssertUnwindSafe(|| team.run(9, &|task, _| assert_ne!(task, 5)));
+            assert!(std::panic::catch_unwind(fall).is_err());
+            team.run(9, &|_, _| {});
+        }
+    }
+
+    #[test]
+    fn sleepers_wake() {
+        let team = Team::new(2);
+        for _ in 0..3 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            let sum = AtomicUsize::new(0);
+            team.run(10, &|task, _| {
+                sum.fetch_add(task, Ordering::Relaxed);
+            });
+            assert_eq!(sum.into_inner(), 45);
+        }
     }
 }

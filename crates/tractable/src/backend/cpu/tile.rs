@@ -280,39 +280,19 @@ unsafe fn backward_tile<S: Simd, const ROWS: usize, const VECS: usize>(
     }
 }
 
-/// The rows of a batch as a map reads them: `images` samples, `stride` numbers apart, and within each the
-/// starts of its windows (a dense map has one, at 0).
-#[derive(Clone, Copy)]
-pub(super) struct Rows<'a> {
-    pub(super) stride: usize,
-    pub(super) starts: &'a [usize],
-}
-
-impl Rows<'_> {
-    /// Where row `r` of the whole batch starts.
-    #[inline(always)]
-    pub(super) fn start(&self, r: usize) -> usize {
-        match self.starts.len() {
-            1 => r * self.stride,
-            n => r / n * self.stride + self.starts[r % n],
-        }
-    }
-}
-
-/// Sums over rows for a few weights of one panel (T20): `sum a d_mean` and `sum a^2 d_var` for the `n` inputs
-/// from `at` on and 32 outputs, as lines of 32 + 32 in `sums`, added to what is there unless `first`.
+/// Sums over rows for a few weights of one panel (T20): `sum a d_mean` and `sum a^2 d_var` for some inputs and
+/// 32 outputs, as lines of 32 + 32 in `sums`, added to what is there unless `first`.
 ///
 /// # Safety
-/// The quads at `starts[b] + at` and the `n - 1` after them lie in `quads`; 32 numbers lie at `b * z_stride` in
-/// `d_mean` and `d_var`; `sums` holds `n` lines.
+/// The quads at `rows[b] + inputs[i]` lie in `quads`; 32 numbers lie at `b * z_stride` in `d_mean` and `d_var`;
+/// `sums` holds a line per input.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub(super) unsafe fn sums<S: Simd>(
     simd: S,
     quads: *const f32,
-    at: usize,
-    n: usize,
-    starts: &[usize],
+    inputs: &[usize],
+    rows: &[usize],
     z_stride: usize,
     [d_mean, d_var]: [*const f32; 2],
     sums: *mut f32,
@@ -324,8 +304,10 @@ pub(super) unsafe fn sums<S: Simd>(
             // SAFETY: the caller's promise, for the part of the lines from `lane` on.
             unsafe {
                 let (d, sums) = ([d_mean.add(lane), d_var.add(lane)], sums.add(lane));
-                by_rows!(n, INPUTS => {
-                    sums_tile::<S, INPUTS, VECS>(simd, quads.add(at * QUAD), starts, z_stride, d, sums, first)
+                by_rows!(inputs.len(), INPUTS => {
+                    let inputs = &*(inputs.as_ptr() as *const [usize; INPUTS]);
+                    let inputs = inputs.map(|i| i * QUAD);
+                    sums_tile::<S, INPUTS, VECS>(simd, quads, inputs, rows, z_stride, d, sums, first)
                 });
             }
         }
@@ -333,10 +315,12 @@ pub(super) unsafe fn sums<S: Simd>(
 }
 
 #[inline(always)]
+#[allow(clippy::too_many_arguments)]
 unsafe fn sums_tile<S: Simd, const INPUTS: usize, const VECS: usize>(
     simd: S,
     quads: *const f32,
-    starts: &[usize],
+    inputs: [usize; INPUTS],
+    rows: &[usize],
     z_stride: usize,
     [mut d_mean, mut d_var]: [*const f32; 2],
     sums: *mut f32,
@@ -355,8 +339,8 @@ unsafe fn sums_tile<S: Simd, const INPUTS: usize, const VECS: usize>(
                 }
             }
         }
-        for &start in starts {
-            let row = quads.add(start * QUAD);
+        for &row in rows {
+            let row = quads.add(row * QUAD);
             let mut d_m = [zero; VECS];
             let mut d_v = [zero; VECS];
             for v in 0..VECS {
@@ -364,11 +348,11 @@ unsafe fn sums_tile<S: Simd, const INPUTS: usize, const VECS: usize>(
                 d_v[v] = load::<S>(d_var.add(v * S::F32_LANES));
             }
             for i in 0..INPUTS {
-                let mu_a = simd.splat_f32s(*row.add(i * QUAD));
+                let mu_a = simd.splat_f32s(*row.add(inputs[i]));
                 for v in 0..VECS {
                     acc_m[i][v] = simd.mul_add_e_f32s(mu_a, d_m[v], acc_m[i][v]);
                 }
-                let sq_a = simd.splat_f32s(*row.add(i * QUAD + 1));
+                let sq_a = simd.splat_f32s(*row.add(inputs[i] + 1));
                 for v in 0..VECS {
                     acc_v[i][v] = simd.mul_add_e_f32s(sq_a, d_v[v], acc_v[i][v]);
                 }

@@ -1,0 +1,11 @@
+//! The verbs, one a file: each has its flags as `Args` and does its work in `run`.
+
+pub(crate) mod bench;
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod evaluate;
+pub(crate) mod inspect;
+pub(crate) mod predict;
+pub(crate) mod reproduce;
+pub(crate) mod train;
+pub(crate) mod verify;

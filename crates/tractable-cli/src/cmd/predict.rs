@@ -1,0 +1,233 @@
+//! `tractable predict`: streams a CSV file through a model, some thousand rows at a time.
+
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::report::{Outcome, Stop, file_error};
+use crate::run_folder::load_trained;
+use crate::scores::chunk_rows;
+use crate::settings::DeviceName;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use tractable::data::CsvRows;
+use tractable::{Matrix, Network, Output};
+
+const AFTER_HELP: &str = "\
+Examples:
+  tractable predict run/ new.csv > prices.csv
+  tractable predict run/ new.csv --noise -o prices.csv
+
+Numbers: columns TARGET_mean and TARGET_std. Classes: TARGET, the most probable class, and
+p_CLASS for each. Columns are found by name; others are ignored. The file may be larger than
+memory.";
+
+/// Mean and standard deviation, or class probabilities, for every row of a CSV file
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Folder of a run, or a model file
+    #[arg(value_name = "RUN|MODEL")]
+    model: PathBuf,
+    /// Rows to predict: the columns the model was trained on
+    #[arg(value_name = "FILE.csv")]
+    file: PathBuf,
+    /// File to write [default: stdout]
+    #[arg(short, long, value_name = "FILE.csv")]
+    out: Option<PathBuf>,
+    /// Spread of a new observation: with the noise, not of the network's output alone
+    #[arg(long)]
+    noise: bool,
+    /// cpu (fast, f32) or reference (slow, f64)
+    #[arg(long, value_name = "NAME", default_value = "cpu")]
+    device: DeviceName,
+    /// Threads; 0 is one a core
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    threads: usize,
+    /// JSON Lines instead of CSV
+    #[arg(long)]
+    json: bool,
+    /// No progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Outcome {
+    interrupt::listen()?;
+    let net = load_trained(&args.model, args.device.with(args.threads))?;
+    let mut rows = CsvRows::open(&args.file, net.input_names())?;
+    let Some(path) = &args.out else {
+        let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        predict(args, &net, &mut rows, &mut out, &Stop::from)?;
+        return Ok(out.flush()?);
+    };
+    // Under another name until it is whole.
+    let name = path.file_name().ok_or_else(|| Stop::Error(format!("{}: not a file name", path.display())))?;
+    let temporary = path.with_file_name(format!(".{}.tmp", name.to_string_lossy()));
+    let fail = file_error(path, "write it");
+    let file = File::create(&temporary).map_err(file_error(path, "create a file there"))?;
+    let write = || {
+        let mut out = BufWriter::with_capacity(1 << 16, file);
+        predict(args, &net, &mut rows, &mut out, &fail)?;
+        let file = out.into_inner().map_err(|e| fail(e.into_error()))?;
+        file.sync_all().and_then(|()| fs::rename(&temporary, path)).map_err(&fail)
+    };
+    write().inspect_err(|_| remove(&temporary))
+}
+
+fn remove(temporary: &Path) {
+    // What went wrong first is what the user should hear of.
+    let _ = fs::remove_file(temporary);
+}
+
+fn predict(
+    args: &Args,
+    net: &Network,
+    rows: &mut CsvRows,
+    out: &mut impl Write,
+    fail: &dyn Fn(io::Error) -> Stop,
+) -> Outcome {
+    let columns = Columns::of(net);
+    let mut progress = Progress::new(None, args.quiet);
+    let (mut x, mut text, mut total) = (Vec::new(), String::new(), 0u64);
+    if !args.json {
+        columns.header(&mut text);
+    }
+    let chunk = chunk_rows(net);
+    loop {
+        x.clear();
+        let n = rows.next_chunk(chunk, &mut x)?;
+        if n == 0 {
+            break;
+        }
+        let input = Matrix::new(std::mem::take(&mut x), rows.width())?;
+        columns.rows(net, &input, args, total, &mut text)?;
+        out.write_all(text.as_bytes()).map_err(fail)?;
+        text.clear();
+        total += n as u64;
+        if interrupt::asked() {
+            return Err(Stop::Interrupted("the output is not whole; a file is not kept".into()));
+        }
+        progress.at(total, || format!("{total} rows"));
+    }
+    progress.done(&format!("{total} rows"));
+    Ok(())
+}
+
+/// What is written for each row.
+enum Columns<'a> {
+    Values(&'a [String]),
+    Classes { target: &'a str, names: &'a [String] },
+}
+
+/// One row as JSON.
+#[derive(Serialize)]
+struct Row<'a> {
+    r#type: &'static str,
+    row: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean: Option<&'a [f64]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    std: Option<&'a [f64]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probabilities: Option<&'a [f64]>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(net: &'a Network) -> Self {
+        match net.output() {
+            Output::Classes { .. } => Columns::Classes {
+                target: net.output_names().first().map_or("class", String::as_str),
+                names: net.class_names(),
+            },
+            _ => Columns::Values(net.output_names()),
+        }
+    }
+
+    fn header(&self, text: &mut String) {
+        let cells: Vec<String> = match self {
+            Columns::Values(names) => {
+                names.iter().flat_map(|n| [format!("{n}_mean"), format!("{n}_std")]).collect()
+            }
+            Columns::Classes { target, names } => {
+                std::iter::once(target.to_string()).chain(names.iter().map(|n| format!("p_{n}"))).collect()
+            }
+        };
+        *text += &cells.iter().map(|c| quoted(c)).collect::<Vec<_>>().join(",");
+        text.push('\n');
+    }
+
+    /// Predicts and appends a chunk of rows; `before` were written already.
+    fn rows(&self, net: &Network, x: &Matrix, args: &Args, before: u64, text: &mut String) -> Outcome {
+        match self {
+            Columns::Values(_) => {
+                let mut y = net.predict(x)?;
+                if args.noise {
+                    y = y.with_noise(&net.noise_var())?;
+                }
+                let (width, std) = (y.width(), y.std());
+                let rows = y.mean().chunks_exact(width).zip(std.chunks_exact(width));
+                for (row, (mean, std)) in rows.enumerate() {
+                    if args.json {
+                        let row = before + row as u64;
+                        json_row(text, &Row { mean: Some(mean), std: Some(std), ..Row::new(row) });
+                    } else {
+                        let cells = mean.iter().zip(std).flat_map(|(m, s)| [m, s]);
+                        csv_row(text, cells);
+                    }
+                }
+            }
+            Columns::Classes { names, .. } => {
+                let p = net.predict_classes(x)?;
+                for row in 0..p.rows() {
+                    let p = p.row(row);
+                    let top = (1..p.len()).fold(0, |best, k| if p[k] > p[best] { k } else { best });
+                    // A network may have more classes than its data had names for.
+                    let number = top.to_string();
+                    let class = names.get(top).unwrap_or(&number);
+                    if args.json {
+                        let row = Row::new(before + row as u64);
+                        json_row(text, &Row { class: Some(class), probabilities: Some(p), ..row });
+                    } else {
+                        *text += &quoted(class);
+                        text.push(',');
+                        csv_row(text, p);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Row<'_> {
+    fn new(row: u64) -> Self {
+        Row { r#type: "row", row, mean: None, std: None, class: None, probabilities: None }
+    }
+}
+
+fn json_row(text: &mut String, row: &Row<'_>) {
+    *text += &serde_json::to_string(row).expect("a row is plain numbers");
+    text.push('\n');
+}
+
+/// The shortest digits that read back as the same numbers.
+fn csv_row<'a>(text: &mut String, cells: impl IntoIterator<Item = &'a f64>) {
+    for (i, v) in cells.into_iter().enumerate() {
+        let comma = if i > 0 { "," } else { "" };
+        write!(text, "{comma}{v:?}").expect("a string takes everything");
+    }
+    text.push('\n');
+}
+
+/// A cell of text, in quotes where CSV needs them.
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n', '\r']) || cell != cell.trim() {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_string()
+    }
+}

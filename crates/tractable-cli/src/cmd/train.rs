@@ -1,0 +1,344 @@
+//! `tractable train`: fits a network to a CSV file and keeps the run in a folder.
+
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::report::{Outcome, Report, Stop, json_line, short};
+use crate::run_folder::{Config, DataFile, RunFolder};
+use crate::scores;
+use crate::settings::{Flags, Settings};
+use serde::Serialize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tractable::data::{self, Dataset, Target};
+use tractable::{Epoch, Fit, Network};
+
+/// Epochs that follow each other faster than this are not all saved.
+const SAVE_EVERY: Duration = Duration::from_secs(1);
+
+const AFTER_HELP: &str = "\
+Examples:
+  tractable train housing.csv --target price -o run/ --test 0.1
+  tractable train iris.csv --target species --classes --validation 0.1 --patience 5
+  tractable train --resume -o run/ --epochs 100
+
+RUN gets model.safetensors, metrics.jsonl and config.json. Ctrl-C saves whole epochs and stops;
+--resume then goes on to the same bits.";
+
+/// Fit a network to a CSV file
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
+pub(crate) struct Args {
+    /// Data: a header row, then a number in every cell
+    #[arg(value_name = "FILE.csv", required_unless_present = "resume")]
+    file: Option<PathBuf>,
+    /// Folder of the run [default: the file's name with "-run"]
+    #[arg(short, long, value_name = "RUN")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    flags: Flags,
+    /// Threads; 0 is one a core. Results do not depend on it
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+    /// Replace a run that is there
+    #[arg(long, conflicts_with = "resume")]
+    force: bool,
+    /// Go on with the run in the folder, with its settings
+    #[arg(long)]
+    resume: bool,
+    /// Results as JSON Lines
+    #[arg(long)]
+    json: bool,
+    /// No progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+#[derive(Serialize)]
+struct Start<'a> {
+    run: &'a Path,
+    resumed_after_epoch: usize,
+    rows: usize,
+    test_rows: usize,
+    inputs: &'a [String],
+    outputs: &'a [String],
+    parameters: usize,
+    settings: &'a Settings,
+}
+
+#[derive(Serialize)]
+struct End<'a> {
+    run: &'a Path,
+    model: PathBuf,
+    epochs: usize,
+    best_epoch: Option<usize>,
+    seconds: f64,
+}
+
+pub(crate) fn run(args: &Args) -> Outcome {
+    interrupt::listen()?;
+    let report = Report::new(args.json);
+    let out = out_folder(args)?;
+    let (config, resumed) = if args.resume {
+        let old = RunFolder::config(&out)?;
+        let file = args.file.as_deref().unwrap_or(&old.data.path);
+        let data = DataFile::look(file)?;
+        if !data.same_content(&old.data) {
+            let why = "is not what the run began with, and cannot give the same result; start a new run";
+            return Err(Stop::Error(format!("{}: {why}", file.display())));
+        }
+        (Config::new(data, args.flags.settings_of(&old.settings)?), true)
+    } else {
+        if !args.force {
+            RunFolder::check_free(&out)?;
+        }
+        let file = args.file.as_deref().expect("clap asks for it");
+        let settings = args.flags.settings()?;
+        (Config::new(DataFile::look(file)?, settings), false)
+    };
+    let settings = &config.settings;
+    let file = args.file.as_deref().unwrap_or(&config.data.path);
+    let (train, test) = read(file, settings)?;
+    let folder = RunFolder::new(&out, settings.patience.is_some());
+    let device = settings.device.with(args.threads);
+    let mut net = if resumed {
+        let net = Network::load(folder.state(), device)?;
+        check_same(&net, &train, &folder.state())?;
+        net
+    } else {
+        build(&train, settings)?.device(device).build()?
+    };
+    let fit = fit(settings).first_epoch(net.epochs());
+    if interrupt::asked() {
+        return Err(Stop::Interrupted("nothing was written".into()));
+    }
+
+    // From here on there is something to lose: everything that can be checked has been.
+    let mut best = None;
+    if resumed {
+        best = best_of(&folder, &net)?;
+        folder.write_config(&config)?;
+    } else {
+        folder.create(&config)?;
+        folder.save(&net, true)?;
+    }
+    let start = Start {
+        run: &out,
+        resumed_after_epoch: net.epochs(),
+        rows: train.rows(),
+        test_rows: test.as_ref().map_or(0, Dataset::rows),
+        inputs: train.input_names(),
+        outputs: train.output_names(),
+        parameters: net.parameters(),
+        settings,
+    };
+    report.say("start", &start, String::new)?;
+    let began = Instant::now();
+    let mut session = Session {
+        folder: &folder,
+        report,
+        progress: Progress::new(Some(train.rows().saturating_mul(settings.epochs) as u64), args.quiet),
+        patience: settings.patience,
+        best,
+        finished: net.epochs(),
+        saved: Instant::now(),
+        unsaved: false,
+        failed: None,
+        rows: train.rows(),
+    };
+    let mut interrupted = false;
+    if !session.out_of_patience() {
+        let result = net.fit_with(&train, &fit, |p| session.step(p));
+        // A failure to save or write stands behind the break it caused.
+        if let Some(stop) = session.failed.take() {
+            return Err(stop);
+        }
+        interrupted = result?.interrupted && interrupt::asked();
+        if session.unsaved {
+            folder.save(&net, false)?;
+        }
+    }
+    let (finished, best) = (session.finished, session.best);
+    if interrupted {
+        return Err(Stop::Interrupted(format!(
+            "{finished} of {} epochs are saved; go on with `tractable train --resume -o {}`",
+            settings.epochs,
+            out.display()
+        )));
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    session.progress.done(&format!("{finished} epochs in {seconds:.1} s"));
+    let best_epoch = best.map(|(_, epoch)| epoch);
+    let end = End { run: &out, model: folder.model(), epochs: finished, best_epoch, seconds };
+    report.say("end", &end, || {
+        let best = best_epoch.map_or(String::new(), |e| format!(", the model is that of epoch {e}"));
+        format!("run {}: {finished} epochs{best}", out.display())
+    })?;
+    let Some(test) = test else { return Ok(()) };
+    let net = if best_epoch.is_some() { Network::load(folder.model(), device)? } else { net };
+    for score in scores::of(&net, test.x(), test.target(), test.output_names())? {
+        folder.append(&json_line("test", &score))?;
+        score.say(report, "test", false)?;
+    }
+    Ok(())
+}
+
+fn out_folder(args: &Args) -> Outcome<PathBuf> {
+    if let Some(out) = &args.out {
+        return Ok(out.clone());
+    }
+    let stem = args.file.as_deref().and_then(Path::file_stem);
+    let stem = stem.ok_or_else(|| Stop::Error("--resume: say which run with -o RUN".into()))?;
+    Ok(PathBuf::from(format!("{}-run", stem.to_string_lossy())))
+}
+
+/// The rows to train on and those kept apart.
+fn read(file: &Path, settings: &Settings) -> Outcome<(Dataset, Option<Dataset>)> {
+    let mut csv = data::csv(file)?;
+    for column in &settings.drop {
+        csv = csv.drop(column)?;
+    }
+    let data = if settings.classes {
+        csv.classes(&settings.target[0])?
+    } else {
+        let targets: Vec<&str> = settings.target.iter().map(String::as_str).collect();
+        csv.targets(&targets)?
+    };
+    let data = if settings.no_standardize { data } else { data.standardize() };
+    if settings.test == 0.0 {
+        return Ok((data, None));
+    }
+    let (train, test) = data.split(1.0 - settings.test, settings.seed)?;
+    Ok((train, Some(test)))
+}
+
+fn build(data: &Dataset, settings: &Settings) -> Outcome<tractable::NetworkBuilder> {
+    let (outputs, classes) = match data.target() {
+        Target::Values { y, .. } => (y.width(), None),
+        Target::Labels { names, .. } => (names.len(), Some(names.len())),
+    };
+    let widths = [data.width()].into_iter().chain(settings.hidden.iter().copied()).chain([outputs]);
+    let mut net = Network::mlp(widths, settings.activation)
+        .prior(settings.weights_prior())
+        .policy(settings.policy)
+        .noise_std([settings.noise().at(0)])
+        .seed(settings.seed);
+    if let Some(classes) = classes {
+        net = net.classes(classes);
+    }
+    Ok(net)
+}
+
+/// The library's fit, without its early stopping: that keeps the best epoch in memory, a run keeps it in a
+/// file so that it can be resumed.
+fn fit(settings: &Settings) -> Fit {
+    let mut fit = Fit::new()
+        .epochs(settings.epochs)
+        .batch(settings.batch)
+        .noise(settings.noise())
+        .shuffle(!settings.no_shuffle)
+        .seed(settings.seed);
+    fit.validation = settings.validation;
+    fit
+}
+
+/// A state that does not belong to the run's data would be learned over without a word.
+fn check_same(net: &Network, data: &Dataset, path: &Path) -> Outcome {
+    let classes: &[String] = match data.target() {
+        Target::Labels { names, .. } => names,
+        Target::Values { .. } => &[],
+    };
+    let same = net.input_names() == data.input_names()
+        && net.output_names() == data.output_names()
+        && net.class_names() == classes;
+    // Before the first epoch a model has no names yet.
+    if net.epochs() > 0 && !same {
+        let why = "its columns or classes are not those of the run's data";
+        return Err(Stop::Error(format!("{}: {why}", path.display())));
+    }
+    Ok(())
+}
+
+/// The lowest validation score so far and its epoch.
+fn best_of(folder: &RunFolder, net: &Network) -> Outcome<Option<(f64, usize)>> {
+    let past = folder.past(net.epochs())?;
+    let scores = past.iter().filter_map(|p| Some((p.validation_nll?, p.epoch)));
+    let better = |best: Option<(f64, usize)>, (nll, epoch)| match best {
+        Some((lowest, _)) if nll >= lowest => best,
+        _ => Some((nll, epoch)),
+    };
+    Ok(if folder.keeps_best() { scores.fold(None, better) } else { None })
+}
+
+/// One run while it learns: what to do after every epoch and in between.
+struct Session<'a> {
+    folder: &'a RunFolder,
+    report: Report,
+    progress: Progress,
+    patience: Option<usize>,
+    /// The lowest validation score and its epoch, from 1.
+    best: Option<(f64, usize)>,
+    finished: usize,
+    saved: Instant,
+    /// The last finished epoch is not in the file yet.
+    unsaved: bool,
+    failed: Option<Stop>,
+    rows: usize,
+}
+
+impl Session<'_> {
+    fn step(&mut self, progress: tractable::Progress<'_>) -> ControlFlow<()> {
+        match progress {
+            tractable::Progress::Rows(done, of) => {
+                // Scaled: with validation an epoch has fewer rows than the data.
+                self.progress.moved((self.finished * self.rows + done * self.rows / of) as u64);
+                // Half an epoch is never saved: where the last whole one is not in the file yet, epochs are
+                // so short that this one is finished first.
+                if interrupt::asked() && !self.unsaved {
+                    return ControlFlow::Break(());
+                }
+                ControlFlow::Continue(())
+            }
+            tractable::Progress::Epoch(net, epoch) => match self.epoch(net, epoch) {
+                Ok(()) if interrupt::asked() || self.out_of_patience() => ControlFlow::Break(()),
+                Ok(()) => ControlFlow::Continue(()),
+                Err(stop) => {
+                    self.failed = Some(stop);
+                    ControlFlow::Break(())
+                }
+            },
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn epoch(&mut self, net: &Network, epoch: &Epoch) -> Outcome {
+        self.finished = epoch.epoch;
+        let mut improved = false;
+        if let (Some(_), Some(nll)) = (self.patience, epoch.validation_nll)
+            && self.best.is_none_or(|(lowest, _)| nll < lowest)
+        {
+            self.best = Some((nll, epoch.epoch));
+            improved = true;
+        }
+        self.folder.append(&json_line("epoch", epoch))?;
+        self.unsaved = true;
+        if improved || self.saved.elapsed() >= SAVE_EVERY || interrupt::asked() {
+            self.folder.save(net, improved)?;
+            (self.saved, self.unsaved) = (Instant::now(), false);
+        }
+        self.report.say("epoch", epoch, String::new)?;
+        self.progress.at((epoch.epoch * self.rows) as u64, || {
+            let nll =
+                epoch.validation_nll.map_or(String::new(), |v| format!("  validation nll {}", short(v)));
+            format!("epoch {}/{}  noise {}{nll}", epoch.epoch, epoch.of, short(epoch.noise_std))
+        });
+        Ok(())
+    }
+
+    fn out_of_patience(&self) -> bool {
+        match (self.patience, self.best) {
+            (Some(patience), Some((_, at))) => self.finished - at >= patience,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `tractable verify`: recomputes golden vectors with this build on this machine.
+
+use crate::report::{Outcome, Report, Stop, table};
+use crate::settings::DeviceName;
+use serde::Serialize;
+use std::path::PathBuf;
+use tractable::verify::{self, Checked, Status};
+
+const AFTER_HELP: &str = "\
+Example:
+  tractable verify --golden golden/ --device reference --tolerance 1e-12
+
+Exits 1 if a file is above the tolerance. Files of a kind this build does not compute are
+listed as skipped.";
+
+/// Recompute every golden vector of a folder and print the worst relative error of each file
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Folder of golden vectors (*.json)
+    #[arg(long, value_name = "DIR")]
+    golden: PathBuf,
+    /// Largest relative error accepted
+    #[arg(long, value_name = "ERROR", default_value_t = 1e-5)]
+    tolerance: f64,
+    /// cpu (fast, f32) or reference (slow, f64)
+    #[arg(long, value_name = "NAME", default_value = "cpu")]
+    device: DeviceName,
+    /// Threads; 0 is one a core
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    threads: usize,
+    /// Results as JSON Lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a file did.
+#[derive(Serialize)]
+struct Verdict<'a> {
+    file: &'a str,
+    result: &'static str,
+    /// Largest relative error; null where it is not a number or nothing was computed.
+    worst: Option<f64>,
+    at: &'a str,
+    reason: Option<&'a str>,
+}
+
+#[derive(Serialize, Default)]
+struct Summary {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+    tolerance: f64,
+}
+
+pub(crate) fn run(args: &Args) -> Outcome {
+    if args.tolerance.is_nan() || args.tolerance < 0.0 {
+        return Err(Stop::Error(format!("--tolerance: {} is not a positive number or 0", args.tolerance)));
+    }
+    let report = Report::new(args.json);
+    let files = verify::golden(&args.golden, args.device.with(args.threads))?;
+    let verdicts: Vec<Verdict<'_>> = files.iter().map(|f| judge(f, args.tolerance)).collect();
+    let count = |result| verdicts.iter().filter(|v| v.result == result).count();
+    let summary = Summary {
+        passed: count("ok"),
+        failed: count("FAIL"),
+        skipped: count("skipped"),
+        tolerance: args.tolerance,
+    };
+    if args.json {
+        for v in &verdicts {
+            report.say("file", v, String::new)?;
+        }
+    }
+    report.say("summary", &summary, || {
+        let rows: Vec<Vec<String>> = verdicts.iter().map(row).collect();
+        let Summary { passed, failed, skipped, .. } = summary;
+        format!("{}{passed} passed, {failed} failed, {skipped} skipped", table(&rows, &[0, 1, 3]))
+    })?;
+    match summary.failed {
+        0 => Ok(()),
+        n => Err(Stop::NotHeld(format!("{n} golden files are off by more than {:e}", args.tolerance))),
+    }
+}
+
+fn judge(checked: &Checked, tolerance: f64) -> Verdict<'_> {
+    let Checked { file, status, worst, at } = checked;
+    match status {
+        Status::Skipped(why) => Verdict { file, result: "skipped", worst: None, at: "", reason: Some(why) },
+        // Not "above": NaN is no pass.
+        Status::Checked if *worst <= tolerance => {
+            Verdict { file, result: "ok", worst: Some(*worst), at, reason: None }
+        }
+        Status::Checked => Verdict { file, result: "FAIL", worst: Some(*worst), at, reason: None },
+    }
+}
+
+fn row(v: &Verdict<'_>) -> Vec<String> {
+    let mut cells = vec![v.file.to_string(), v.result.to_string()];
+    match (v.worst, v.reason) {
+        (Some(worst), _) => cells.extend([format!("{worst:.1e}"), format!("at {}", v.at)]),
+        (None, reason) => cells.extend([String::new(), reason.unwrap_or_default().to_string()]),
+    }
+    cells
+}

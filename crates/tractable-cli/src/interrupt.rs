@@ -1,0 +1,22 @@
+//! Ctrl-C and a request to terminate: remembered here, looked at where stopping is safe.
+
+use crate::report::Stop;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// From here on the first signal is only remembered; the second ends the process at once, which is safe for
+/// every file we write.
+pub(crate) fn listen() -> Result<(), Stop> {
+    ctrlc::set_handler(|| {
+        if ASKED.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(|e| Stop::Error(format!("cannot listen for Ctrl-C: {e}")))
+}
+
+/// Whether the user wants us to stop.
+pub(crate) fn asked() -> bool {
+    ASKED.load(Ordering::SeqCst)
+}

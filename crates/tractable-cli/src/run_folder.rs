@@ -1,0 +1,243 @@
+//! The folder of a run: what `train` keeps in it and where others find the model.
+//!
+//! | file | content |
+//! |---|---|
+//! | `model.safetensors` | the model to use: of the last epoch or, with `--patience`, of the best |
+//! | `last.safetensors` | with `--patience` only: the last finished epoch, where `--resume` goes on |
+//! | `metrics.jsonl` | one line an epoch, and one of the test at the end |
+//! | `config.json` | settings and data of the run |
+//!
+//! Model files only ever hold whole epochs. An epoch's line is written before its model, so the lines are
+//! never behind the model; a resumed run drops those that are ahead.
+
+use crate::report::{Outcome, Stop, file_error};
+use crate::settings::Settings;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use tractable::{Device, Network};
+
+/// The model in a run's folder, or the file itself.
+pub(crate) fn locate(path: &Path) -> Outcome<PathBuf> {
+    if !path.is_dir() {
+        return Ok(path.into());
+    }
+    let model = path.join("model.safetensors");
+    match model.is_file() {
+        true => Ok(model),
+        false => Err(Stop::Error(format!(
+            "{}: no model.safetensors in this folder; give a run of `tractable train` or a model file",
+            path.display()
+        ))),
+    }
+}
+
+/// Loads the model of a run or file for use: it must know its columns.
+pub(crate) fn load_trained(path: &Path, device: Device) -> Outcome<Network> {
+    let path = locate(path)?;
+    let net = Network::load(&path, device)?;
+    if net.input_names().is_empty() {
+        return Err(Stop::Error(format!(
+            "{}: no epoch is finished, so it knows no columns; go on with `tractable train --resume -o RUN`",
+            path.display()
+        )));
+    }
+    Ok(net)
+}
+
+/// The data file of a run, so that a changed one is noticed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DataFile {
+    pub(crate) path: PathBuf,
+    bytes: u64,
+    /// FNV-1a, 64 bits, in hexadecimal.
+    hash: String,
+}
+
+impl DataFile {
+    pub(crate) fn look(path: &Path) -> Outcome<Self> {
+        let fail = file_error(path, "read it");
+        let mut file = File::open(path).map_err(file_error(path, "open it"))?;
+        let (mut bytes, mut hash) = (0, 0xcbf29ce484222325u64);
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let n = file.read(&mut buffer).map_err(&fail)?;
+            if n == 0 {
+                break;
+            }
+            bytes += n as u64;
+            hash = buffer[..n].iter().fold(hash, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x100000001b3));
+        }
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+        Ok(DataFile { path, bytes, hash: format!("{hash:016x}") })
+    }
+
+    pub(crate) fn same_content(&self, other: &Self) -> bool {
+        (self.bytes, &self.hash) == (other.bytes, &other.hash)
+    }
+}
+
+/// `config.json`: what a run was made from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    pub(crate) version: u32,
+    pub(crate) program: String,
+    pub(crate) data: DataFile,
+    pub(crate) settings: Settings,
+}
+
+impl Config {
+    const VERSION: u32 = 1;
+
+    pub(crate) fn new(data: DataFile, settings: Settings) -> Self {
+        let program = format!("tractable {}", env!("CARGO_PKG_VERSION"));
+        Config { version: Self::VERSION, program, data, settings }
+    }
+}
+
+/// One finished epoch as a resumed run needs it.
+#[derive(Deserialize)]
+pub(crate) struct Past {
+    pub(crate) epoch: usize,
+    pub(crate) validation_nll: Option<f64>,
+}
+
+/// A run's folder.
+pub(crate) struct RunFolder {
+    path: PathBuf,
+    patience: bool,
+}
+
+impl RunFolder {
+    pub(crate) fn new(path: &Path, patience: bool) -> Self {
+        RunFolder { path: path.into(), patience }
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Whether the best epoch has a file of its own.
+    pub(crate) fn keeps_best(&self) -> bool {
+        self.patience
+    }
+
+    /// The model to use.
+    pub(crate) fn model(&self) -> PathBuf {
+        self.file("model.safetensors")
+    }
+
+    /// The model training goes on from.
+    pub(crate) fn state(&self) -> PathBuf {
+        if self.patience { self.file("last.safetensors") } else { self.model() }
+    }
+
+    /// Refuses to start over what is there.
+    pub(crate) fn check_free(path: &Path) -> Outcome {
+        let used = match fs::read_dir(path) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(_) => path.exists(),
+        };
+        if used {
+            return Err(Stop::Error(format!(
+                "{}: exists already; choose another folder with -o, go on with --resume, or replace it with --force",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Makes the folder, without the files of an earlier run, and describes the new one in it.
+    pub(crate) fn create(&self, config: &Config) -> Outcome {
+        fs::create_dir_all(&self.path).map_err(file_error(&self.path, "create this folder"))?;
+        for name in ["config.json", "last.safetensors", "model.safetensors", "metrics.jsonl"] {
+            let file = self.file(name);
+            match fs::remove_file(&file) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(file_error(&file, "remove it")(e));
+                }
+                _ => {}
+            }
+        }
+        self.write("metrics.jsonl", "")?;
+        self.write_config(config)
+    }
+
+    pub(crate) fn write_config(&self, config: &Config) -> Outcome {
+        let mut text = serde_json::to_string_pretty(config).expect("settings are plain structures");
+        text.push('\n');
+        self.write("config.json", &text)
+    }
+
+    pub(crate) fn config(path: &Path) -> Outcome<Config> {
+        let file = path.join("config.json");
+        let text = fs::read_to_string(&file).map_err(|e| {
+            let hint = "--resume goes on with a run; leave it out to start one";
+            Stop::Error(format!("{}: cannot open it: {e}; {hint}", file.display()))
+        })?;
+        let config: Config = serde_json::from_str(&text)
+            .map_err(|e| Stop::Error(format!("{}: not a run's settings: {e}", file.display())))?;
+        match config.version {
+            Config::VERSION => Ok(config),
+            v => Err(Stop::Error(format!("{}: version {v} is not known to this build", file.display()))),
+        }
+    }
+
+    /// Appends a line to the metrics; it may not be on the disk before the next save.
+    pub(crate) fn append(&self, line: &str) -> Outcome {
+        let path = self.file("metrics.jsonl");
+        let file = File::options().append(true).create(true).open(&path);
+        let mut file = file.map_err(file_error(&path, "open it"))?;
+        file.write_all(format!("{line}\n").as_bytes()).map_err(file_error(&path, "write it"))
+    }
+
+    /// Saves the state after a whole epoch; the metrics of that epoch are on the disk before it.
+    pub(crate) fn save(&self, net: &Network, best: bool) -> Outcome {
+        let path = self.file("metrics.jsonl");
+        let metrics = File::options().append(true).open(&path).and_then(|f| f.sync_all());
+        metrics.map_err(file_error(&path, "flush it to the disk"))?;
+        // The best first: should we crash in between, the epoch is done again and is the best again.
+        if self.patience && best {
+            net.save(self.model())?;
+        }
+        Ok(net.save(self.state())?)
+    }
+
+    /// The first `epochs` epochs of the run; lines after those are removed from the file.
+    pub(crate) fn past(&self, epochs: usize) -> Outcome<Vec<Past>> {
+        let path = self.file("metrics.jsonl");
+        let text = fs::read_to_string(&path).map_err(file_error(&path, "open it"))?;
+        let (mut kept, mut past) = (String::new(), Vec::new());
+        for line in text.lines() {
+            // A crash can leave a torn last line; whatever is not a finished epoch goes.
+            match serde_json::from_str::<Past>(line) {
+                Ok(p) if p.epoch <= epochs => past.push(p),
+                _ => continue,
+            }
+            kept += line;
+            kept.push('\n');
+        }
+        if kept != text {
+            self.write("metrics.jsonl", &kept)?;
+        }
+        Ok(past)
+    }
+
+    /// Writes a small file so that a crash leaves the old one or the new one.
+    fn write(&self, name: &str, text: &str) -> Outcome {
+        let (path, temporary) = (self.file(name), self.file(&format!(".{name}.tmp")));
+        let write = || {
+            let mut file = File::create(&temporary)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&temporary, &path)
+        };
+        write().map_err(|e| {
+            let _ = fs::remove_file(&temporary);
+            file_error(&path, "write it")(e)
+        })
+    }
+}

@@ -1,0 +1,126 @@
+//! Bad data and flags: exit 2, one line that names the place, nothing written.
+
+use crate::run::Place;
+
+#[test]
+fn bad_data_is_refused_with_its_place() {
+    let place = Place::new();
+    let files = [
+        ("empty.csv", "", "empty.csv: the file is empty"),
+        ("header.csv", "a,b,y\n", "header but no rows"),
+        ("ragged.csv", "a,b,y\n1,2,3\n4,5\n", "ragged.csv, line 3: expected 3 cells"),
+        ("text.csv", "a,b,y\n1,2,3\n1,high,3\n", "text.csv, line 3, column `b`: \"high\" is not a number"),
+        ("nan.csv", "a,b,y\n1,NaN,3\n", "nan.csv, line 2, column `b`: \"NaN\" is not a finite number"),
+        ("inf.csv", "a,b,y\n1,2,inf\n", "inf.csv, line 2, column `y`: \"inf\" is not a finite number"),
+        ("hole.csv", "a,b,y\n1,,3\n", "hole.csv, line 2, column `b`: the cell is empty"),
+        ("twice.csv", "a,a,y\n1,2,3\n", "column `a`"),
+        ("lonely.csv", "y\n1\n2\n", "no column is left as a feature"),
+        ("binary.csv", "a,b,y\n1,\u{1}\u{2},3\n", "line 2, column `b`"),
+    ];
+    for (name, text, says) in files {
+        place.write(name, text);
+        place.refused(&["train", name, "--target", "y", "-o", "run"], &[says]);
+        assert!(!place.path("run").exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_missing_file_or_column_is_named() {
+    let place = Place::new();
+    place.refused(&["train", "none.csv", "--target", "y"], &["none.csv: cannot open"]);
+    place.refused(&["train", ".", "--target", "y", "-o", "run"], &["cannot"]);
+    place.refused(&["train", "data.csv", "--target", "why"], &["`why`: no such column", "a, b, y"]);
+    place.refused(&["train", "data.csv", "--target", "y", "--drop", "z"], &["`z`: no such column"]);
+    place.refused(&["train", "data.csv", "--target", "y,y"], &["`y` is given twice"]);
+    place.refused(
+        &["train", "classes.csv", "--target", "kind"],
+        &["line 2, column `kind`", "is not a number"],
+    );
+    assert!(!place.path("data-run").exists());
+}
+
+#[test]
+fn settings_that_cannot_be_used_are_named() {
+    let place = Place::new();
+    let cases: &[(&[&str], &str)] = &[
+        (&["--noise-std", "0"], "--noise-std: 0 is not a positive number"),
+        (&["--noise-std", "-0.3"], "--noise-std: -0.3 is not"),
+        (&["--noise-std", "nan"], "--noise-std: NaN is not"),
+        (&["--noise-std", "x"], "--noise-std"),
+        (&["--noise-start", "1", "--noise-decay", "0"], "--noise-decay: 0 is not"),
+        (&["--noise-start", "1", "--noise-floor", "-1"], "--noise-floor: -1 is not"),
+        (&["--noise-std", "1", "--noise-start", "1"], "cannot be used with"),
+        (&["--batch", "0"], "--batch: must be at least 1"),
+        (&["--batch", "-1"], "--batch"),
+        (&["--epochs", "0"], "--epochs: must be at least 1"),
+        (&["--hidden", "0"], "layer `linear1`"),
+        (&["--hidden", "99999999999"], "layer `linear1`"),
+        (&["--activation", "step"], "`step` is not known"),
+        (&["--policy", "bold"], "expected `plain` or `capped`"),
+        (&["--gain", "0"], "--gain: 0 is not"),
+        (&["--bias-var", "-1"], "--bias-var: -1 is not"),
+        (&["--validation", "1"], "--validation: 1 is not a share"),
+        (&["--patience", "3"], "add --validation"),
+        (&["--test", "2"], "--test: 2 is not a share"),
+        (&["--test", "0.001"], "leaves one part empty"),
+        (&["--threads", "5000"], "threads"),
+        (&["--device", "abacus"], "--device"),
+        (&["--frobnicate"], "--frobnicate"),
+    ];
+    for (flags, says) in cases {
+        place.refused(&[&["train", "data.csv", "--target", "y"], *flags].concat(), &[says]);
+    }
+    place.refused(&["train", "data.csv"], &["--target"]);
+    place.refused(&["frain"], &["frain"]);
+}
+
+#[test]
+fn an_existing_run_is_kept_unless_forced() {
+    let place = Place::trained();
+    let train = ["train", "data.csv", "--target", "y", "-o", "run", "--epochs", "2"];
+    place.refused(&train, &["run: exists already", "--force", "--resume"]);
+    place.refused(&["train", "data.csv", "--target", "y", "-o", "data.csv"], &["data.csv: exists already"]);
+    // Forced, but the data are bad: the old run is still there.
+    place.write("bad.csv", "a,b,y\n1,x,2\n");
+    place.refused(&["train", "bad.csv", "--target", "y", "-o", "run", "--force"], &["line 2, column `b`"]);
+    place.ok(&[&train[..], &["--force"]].concat());
+    assert_eq!(place.text("run/metrics.jsonl").lines().count(), 2);
+}
+
+#[test]
+fn predict_and_evaluate_refuse_what_does_not_fit_the_model() {
+    let place = Place::trained();
+    place.write("short.csv", "a,y\n1,2\n");
+    place.write("text.csv", "a,b,y\n0,0,30\n1,two,3\n");
+    place.write("untold.csv", "a,b\n1,2\n");
+    let missing = &["short.csv, line 1, column `b`: no such column"];
+    place.refused(&["predict", "run", "short.csv"], missing);
+    place.refused(&["evaluate", "run", "short.csv"], missing);
+    place.refused(&["predict", "run", "text.csv", "-o", "out.csv", "-q"], &["line 3, column `b`"]);
+    assert!(!place.path("out.csv").exists());
+    place.refused(&["evaluate", "run", "untold.csv"], &["column `y`: no such column"]);
+    place.refused(&["predict", "run", "none.csv"], &["none.csv: cannot open"]);
+    place.refused(
+        &["predict", "run", "data.csv", "-o", "no/such/out.csv"],
+        &["no/such/out.csv: cannot create"],
+    );
+    place.refused(&["train", "data.csv", "--target", "y", "-o", "data.csv/run"], &["data.csv/run"]);
+    place.refused(&["evaluate", "run", "data.csv", "--max-error", "0.1"], &["--max-rmse"]);
+    // What was there stays until the new one is whole.
+    place.write("out.csv", "precious");
+    place.refused(&["predict", "run", "text.csv", "-o", "out.csv", "-q"], &["line 3"]);
+}
+
+#[test]
+fn unknown_classes_are_named() {
+    let place = Place::new();
+    place.ok(&["train", "classes.csv", "--target", "kind", "--classes", "-o", "run", "--epochs", "2"]);
+    place.write("new.csv", "a,b,kind\n1,1,huge\n");
+    place.refused(&["evaluate", "run", "new.csv"], &["column `kind`", "`huge` is not among the 3 classes"]);
+    place.write("one.csv", "a,b,kind\n1,1,low\n");
+    let score = &place.json(&["evaluate", "run", "one.csv"])[0];
+    assert_eq!(score["rows"], 1);
+    place.write("same.csv", "a,kind\n1,low\n2,low\n");
+    let train = ["train", "same.csv", "--target", "kind", "--classes", "-o", "x"];
+    place.refused(&train, &["column `kind`", "only one class"]);
+}

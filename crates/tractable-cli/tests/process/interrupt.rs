@@ -1,0 +1,121 @@
+//! Ctrl-C and a request to terminate: whole epochs are saved, exit 130, and the run goes on as if nothing
+//! had happened.
+
+use crate::run::{Place, json_lines};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+/// Waits until `file` has `lines` lines.
+fn wait_for(place: &Place, file: &str, lines: usize) {
+    let began = Instant::now();
+    while std::fs::read_to_string(place.path(file)).map_or(0, |t| t.lines().count()) < lines {
+        assert!(began.elapsed() < Duration::from_secs(20), "{file} has no {lines} lines");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn interrupted(name: &str, extra: &[&str]) {
+    let place = Place::new();
+    let args = ["train", "data.csv", "--target", "y", "--epochs", "1000000", "--hidden", "8", "-o", "run"];
+    let mut command = place.command(&[&args[..], extra].concat());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(&place, "run/metrics.jsonl", 20);
+    signal(&child, name);
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    let last = err.lines().last().unwrap();
+    assert!(last.starts_with("interrupted: ") && last.contains("--resume -o run"), "{err}");
+
+    // As many epochs in the model as in the metrics, and no temporary file.
+    let epochs = json_lines(&place.text("run/metrics.jsonl")).len();
+    let model = &place.json(&["inspect", "run"])[0];
+    assert_eq!(model["epochs"].as_u64(), Some(epochs as u64));
+    let left = std::fs::read_dir(place.path("run")).unwrap().count();
+    assert_eq!(left, 3);
+
+    let more = (epochs + 2).to_string();
+    place.ok(&["train", "--resume", "-o", "run", "--epochs", &more, "-q"]);
+    let whole =
+        ["train", "data.csv", "--target", "y", "--hidden", "8", "-q", "-o", "whole", "--epochs", &more];
+    place.ok(&[&whole[..], extra].concat());
+    assert!(place.read("run/model.safetensors") == place.read("whole/model.safetensors"));
+}
+
+#[test]
+fn ctrl_c_saves_whole_epochs() {
+    interrupted("-INT", &[]);
+}
+
+#[test]
+fn terminate_saves_whole_epochs() {
+    interrupted("-TERM", &["--batch", "1"]);
+}
+
+#[test]
+fn half_an_epoch_is_not_saved() {
+    let place = Place::new();
+    let data = place.text("data.csv");
+    let rows = data.strip_prefix("a,b,y\n").unwrap();
+    place.write("long.csv", &format!("a,b,y\n{}", rows.repeat(1000)));
+    let flags = ["--batch", "1", "--hidden", "200,200", "--epochs", "2", "-o", "run"];
+    let mut command = place.command(&[&["train", "long.csv", "--target", "y"], &flags[..]].concat());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    while !place.path("run/model.safetensors").exists() {
+        assert!(began.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    assert!(err.contains("0 of 2 epochs are saved"), "{err}");
+    assert_eq!(place.json(&["inspect", "run"])[0]["epochs"], 0);
+    place.refused(&["predict", "run", "data.csv"], &["no epoch is finished", "--resume"]);
+}
+
+#[test]
+fn ctrl_c_in_predict_leaves_no_file() {
+    let place = Place::trained();
+    // Rows without end, as far as this test is concerned.
+    assert!(Command::new("mkfifo").arg(place.path("pipe.csv")).status().unwrap().success());
+    let mut command = place.command(&["predict", "run", "pipe.csv", "-o", "out.csv"]);
+    let child = command.stderr(Stdio::null()).spawn().unwrap();
+    let mut pipe = std::fs::File::create(place.path("pipe.csv")).unwrap();
+    use std::io::Write;
+    pipe.write_all(b"a,b\n").unwrap();
+    let rows = "0.5,0.25\n".repeat(1000);
+    for i in 0.. {
+        if i == 20 {
+            signal(&child, "-INT");
+        }
+        if pipe.write_all(rows.as_bytes()).is_err() {
+            break;
+        }
+    }
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    let left: Vec<_> = std::fs::read_dir(place.path(".")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert!(left.iter().all(|n| !n.to_string_lossy().contains("out.csv")), "{left:?}");
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let place = Place::trained();
+    place.write("many.csv", &format!("a,b\n{}", "0.5,0.25\n".repeat(50_000)));
+    let mut child = place
+        .command(&["predict", "run", "many.csv", "-q"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), &output.stderr[..]), (Some(0), &b""[..]));
+}

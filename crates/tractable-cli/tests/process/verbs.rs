@@ -1,0 +1,197 @@
+//! Every verb on small data: what it prints, as text and as JSON, and what its files hold.
+
+use crate::run::{Place, json_lines};
+
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tractable/tests/data/golden");
+
+#[test]
+fn regression_from_training_to_prediction() {
+    let place = Place::new();
+    let said = place.ok(&[
+        "train",
+        "data.csv",
+        "--target",
+        "y",
+        "-o",
+        "run",
+        "--noise-std",
+        "0.05",
+        "--test",
+        "0.2",
+    ]);
+    assert!(said.starts_with("run run: 50 epochs\n"), "{said}");
+    assert!(said.contains("inside 90 %"), "{said}");
+    for name in ["model.safetensors", "metrics.jsonl", "config.json"] {
+        assert!(place.path("run").join(name).exists(), "{name}");
+    }
+    let metrics = json_lines(&place.text("run/metrics.jsonl"));
+    assert_eq!(metrics.len(), 51);
+    assert_eq!((&metrics[49]["epoch"], &metrics[50]["type"]), (&50.into(), &"test".into()));
+
+    let score = &place.json(&["evaluate", "run", "data.csv"])[0];
+    assert_eq!(score["target"], "y");
+    assert!(score["rmse"].as_f64().unwrap() < 0.3, "{score}");
+    assert_eq!(score["calibration"]["levels"].as_array().unwrap().len(), 10);
+    let text = place.ok(&["evaluate", "run/model.safetensors", "data.csv"]);
+    assert!(text.contains("rmse") && text.contains("interval"), "{text}");
+
+    // Columns by name: in another order, with others between them.
+    place.write("new.csv", "b,note,a\n0.5,first,0.5\n0.25,\"se,cond\",0.75\n");
+    let rows = place.ok(&["predict", "run", "new.csv"]);
+    let rows: Vec<&str> = rows.lines().collect();
+    assert_eq!((rows[0], rows.len()), ("y_mean,y_std", 3));
+    let first: Vec<f64> = rows[1].split(',').map(|c| c.parse().unwrap()).collect();
+    assert!((first[0] - 31.0).abs() < 0.5 && first[1] > 0.0, "{first:?}");
+    assert_eq!(place.ok(&["predict", "run", "new.csv", "-o", "out.csv"]), "");
+    assert_eq!(place.text("out.csv").lines().collect::<Vec<_>>(), rows);
+
+    let noisy = place.ok(&["predict", "run", "new.csv", "--noise"]);
+    let noisy: Vec<f64> = noisy.lines().nth(1).unwrap().split(',').map(|c| c.parse().unwrap()).collect();
+    assert!(noisy[0] == first[0] && noisy[1] > first[1]);
+    let json = place.json(&["predict", "run", "new.csv"]);
+    assert_eq!((&json[1]["row"], &json[0]["mean"][0]), (&1.into(), &first[0].into()));
+}
+
+#[test]
+fn classes_from_training_to_prediction() {
+    let place = Place::new();
+    place.ok(&["train", "classes.csv", "--target", "kind", "--classes", "--batch", "4"]);
+    let score = &place.json(&["evaluate", "classes-run", "classes.csv"])[0];
+    assert!(score["error_rate"].as_f64().unwrap() < 0.2, "{score}");
+    assert_eq!(score["reliability"]["bins"].as_array().unwrap().len(), 15);
+    let text = place.ok(&["evaluate", "classes-run", "classes.csv"]);
+    assert!(text.contains("brier") && text.contains("accuracy"), "{text}");
+
+    let out = place.ok(&["predict", "classes-run", "classes.csv"]);
+    assert!(out.starts_with("kind,p_low,p_middle,\"p_top, high\"\n"), "{out}");
+    assert!(out.contains("\n\"top, high\","), "{out}");
+    let row = &place.json(&["predict", "classes-run", "classes.csv"])[0];
+    let sum: f64 = row["probabilities"].as_array().unwrap().iter().map(|p| p.as_f64().unwrap()).sum();
+    assert!((sum - 1.0).abs() < 1e-9 && row["class"] == "low", "{row}");
+
+    let text = place.ok(&["inspect", "classes-run"]);
+    assert!(text.contains("classes     low, middle, top, high"), "{text}");
+}
+
+#[test]
+fn several_targets_some_of_them_missing() {
+    let place = Place::new();
+    place.write("two.csv", "a,u,v\n0,1,2\n0.5,,3\n1,3,\n1.5,4,5\n2,5,6\n");
+    place.ok(&["train", "two.csv", "--target", "v,u", "--epochs", "3", "-o", "run"]);
+    let scores = place.json(&["evaluate", "run", "two.csv"]);
+    assert_eq!((&scores[0]["target"], &scores[0]["rows"]), (&"v".into(), &4.into()));
+    assert_eq!((&scores[1]["target"], &scores[1]["rows"]), (&"u".into(), &4.into()));
+    assert!(place.ok(&["predict", "run", "two.csv"]).starts_with("v_mean,v_std,u_mean,u_std\n"));
+}
+
+#[test]
+fn limits_that_are_not_held_exit_with_1() {
+    let place = Place::trained();
+    place.ok(&["evaluate", "run", "data.csv", "--max-rmse", "100", "--max-nll", "100"]);
+    let ran = place.run(&["evaluate", "run", "data.csv", "--max-rmse", "1e-9", "--max-nll", "-50"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.starts_with("check failed: nll of `y` is"), "{ran:?}");
+    assert!(ran.err.contains("rmse of `y`") && ran.out.contains("rmse"), "{ran:?}");
+}
+
+#[test]
+fn json_is_one_object_a_line() {
+    let place = Place::new();
+    let lines =
+        place.json(&["train", "data.csv", "--target", "y", "--epochs", "3", "--test", "0.1", "-o", "run"]);
+    let types: Vec<&str> = lines.iter().map(|l| l["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["start", "epoch", "epoch", "epoch", "end", "test"]);
+    assert_eq!(lines[0]["settings"]["batch"], 16);
+    let lines = place.json(&["inspect", "run"]);
+    let types: Vec<&str> = lines.iter().map(|l| l["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["model", "layer", "layer", "layer", "layer", "layer"]);
+    assert_eq!(lines[0]["parameters"], 2 * 50 + 50 + 50 * 50 + 50 + 50 + 1);
+    assert_eq!((&lines[1]["name"], &lines[1]["parameters"]), (&"linear1".into(), &150.into()));
+    assert!(lines[1]["mean_std"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn quiet_is_quiet_and_progress_is_on_stderr() {
+    let place = Place::new();
+    let train = ["train", "data.csv", "--target", "y", "--epochs", "3", "--force", "-o", "run"];
+    assert!(place.run(&train).err.contains("epoch 1/3"));
+    let ran = place.run(&[&train[..], &["--quiet"]].concat());
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(place.run(&["predict", "run", "data.csv"]).err.contains("60 rows"));
+}
+
+#[test]
+fn prediction_streams_in_chunks_that_do_not_show() {
+    let place = Place::trained();
+    let rows = 300_000;
+    place.write("many.csv", &format!("a,b\n{}", "0.5,0.25\n".repeat(rows)));
+    place.ok(&["predict", "run", "many.csv", "-o", "out.csv", "-q"]);
+    let out = place.text("out.csv");
+    assert_eq!(out.lines().count(), rows + 1);
+    let first = out.lines().nth(1).unwrap();
+    assert!(out.lines().skip(1).all(|l| l == first));
+}
+
+#[test]
+fn verify_recomputes_and_skips() {
+    let place = Place::new();
+    let said = place.ok(&["verify", "--golden", GOLDEN]);
+    assert!(said.trim_end().ends_with("passed, 0 failed, 0 skipped"), "{said}");
+    let exact = place.json(&["verify", "--golden", GOLDEN, "--device", "reference", "--tolerance", "1e-12"]);
+    assert_eq!(exact.last().unwrap()["failed"], 0);
+
+    let ran = place.run(&["verify", "--golden", GOLDEN, "--tolerance", "1e-12"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.out.contains("FAIL") && ran.err.starts_with("check failed: "), "{ran:?}");
+
+    std::fs::create_dir(place.path("golden")).unwrap();
+    place.refused(&["verify", "--golden", "golden"], &["golden", "no .json file"]);
+    place.refused(&["verify", "--golden", "none"], &["none: cannot"]);
+    place.write("golden/new.json", "{\"kind\": \"of another build\"}");
+    let said = place.ok(&["verify", "--golden", "golden"]);
+    assert!(said.contains("skipped") && said.contains("0 passed, 0 failed, 1 skipped"), "{said}");
+    place.write("golden/broken.json", "{\"kind\": ");
+    place.refused(&["verify", "--golden", "golden"], &["broken.json"]);
+}
+
+#[test]
+fn reproduce_reads_splits_and_compares() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("uci")).unwrap();
+    place.write("uci/yacht.csv", &place.text("data.csv"));
+    let split = |k: usize| {
+        let (test, train): (Vec<usize>, Vec<usize>) = (0..60).partition(|r| r % 6 == k);
+        serde_json::json!({"train": train, "test": test})
+    };
+    let splits = serde_json::json!({"splits": [split(0), split(1)]});
+    place.write("uci/yacht_splits.json", &splits.to_string());
+    let lines = place.json(&["reproduce", "uci", "--data", "uci", "--sets", "yacht"]);
+    let set = lines.last().unwrap();
+    assert_eq!((&set["type"], &set["splits"], lines.len()), (&"set".into(), &2.into(), 3));
+    assert!(set["rmse"]["mean"].as_f64().unwrap() < 0.5, "{set}");
+    // The same numbers whatever the threads.
+    let again = place.json(&["reproduce", "uci", "--data", "uci", "--sets", "yacht", "--threads", "1"]);
+    assert_eq!(again.last().unwrap()["rmse"], set["rmse"]);
+    let ran = place.run(&["reproduce", "uci", "--data", "uci", "--sets", "yacht", "--check"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    place.refused(&["reproduce", "uci", "--data", "uci", "--sets", "moon"], &["`moon` is not known"]);
+    place.refused(&["reproduce", "uci", "--data", "uci"], &["boston.csv"]);
+    place.write("uci/yacht_splits.json", "{\"splits\": [{\"train\": [99], \"test\": [0]}]}");
+    let ran = place.run(&["reproduce", "uci", "--data", "uci", "--sets", "yacht"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+}
+
+#[test]
+fn completions_and_help() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        assert!(place.ok(&["completions", shell]).contains("tractable"), "{shell}");
+    }
+    for verb in ["train", "predict", "evaluate", "inspect", "verify", "reproduce", "completions"] {
+        let help = place.ok(&[verb, "--help"]);
+        assert!(help.contains("Example"), "{verb}");
+        assert!(help.lines().count() <= 50, "{verb}: {} lines", help.lines().count());
+    }
+    assert!(place.ok(&["--version"]).starts_with("tractable "));
+    assert_eq!(place.run(&[]).code, 2);
+}
