@@ -4,7 +4,7 @@ use crate::cases::{Draw, bytes, teach};
 use tractable::data::{Dataset, Scaler};
 use tractable::{
     Activation, Device, Error, Fit, Gaussian, Layer, Matrix, Network, NoiseSchedule, Observation, Padding,
-    Policy, Prior, Shape, Tree, Wanted, Window,
+    Policy, Prior, Tree, Wanted, Window,
 };
 
 /// The variants, without their fields.

@@ -70,21 +70,21 @@ fn assert_same(step: usize, ours: &[Kalman], exact: &[Kalman], tolerance: f64) {
 /// How noise is told to the network; all three must reach the same update.
 #[derive(Debug, Clone, Copy)]
 enum Noise {
-    OfTheNetwork,
-    OfEachOutput,
-    OfEachObservation,
+    Network,
+    Output,
+    Observation,
 }
 
 #[test]
 fn linear_networks_are_kalman_filters() {
     for (noise, policy) in [
-        (Noise::OfTheNetwork, Policy::Plain),
-        (Noise::OfEachOutput, Policy::Capped),
-        (Noise::OfEachObservation, Policy::Plain),
+        (Noise::Network, Policy::Plain),
+        (Noise::Output, Policy::Capped),
+        (Noise::Observation, Policy::Plain),
     ] {
         let (inputs, outputs) = (5, 3);
         let std = match noise {
-            Noise::OfEachOutput => vec![0.3, 0.7, 1.1],
+            Noise::Output => vec![0.3, 0.7, 1.1],
             _ => vec![0.5],
         };
         let mut net = Network::builder(Shape::flat(inputs))
@@ -105,7 +105,7 @@ fn linear_networks_are_kalman_filters() {
             let values = Matrix::new(y.clone(), outputs).unwrap();
             let mut observation = Observation::from(&values).seen(&seen);
             let var: Vec<f64> = match noise {
-                Noise::OfEachObservation => {
+                Noise::Observation => {
                     observation = observation.noise_var(&own);
                     own.clone()
                 }
