@@ -66,6 +66,18 @@ pub(crate) fn zoo() -> Vec<(&'static str, NetworkBuilder)> {
                 .layer(Layer::linear(1)),
         ),
         (
+            "normalisation first",
+            image().layer(Layer::batch_norm()).layer(Layer::avg_pool2d(2)).layer(Layer::linear(2)),
+        ),
+        (
+            "activation and pool first",
+            image()
+                .layer(Activation::Softplus)
+                .layer(Layer::max_pool2d(3).stride(2).padding(1))
+                .layer(Layer::conv2d(3, 2))
+                .layer(Layer::linear(1)),
+        ),
+        (
             "convolution and average pool",
             image()
                 .layer(Layer::conv2d(5, 3).padding(1))

@@ -171,15 +171,19 @@ proptest! {
         }
     }
 
-    /// Twice the output's noise never leaves less doubt about the weights.
+    /// Twice the output's noise never leaves less doubt about the weights, as far as the device can tell: what
+    /// f32 cannot tell from nothing is repaired to 2^-10 of what it was.
     #[test]
     fn more_noise_leaves_more_doubt(case in cases()) {
         let after = |noise: f64| {
             let mut net = Case { noise, ..case.clone() }.net(Policy::Plain);
-            net.learn(&case.x(1), &case.y(1)).map(|_| parameters(&net).1)
+            let before = parameters(&net).1;
+            net.learn(&case.x(1), &case.y(1)).map(|_| (before, parameters(&net).1))
         };
-        if let (Ok(less), Ok(more)) = (after(case.noise), after(2.0 * case.noise)) {
-            let wrong = less.iter().zip(&more).find(|(less, more)| *more < &(*less * (1.0 - 1e-6)));
+        if let (Ok((before, less)), Ok((_, more))) = (after(case.noise), after(2.0 * case.noise)) {
+            let slack = if case.reference { 1e-12 } else { 2.0 / 1024.0 };
+            let pairs = less.iter().zip(&more).zip(&before);
+            let wrong = pairs.clone().find(|((less, more), before)| **more < **less - slack * **before);
             prop_assert!(wrong.is_none(), "{wrong:?}");
         }
     }

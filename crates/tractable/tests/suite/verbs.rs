@@ -311,6 +311,18 @@ fn capped_and_repaired_are_counted() {
         // One row is exact but for means that move by more than ten standard deviations.
         assert_eq!(learn(Policy::Capped, 1, 1.0, 20.0), (1, 0, 0));
         assert_eq!(learn(Policy::Capped, 1, 1.0, 1000.0), (1, 2, 0));
+        // By how much: half a standard deviation, a quarter of the variance.
+        let mut net =
+            Network::builder(Shape::flat(1)).layer(Layer::linear(1)).device(device).build().unwrap();
+        let before = Model::of(&net);
+        let [x, y] = [1.0, 1e4].map(|v| Matrix::column(vec![v; 16]).unwrap());
+        net.learn(&x, &y).unwrap();
+        let after = Model::of(&net);
+        for name in ["linear1.weight", "linear1.bias"] {
+            let [mean, var] = ["mean", "var"].map(|part| format!("{name}.{part}"));
+            assert!((after.get(&mean)[0] - before.get(&mean)[0] - 0.5).abs() < 1e-6, "{device:?} {name}");
+            assert_eq!((before.get(&var), after.get(&var)), (vec![1.0], vec![0.25]), "{device:?} {name}");
+        }
         // The paper's toy: batches of 16 with little noise overshoot; the cap does not let them.
         for (policy, repairs) in [(Policy::Plain, true), (Policy::Capped, false)] {
             let net = Network::mlp([1, 50, 1], Activation::Relu).noise_std([0.1]).policy(policy);
