@@ -86,3 +86,8 @@ pub use network::{LearnInfo, Network};
 pub use output::{Observation, Output, Tree, Wanted};
 pub use shape::{Padding, Shape, Window};
 pub use train::{Epoch, Fit, FitReport, NoiseSchedule, Progress};
+
+/// The code in the README, compiled with the documentation's tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
