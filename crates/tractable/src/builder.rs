@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::layer::{Contents, Layer, Prior};
 use crate::moments::Activation;
 use crate::network::{Network, Spec};
-use crate::output::{Noise, Output};
+use crate::output::{Noise, Output, Tree};
 use crate::shape::Shape;
 
 /// A network in the making; [`Network::builder`] and [`Network::mlp`] start one.
@@ -195,8 +195,11 @@ impl NetworkBuilder {
         let NetworkBuilder { input, layers, classes, prior, policy, seed, noise_std, device } = self;
         prior.check()?;
         let (mut layers, own_names): (Vec<_>, Vec<_>) = layers.into_iter().unzip();
-        if let (Some(classes), Some(Layer::Linear { outputs })) = (classes, layers.last_mut()) {
-            *outputs = Output::Classes { classes }.units();
+        if let Some(classes) = classes {
+            let nodes = Tree::new(classes)?.nodes();
+            if let Some(Layer::Linear { outputs }) = layers.last_mut() {
+                *outputs = nodes;
+            }
         }
         let names = names(&layers, own_names);
         let shapes = shapes(input, &layers, &names)?;
@@ -257,8 +260,9 @@ pub(crate) fn shapes(input: Shape, layers: &[Layer], names: &[String]) -> Result
     if layers.is_empty() {
         return Err(Error::invalid("layers", "a network needs at least one"));
     }
-    for (i, name) in names.iter().enumerate() {
-        if name.is_empty() || name == "input" || names[..i].contains(name) {
+    let mut taken = std::collections::HashSet::from(["", "input"]);
+    for name in names {
+        if !taken.insert(name) {
             let why = "a layer's name must be its own, not empty and not `input`";
             return Err(Error::invalid(format!("layer name `{name}`"), why));
         }

@@ -8,10 +8,11 @@ use crate::layer::{Contents, Layer};
 use crate::network::{Network, Spec};
 use crate::output::{Noise, Output};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The newest file version this build writes and reads.
 const VERSION: &str = "1";
@@ -91,7 +92,8 @@ impl Network {
             return Err(refuse("metadata", why));
         }
         let spec: Spec = serde_json::from_str(entry("spec")?).map_err(|e| refuse("spec", e.to_string()))?;
-        let contents = read_contents(&spec, &tensors).map_err(|(at, why)| refuse(&at, why))?;
+        let single = !matches!(device, Device::Reference);
+        let contents = read_contents(&spec, &tensors, single).map_err(|(at, why)| refuse(&at, why))?;
         let check = || {
             spec.prior.check()?;
             check_names(&spec)?;
@@ -194,9 +196,11 @@ fn slots(spec: &Spec) -> Result<Vec<Slot>> {
     Ok(slots)
 }
 
+/// `single`: the numbers must fit f32.
 fn read_contents(
     spec: &Spec,
     tensors: &SafeTensors<'_>,
+    single: bool,
 ) -> std::result::Result<Vec<Contents>, (String, String)> {
     if spec.names.len() != spec.layers.len() {
         return Err(("spec".into(), format!("{} layers but {} names", spec.layers.len(), spec.names.len())));
@@ -212,6 +216,10 @@ fn read_contents(
         let values = from_bytes(view.data(), view.dtype())
             .ok_or_else(|| fail(format!("has type {:?}, only F32 and F64 are used", view.dtype())))?;
         slot.check(&values).map_err(fail)?;
+        if single && !slot.running && view.dtype() == Dtype::F64 {
+            let rounded: Vec<f64> = values.iter().map(|&v| f64::from(v as f32)).collect();
+            slot.check(&rounded).map_err(|why| fail(format!("{why}, as this device has f32 only")))?;
+        }
         let c = &mut contents[slot.layer];
         match slot.part {
             Part::Mean => c.parameters.mean = values,
@@ -222,7 +230,8 @@ fn read_contents(
             Part::RunningVar => c.running.get_or_insert_default().1 = values,
         }
     }
-    match tensors.names().into_iter().find(|n| slots.iter().all(|s| s.name != *n)) {
+    let known: HashSet<&str> = slots.iter().map(|s| s.name.as_str()).collect();
+    match tensors.names().into_iter().find(|n| !known.contains(n)) {
         None => Ok(contents),
         Some(name) => Err((name.to_string(), "does not belong to any layer".into())),
     }
@@ -269,16 +278,30 @@ fn read_file(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// A new file beside `path`. The name does not depend on the path's: that may be as long as names can be.
+fn temporary(path: &Path) -> std::io::Result<(PathBuf, File)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = path.with_file_name(format!(".tractable-{}-{n}.tmp", std::process::id()));
+        match File::create_new(&name) {
+            // Left by another process that had this number.
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => continue,
+            file => return Ok((name, file?)),
+        }
+    }
+}
+
 /// Writes a file crash-safely: a temporary file beside it, flushed to the disk, renamed over it, and the
-/// folder flushed. A temporary file that a crash left behind is overwritten by the next save.
+/// folder flushed. Every save has a temporary file of its own, so that two at once do not write into one; a
+/// crash can leave one behind (`.tractable-*.tmp`).
 fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let fail = |doing| move |source| Error::File { path: path.into(), doing, source };
-    let name = path
-        .file_name()
-        .ok_or_else(|| Error::invalid("path", format!("{} is not a file name", path.display())))?;
-    let temporary = path.with_file_name(format!(".{}.tmp", name.to_string_lossy()));
-    let write = || {
-        let mut file = File::create(&temporary).map_err(fail("create a temporary file beside it"))?;
+    if path.file_name().is_none() {
+        return Err(Error::invalid("path", format!("{} is not a file name", path.display())));
+    }
+    let (temporary, mut file) = temporary(path).map_err(fail("create a temporary file beside it"))?;
+    let mut write = || {
         file.write_all(bytes).map_err(fail("write it"))?;
         file.sync_all().map_err(fail("flush it to the disk"))?;
         std::fs::rename(&temporary, path).map_err(fail("rename the temporary file to it"))

@@ -120,6 +120,9 @@ impl std::fmt::Display for Shape {
     }
 }
 
+/// Largest side of a window, and of the zeros around an image.
+const MOST_PIXELS: usize = 1 << 20;
+
 impl Window {
     /// Zeros before the first row and column.
     pub(crate) fn before(&self) -> usize {
@@ -146,6 +149,13 @@ impl Window {
     pub fn slide(&self, image: Shape) -> Result<(usize, usize)> {
         if self.kernel == 0 || self.stride == 0 {
             return Err(Error::invalid("window", "kernel and stride must be at least 1"));
+        }
+        // So that the cells of a window can be counted.
+        if self.kernel.max(self.after()) > MOST_PIXELS {
+            return Err(Error::invalid(
+                "window",
+                format!("kernel and padding must be at most {MOST_PIXELS}"),
+            ));
         }
         let along = |side: usize| {
             let padded = side.checked_add(self.before())?.checked_add(self.after())?;

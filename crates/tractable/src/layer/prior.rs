@@ -118,6 +118,11 @@ impl Prior {
             Scheme::Xavier => 2.0 * self.gain / (fan_in + fan_out),
         };
         let bias = self.bias_var.unwrap_or(if map.window.is_some() { 0.01 } else { var });
+        for v in [var, bias] {
+            if !(v as f32).is_normal() {
+                return Err(Error::invalid("prior", format!("a variance of {v} is beyond single precision")));
+            }
+        }
         let mut rng = rng::stream(seed, "init", index as u64);
         // Rounded to f32 so that every device starts from the same numbers.
         let mut draw = |n: usize, var: f64| {

@@ -125,11 +125,12 @@ impl Tree {
     }
 }
 
-/// Logarithm of the standard normal's cumulative probability; far in the tail, of its leading term.
+/// Logarithm of the standard normal's cumulative probability; far in the tail, of its leading term. Always
+/// finite, so that classes that are all impossible can still be compared.
 fn ln_cdf(x: f64) -> f64 {
     if x > -30.0 {
         normal::cdf(x).ln()
     } else {
-        -0.5 * x * x - (-x).ln() - 0.5 * (2.0 * std::f64::consts::PI).ln()
+        (-0.5 * x * x - (-x).ln() - 0.5 * (2.0 * std::f64::consts::PI).ln()).max(-1e300)
     }
 }

@@ -4,7 +4,7 @@ mod classes;
 mod observation;
 
 pub use classes::Tree;
-pub(crate) use observation::{Filled, OrElse};
+pub(crate) use observation::{Filled, OrElse, check_size};
 pub use observation::{Observation, Wanted};
 
 use crate::error::{Error, Result};
@@ -57,8 +57,14 @@ impl Noise {
         if std.len() != 1 && std.len() != units {
             return Err(Error::shape("noise", format!("1 or {units} standard deviations"), std.len()));
         }
-        match std.iter().find(|s| !(**s > 0.0 && s.is_finite())) {
+        let positive = |v: f64| v > 0.0 && v.is_finite();
+        // The square is what is used.
+        match std.iter().find(|s| !(positive(**s) && positive(**s * **s))) {
             None => Ok(Noise(std)),
+            Some(s) if positive(*s) => Err(Error::invalid(
+                "noise",
+                format!("the square of a standard deviation of {s} is no number"),
+            )),
             Some(s) => {
                 Err(Error::invalid("noise", format!("a standard deviation of {s} is not a positive number")))
             }

@@ -306,6 +306,22 @@ impl Filled {
     }
 }
 
+/// Refuses numbers beyond `most`: their square is more than the device can hold, and they would end as infinite
+/// weights.
+pub(crate) fn check_size(seen: Seen<'_>, units: usize, most: f64) -> Result<()> {
+    let is_seen = |at: usize| seen.seen.is_none_or(|s| s[at]);
+    match (0..seen.y.len()).find(|&at| is_seen(at) && (seen.y[at].is_nan() || seen.y[at].abs() > most)) {
+        None => Ok(()),
+        Some(at) => Err(Error::OutOfRange {
+            what: "observation".into(),
+            row: at / units,
+            column: at % units,
+            value: seen.y[at],
+            why: format!("numbers to learn from must lie within +-{most:e}, after standardisation"),
+        }),
+    }
+}
+
 fn check_noise(var: &[f64], n: usize, units: usize) -> Result<()> {
     if var.len() != n {
         return Err(Error::shape("noise of every observation", n, var.len()));

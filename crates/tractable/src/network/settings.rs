@@ -1,0 +1,242 @@
+//! What a [`Network`] is made of and how it is set: everything but the verbs.
+
+use super::Network;
+use crate::backend::Policy;
+use crate::builder::shapes;
+use crate::data::Scaler;
+use crate::error::{Error, Result};
+use crate::layer::{Layer, Prior};
+use crate::output::{Noise, Output};
+use crate::shape::Shape;
+
+impl Network {
+    /// Shape of one input sample.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network, Shape};
+    /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.input(), Shape::flat(2));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn input(&self) -> Shape {
+        self.spec.input
+    }
+
+    /// What the output stands for.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network, Output};
+    /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.output(), Output::Values { width: 1 });
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn output(&self) -> Output {
+        self.spec.output
+    }
+
+    /// The layers, from the input up.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Layer, Network};
+    /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.layers()[0], Layer::linear(8));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn layers(&self) -> &[Layer] {
+        &self.spec.layers
+    }
+
+    /// Names of the layers, from the input up, as [`Wanted::layer`] takes them.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// let net = Network::mlp([2, 8, 1], Activation::Relu).build()?;
+    /// assert_eq!(net.layer_names(), ["linear1", "relu1", "linear2"]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn layer_names(&self) -> &[String] {
+        &self.spec.names
+    }
+
+    /// Weights and biases in all; each has a mean and a variance.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.parameters(), 33);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn parameters(&self) -> usize {
+        let shapes = shapes(self.spec.input, &self.spec.layers, &self.spec.names).unwrap_or_default();
+        let count = |(layer, &shape): (&Layer, &Shape)| {
+            let (dims, biases) = layer.parameter_shape(shape).ok()??;
+            Some(dims.iter().product::<usize>() + biases)
+        };
+        self.spec.layers.iter().zip(&shapes).filter_map(count).sum()
+    }
+
+    /// Prior of the weights.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network, Prior};
+    /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.prior(), Prior::he());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn prior(&self) -> Prior {
+        self.spec.prior
+    }
+
+    /// How a batch changes the weights.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network, Policy};
+    /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.policy(), Policy::Capped);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn policy(&self) -> Policy {
+        self.spec.policy
+    }
+
+    /// The seed the weights were drawn with.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.seed(), 0);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn seed(&self) -> u64 {
+        self.spec.seed
+    }
+
+    /// Epochs of [fitting](Network::fit) done so far.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.epochs(), 0);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn epochs(&self) -> usize {
+        self.spec.epochs
+    }
+
+    /// Noise of the observations as the network uses it: standard deviations, one for all outputs or one for
+    /// each, in standardised units where targets are standardised.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.noise_std(), [1.0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn noise_std(&self) -> &[f64] {
+        &self.spec.noise.0
+    }
+
+    /// Variance of the noise in the units of the target, one for every output unit: what to add to a
+    /// prediction's variance for that of a new observation.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// let net = Network::mlp([2, 8, 2], Activation::Relu).noise_std([0.5]).build()?;
+    /// assert_eq!(net.noise_var(), [0.25, 0.25]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn noise_var(&self) -> Vec<f64> {
+        let noise = &self.spec.noise.0;
+        let var: Vec<f64> = (0..self.spec.output.units()).map(|i| noise[i % noise.len()].powi(2)).collect();
+        self.spec.output_scaler.as_ref().map_or(var.clone(), |s| s.undo_var(&var))
+    }
+
+    /// Changes the noise of the observations.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// let mut net = Network::mlp([2, 8, 1], Activation::Relu).build()?;
+    /// net.set_noise_std([0.3])?;
+    /// assert!(net.set_noise_std([0.0]).is_err());
+    /// assert_eq!(net.noise_std(), [0.3]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn set_noise_std(&mut self, std: impl IntoIterator<Item = f64>) -> Result<()> {
+        self.spec.noise = Noise::new(std.into_iter().collect(), self.spec.output.units())?;
+        Ok(())
+    }
+
+    /// Standardisation of inputs and targets, kept and saved with the network: from now on inputs and
+    /// outputs are in the units the scalers were fitted to.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network, data::Scaler};
+    /// let mut net = Network::mlp([1, 8, 1], Activation::Relu).build()?;
+    /// let (x, y) = (Matrix::column(vec![10.0, 30.0])?, Matrix::column(vec![500.0, 700.0])?);
+    /// net.set_scalers(Some(Scaler::fit(&x)), Some(Scaler::fit(&y)))?;
+    /// assert_eq!(net.noise_var(), [100.0 * 100.0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn set_scalers(&mut self, input: Option<Scaler>, output: Option<Scaler>) -> Result<()> {
+        let below = ("input scaler", &input, self.spec.input.len());
+        for (what, scaler, width) in [below, ("output scaler", &output, self.spec.output.units())] {
+            if let Some(s) = scaler {
+                s.check()?;
+                if s.width() != width {
+                    return Err(Error::shape(what, format!("{width} columns"), s.width()));
+                }
+            }
+        }
+        if output.is_some() && matches!(self.spec.output, Output::Classes { .. }) {
+            return Err(Error::invalid("output scaler", "labels are not scaled"));
+        }
+        (self.spec.input_scaler, self.spec.output_scaler) = (input, output);
+        Ok(())
+    }
+
+    /// Standardisation of the inputs, if any.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// assert!(Network::mlp([2, 8, 1], Activation::Relu).build()?.input_scaler().is_none());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn input_scaler(&self) -> Option<&Scaler> {
+        self.spec.input_scaler.as_ref()
+    }
+
+    /// Standardisation of the targets, if any.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// assert!(Network::mlp([2, 8, 1], Activation::Relu).build()?.output_scaler().is_none());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn output_scaler(&self) -> Option<&Scaler> {
+        self.spec.output_scaler.as_ref()
+    }
+
+    /// Names of the input columns, from the data set the network was fitted to.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// assert!(Network::mlp([2, 8, 1], Activation::Relu).build()?.input_names().is_empty());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn input_names(&self) -> &[String] {
+        &self.spec.input_names
+    }
+
+    /// Names of the output columns, from the data set the network was fitted to.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// assert!(Network::mlp([2, 8, 1], Activation::Relu).build()?.output_names().is_empty());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn output_names(&self) -> &[String] {
+        &self.spec.output_names
+    }
+
+    /// Names of the classes, from the data set the network was fitted to.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// assert!(Network::mlp([2, 8, 3], Activation::Relu).classes(3).build()?.class_names().is_empty());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn class_names(&self) -> &[String] {
+        &self.spec.class_names
+    }
+}

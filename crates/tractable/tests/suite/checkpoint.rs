@@ -1,0 +1,557 @@
+//! Model files: round trips, files that were cut off or tampered with, and saving where it cannot be done.
+
+use crate::cases::{Draw, Model, bytes, teach, zoo};
+use safetensors::tensor::Dtype;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tractable::data::{Dataset, Scaler};
+use tractable::{Activation, Device, Error, Fit, Layer, Matrix, Network, Output, Shape};
+
+const DEVICES: [Device; 2] = [Device::Cpu { threads: 1 }, Device::Reference];
+
+fn tiny(device: Device) -> Network {
+    let net = Network::builder(Shape::flat(2)).layer(Layer::linear(1)).device(device);
+    let mut net = net.build().unwrap();
+    let scaler = |n| Scaler::new(vec![0.5; n], vec![2.0; n]).unwrap();
+    net.set_scalers(Some(scaler(2)), Some(scaler(1))).unwrap();
+    net
+}
+
+fn file(net: &Network) -> Vec<u8> {
+    let dir = tempfile::tempdir().unwrap();
+    net.save(dir.path().join("net")).unwrap();
+    std::fs::read(dir.path().join("net")).unwrap()
+}
+
+/// Loads bytes; the error must name the file.
+fn load(bytes: &[u8], device: Device) -> tractable::Result<Network> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("some.model");
+    std::fs::write(&path, bytes).unwrap();
+    let loaded = Network::load(&path, device);
+    if let Err(e) = &loaded {
+        assert!(matches!(e, Error::Model { .. }), "{e:?}");
+        assert!(e.to_string().contains("some.model: "), "{e}");
+    }
+    loaded
+}
+
+#[test]
+fn every_layer_comes_back() {
+    for device in DEVICES {
+        for (what, builder) in zoo() {
+            let mut net = builder.seed(11).noise_std([0.3]).device(device).build().unwrap();
+            teach(&mut net, 2, 4, 1);
+            let loaded = load(&file(&net), device).unwrap();
+            assert!(bytes(&net) == bytes(&loaded), "{what} on {device:?}");
+            let x = Draw::new(1).gaussian(3, net.input().len());
+            assert_eq!(net.predict(&x).unwrap(), loaded.predict(&x).unwrap(), "{what} on {device:?}");
+            assert_eq!(net.layers(), loaded.layers());
+            assert_eq!(net.layer_names(), loaded.layer_names());
+            assert_eq!(
+                (net.output(), net.prior(), net.policy()),
+                (loaded.output(), loaded.prior(), loaded.policy())
+            );
+            assert_eq!((net.seed(), net.noise_std()), (loaded.seed(), loaded.noise_std()));
+        }
+    }
+}
+
+#[test]
+fn a_file_of_one_device_runs_on_the_other() {
+    for (what, builder) in zoo() {
+        let mut net = builder.device(DEVICES[0]).build().unwrap();
+        teach(&mut net, 2, 4, 1);
+        let exact = load(&file(&net), Device::Reference).unwrap();
+        let x = Draw::new(1).matrix(3, net.input().len());
+        let (a, b) = (net.predict(&x).unwrap(), exact.predict(&x).unwrap());
+        assert!(crate::cases::worst(a.mean(), b.mean(), 1.0) < 1e-5, "{what}");
+        assert!(crate::cases::worst(a.var(), b.var(), 1.0) < 1e-5, "{what}");
+        // f32 numbers survive the way through f64.
+        let back = load(&file(&exact), DEVICES[0]).unwrap();
+        assert!(bytes(&net) == bytes(&back), "{what}");
+    }
+}
+
+#[test]
+fn the_metadata_say_what_the_model_is() {
+    let mut draw = Draw::new(1);
+    let data = Dataset::with_labels(
+        draw.matrix(9, 2),
+        vec![0, 1, 2, 0, 1, 2, 0, 1, 2],
+        ["a", "b", "ü\n\"c"].map(String::from).to_vec(),
+    );
+    let mut net = Network::mlp([2, 4, 1], Activation::Tanh).classes(3).seed(12).build().unwrap();
+    net.fit(&data.unwrap().standardize(), &Fit::new().epochs(2).noise_std(0.7)).unwrap();
+    let model = Model::of(&net);
+    assert_eq!(model.metadata["format"], "tractable");
+    assert_eq!(model.metadata["version"], "1");
+    assert_eq!(model.metadata["library"], env!("CARGO_PKG_VERSION"));
+    let spec = model.spec();
+    for (at, expected) in [
+        ("/seed", json!(12)),
+        ("/epochs", json!(2)),
+        ("/noise", json!([0.7])),
+        ("/policy", json!("capped")),
+        ("/prior/scheme", json!("he")),
+        ("/output", json!({"kind": "classes", "classes": 3})),
+        ("/input", json!({"channels": 2, "height": 1, "width": 1})),
+        ("/layers/1", json!({"kind": "activation", "function": "tanh"})),
+        ("/names", json!(["linear1", "tanh1", "linear2"])),
+        ("/class_names", json!(["a", "b", "ü\n\"c"])),
+        ("/input_names", json!(["x0", "x1"])),
+        ("/output_scaler", Value::Null),
+    ] {
+        assert_eq!(spec.pointer(at), Some(&expected), "{at} of {spec}");
+    }
+    assert_eq!(spec.pointer("/input_scaler/mean").unwrap().as_array().unwrap().len(), 2);
+    let names: Vec<_> = model.tensors.keys().map(String::as_str).collect();
+    assert_eq!(names.len(), 8);
+    assert_eq!(
+        names[..4],
+        ["linear1.bias.mean", "linear1.bias.var", "linear1.weight.mean", "linear1.weight.var"]
+    );
+    let loaded = model.load(Device::default()).unwrap();
+    assert_eq!(loaded.class_names(), ["a", "b", "ü\n\"c"]);
+    assert_eq!((loaded.epochs(), loaded.input_scaler()), (2, net.input_scaler()));
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_refused() {
+    for device in DEVICES {
+        let whole = file(&tiny(device));
+        for length in 0..whole.len() {
+            assert!(load(&whole[..length], device).is_err(), "{length} of {} bytes", whole.len());
+        }
+        let mut longer = whole.clone();
+        longer.push(0);
+        assert!(load(&longer, device).is_err(), "a byte too many");
+        assert!(load(&whole, device).is_ok());
+    }
+    for (what, builder) in zoo() {
+        let whole = file(&builder.build().unwrap());
+        for length in (0..whole.len()).step_by(1 + whole.len() / 40) {
+            assert!(load(&whole[..length], DEVICES[0]).is_err(), "{what}: {length} of {} bytes", whole.len());
+        }
+    }
+}
+
+/// One byte of the header changed: refused, or a model that says the same: no other numbers, no other units.
+#[test]
+fn a_flipped_byte_in_the_header_is_refused_or_harmless() {
+    let net = tiny(Device::Reference);
+    let whole = file(&net);
+    let header = 8 + u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
+    let original = Model::of(&net);
+    let x = Draw::new(1).matrix(4, 2);
+    let (mut refused, mut harmless) = (0, 0);
+    for at in 0..header {
+        for flip in [0x01, 0x02, 0x10, 0x20, 0x80] {
+            let mut changed = whole.clone();
+            changed[at] ^= flip;
+            let Ok(loaded) = load(&changed, Device::Reference) else {
+                refused += 1;
+                continue;
+            };
+            harmless += 1;
+            assert_eq!(Model::of(&loaded).tensors, original.tensors, "byte {at} ^ {flip}");
+            let place =
+                String::from_utf8_lossy(&changed[at.saturating_sub(30)..header.min(at + 30)]).into_owned();
+            assert_eq!(
+                (loaded.input_scaler().is_some(), loaded.output_scaler().is_some()),
+                (true, true),
+                "byte {at} ^ {flip} took the scalers away: {place}"
+            );
+            // A digit of a scaler may change, as in any file without a checksum; but the result is a number.
+            let out = loaded.predict(&x).unwrap();
+            assert!(out.mean().iter().chain(out.var()).all(|v| v.is_finite()), "byte {at} ^ {flip}: {place}");
+        }
+    }
+    assert!(refused > harmless, "{refused} refused, {harmless} harmless");
+}
+
+/// A change to a model, where the error must point and what it must say.
+type Tampering = (&'static str, fn(&mut Model), &'static str);
+
+fn edit(model: &mut Model, at: &str, value: Value) {
+    let mut spec = model.spec();
+    let (parent, key) = at.rsplit_once('/').unwrap();
+    match spec.pointer_mut(parent).unwrap() {
+        Value::Object(map) => drop(map.insert(key.into(), value)),
+        Value::Array(array) => array[key.parse::<usize>().unwrap()] = value,
+        other => panic!("{at} of {other}"),
+    }
+    model.set_spec(&spec);
+}
+
+fn entry(model: &mut Model, tensor: &str, value: f64) {
+    let mut values = model.get(tensor);
+    values[1] = value;
+    model.set(tensor, &values);
+}
+
+const TAMPERINGS: &[Tampering] = &[
+    ("NaN weight", |m| entry(m, "linear1.weight.mean", f64::NAN), "linear1.weight.mean: entry 1 is NaN"),
+    (
+        "infinite weight",
+        |m| entry(m, "linear1.weight.mean", f64::INFINITY),
+        "linear1.weight.mean: entry 1 is inf",
+    ),
+    ("negative variance", |m| entry(m, "linear1.weight.var", -1e-3), "linear1.weight.var: entry 1 is -0.001"),
+    ("zero variance", |m| entry(m, "linear1.bias.var", 0.0), "linear1.bias.var: entry 1 is 0"),
+    ("NaN variance", |m| entry(m, "linear1.bias.var", f64::NAN), "linear1.bias.var: entry 1 is NaN"),
+    (
+        "negative running variance",
+        |m| entry(m, "batch_norm1.running.var", -1.0),
+        "batch_norm1.running.var: entry 1",
+    ),
+    ("missing tensor", |m| drop(m.tensors.remove("linear2.bias.mean")), "linear2.bias.mean: is missing"),
+    (
+        "extra tensor",
+        |m| drop(m.tensors.insert("evil".into(), (Dtype::F32, vec![1], vec![0; 4]))),
+        "evil: does not belong",
+    ),
+    (
+        "wrong shape",
+        |m| m.tensors.get_mut("linear1.weight.mean").unwrap().1.reverse(),
+        "linear1.weight.mean: has shape [2, 3], the layer needs [3, 2]",
+    ),
+    (
+        "flat shape",
+        |m| m.tensors.get_mut("linear1.weight.mean").unwrap().1 = vec![6],
+        "linear1.weight.mean: has shape [6]",
+    ),
+    (
+        "wrong type",
+        |m| {
+            let (dtype, dims, bytes) = m.tensors.get_mut("linear1.bias.mean").unwrap();
+            (*dtype, *bytes) = (Dtype::I8, vec![0; dims.iter().product()]);
+        },
+        "linear1.bias.mean: has type I8",
+    ),
+    (
+        "version 2",
+        |m| drop(m.metadata.insert("version".into(), "2".into())),
+        "metadata: version 2 is not known",
+    ),
+    ("no version", |m| drop(m.metadata.remove("version")), "metadata: `version` is missing"),
+    ("no spec", |m| drop(m.metadata.remove("spec")), "metadata: `spec` is missing"),
+    ("another format", |m| drop(m.metadata.insert("format".into(), "pt".into())), "metadata: `format`"),
+    ("a foreign file", |m| m.metadata.clear(), "metadata: `format` is missing: not a tractable model"),
+    ("spec is not JSON", |m| drop(m.metadata.insert("spec".into(), "{".into())), "spec: EOF"),
+    ("spec is deep", |m| drop(m.metadata.insert("spec".into(), "[".repeat(200_000))), "spec: "),
+    ("spec is a list", |m| drop(m.metadata.insert("spec".into(), "[1, 2]".into())), "spec: invalid"),
+    (
+        "no layers",
+        |m| (edit(m, "/layers", json!([])), edit(m, "/names", json!([]))).0,
+        "spec: layers: a network needs",
+    ),
+    ("too few names", |m| edit(m, "/names", json!(["linear1"])), "spec: 4 layers but 1 names"),
+    (
+        "too many names",
+        |m| edit(m, "/names", json!(["linear1", "batch_norm1", "relu1", "linear2", "x"])),
+        "spec: 4 layers but 5 names",
+    ),
+    ("a name twice", |m| edit(m, "/names/2", json!("linear1")), "layer name `linear1`"),
+    ("an empty name", |m| edit(m, "/names/2", json!("")), "layer name ``"),
+    ("an unknown layer", |m| edit(m, "/layers/2", json!({"kind": "exec"})), "spec: unknown variant `exec`"),
+    (
+        "an unknown activation",
+        |m| edit(m, "/layers/2", json!({"kind": "activation", "function": "eval"})),
+        "spec: unknown variant `eval`",
+    ),
+    ("an absurd layer", |m| edit(m, "/layers/0/outputs", json!(u64::MAX)), "layer `linear1`"),
+    ("a huge layer", |m| edit(m, "/layers/0/outputs", json!(1u64 << 27)), "linear1.weight.mean: has shape"),
+    ("a negative layer", |m| edit(m, "/layers/0/outputs", json!(-1)), "spec: invalid value"),
+    ("an empty layer", |m| edit(m, "/layers/0/outputs", json!(0)), "layer `linear1`"),
+    (
+        "an absurd input",
+        |m| edit(m, "/input", json!({"channels": u64::MAX, "height": u64::MAX, "width": 2})),
+        "input shape",
+    ),
+    ("a huge input", |m| edit(m, "/input/channels", json!(1u64 << 40)), "input shape"),
+    ("an empty input", |m| edit(m, "/input/height", json!(0)), "input shape"),
+    ("more outputs than there are", |m| edit(m, "/output/width", json!(7)), "last layer: expected 7 units"),
+    ("absurdly many outputs", |m| edit(m, "/output/width", json!(u64::MAX)), "spec: "),
+    ("classes instead", |m| edit(m, "/output", json!({"kind": "classes", "classes": 1})), "spec: "),
+    ("a bad momentum", |m| edit(m, "/layers/1/momentum", json!(1.5)), "momentum: 1.5"),
+    ("a bad epsilon", |m| edit(m, "/layers/1/epsilon", json!(0.0)), "epsilon: 0"),
+    ("no noise", |m| edit(m, "/noise", json!([])), "noise"),
+    ("negative noise", |m| edit(m, "/noise/0", json!(-1.0)), "noise: a standard deviation of -1"),
+    ("too many noises", |m| edit(m, "/noise", json!([1.0, 1.0, 1.0])), "noise: expected 1 or 2"),
+    ("a bad prior", |m| edit(m, "/prior/gain", json!(0.0)), "prior gain: 0"),
+    (
+        "scaler std 0",
+        |m| edit(m, "/input_scaler", json!({"mean": [0.0, 0.0], "std": [1.0, 0.0]})),
+        "scaler std",
+    ),
+    (
+        "scaler std negative",
+        |m| edit(m, "/output_scaler", json!({"mean": [0.0, 0.0], "std": [1.0, -1.0]})),
+        "scaler std",
+    ),
+    (
+        "scaler too wide",
+        |m| edit(m, "/input_scaler", json!({"mean": [0.0, 0.0, 0.0], "std": [1.0, 1.0, 1.0]})),
+        "input scaler: expected 2",
+    ),
+    (
+        "scaler lengths",
+        |m| edit(m, "/input_scaler", json!({"mean": [0.0, 0.0], "std": [1.0, 1.0, 1.0]})),
+        "scaler",
+    ),
+    (
+        "scaler overflow",
+        |m| {
+            let s = m.metadata["spec"]
+                .replace("\"input_scaler\":null", "\"input_scaler\":{\"mean\":[0,0],\"std\":[1,1e999]}");
+            m.metadata.insert("spec".into(), s);
+        },
+        "spec: number out of range",
+    ),
+    ("an unknown policy", |m| edit(m, "/policy", json!("wild")), "spec: unknown variant `wild`"),
+    (
+        "an entry of the spec misspelt",
+        |m| edit(m, "/inputs_scaler", json!(null)),
+        "spec: unknown field `inputs_scaler`",
+    ),
+    ("too few input names", |m| edit(m, "/input_names", json!(["a"])), "input names"),
+    ("too many output names", |m| edit(m, "/output_names", json!(["a", "b", "c"])), "output names"),
+    ("class names without classes", |m| edit(m, "/class_names", json!(["a", "b"])), "class names"),
+];
+
+#[test]
+fn tampering_is_refused_with_its_place() {
+    for device in DEVICES {
+        let net = Network::builder(Shape::flat(2))
+            .layer(Layer::linear(3))
+            .layer(Layer::batch_norm())
+            .layer(Activation::Relu)
+            .layer(Layer::linear(2))
+            .device(device)
+            .build()
+            .unwrap();
+        let model = Model::of(&net);
+        assert!(model.load(device).is_ok());
+        let mut accepted = Vec::new();
+        for (what, tamper, expected) in TAMPERINGS {
+            let mut model = model.clone();
+            tamper(&mut model);
+            match model.load(device) {
+                Ok(_) => accepted.push(format!("{what}: accepted")),
+                Err(e) if !e.to_string().contains(expected) => {
+                    accepted.push(format!("{what}: says \"{e}\", not \"{expected}\""))
+                }
+                Err(e) => assert!(matches!(e, Error::Model { .. }), "{what}: {e:?}"),
+            }
+        }
+        assert!(accepted.is_empty(), "{device:?}:\n{}", accepted.join("\n"));
+    }
+}
+
+/// What f64 can hold and f32 cannot: a file of the reference is refused by the fast device, not rounded to
+/// infinities and variances of zero.
+#[test]
+fn numbers_beyond_single_precision_are_refused_there() {
+    for (tensor, value) in
+        [("linear1.weight.mean", 1e39), ("linear1.weight.var", 1e-60), ("linear1.bias.var", 1e300)]
+    {
+        let mut model = Model::of(&tiny(Device::Reference));
+        let mut values = model.get(tensor);
+        values[0] = value;
+        model.set(tensor, &values);
+        assert!(model.load(Device::Reference).is_ok(), "{tensor} {value}");
+        let err = model.load(Device::cpu(1)).unwrap_err().to_string();
+        assert!(err.contains(tensor), "{err}");
+    }
+}
+
+/// Header and offsets that the format's own writer would not write.
+#[test]
+fn tampered_headers_are_refused() {
+    let whole = file(&tiny(Device::Reference));
+    let length = u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
+    let header = std::str::from_utf8(&whole[8..8 + length]).unwrap().trim_end();
+    let with = |header: &str| {
+        let mut out = (header.len() as u64).to_le_bytes().to_vec();
+        out.extend(header.as_bytes());
+        out.extend(&whole[8 + length..]);
+        out
+    };
+    assert!(load(&with(header), Device::Reference).is_ok(), "as it was");
+    let twice = {
+        let at = header.find("\"linear1.bias.mean\":").unwrap();
+        let end = at + header[at..].find('}').unwrap() + 1;
+        format!("{},{}", &header[..end], &header[at..])
+    };
+    for (what, header) in [
+        ("empty", String::new()),
+        ("null", "null".into()),
+        ("deep", "[".repeat(100_000)),
+        ("deep objects", "{\"a\":".repeat(100_000)),
+        ("overlap", header.replace("[8,16]", "[0,8]")),
+        ("hole", header.replace("[0,8]", "[1,9]")),
+        ("backwards", header.replace("[0,8]", "[8,0]")),
+        ("beyond the end", header.replace("[0,8]", "[0,18446744073709551615]")),
+        ("huge dimensions", header.replace("\"shape\":[1,2]", "\"shape\":[4294967296,4294967296,2]")),
+        ("negative dimensions", header.replace("\"shape\":[1,2]", "\"shape\":[-1,2]")),
+    ] {
+        assert!(load(&with(&header), Device::Reference).is_err(), "{what}");
+    }
+    // JSON lets the last of two entries win: said twice the same way, it is the same.
+    let loaded = load(&with(&twice), Device::Reference).unwrap();
+    assert_eq!(Model::of(&loaded).tensors, Model::of(&tiny(Device::Reference)).tensors);
+    let elsewhere = twice.replacen("[0,8]", "[8,16]", 1);
+    if let Ok(loaded) = load(&with(&elsewhere), Device::Reference) {
+        assert_eq!(Model::of(&loaded).tensors, Model::of(&tiny(Device::Reference)).tensors);
+    }
+    for length in [u64::MAX, 1 << 62, 1 << 32, whole.len() as u64, 7, 0] {
+        let mut changed = whole.clone();
+        changed[..8].copy_from_slice(&length.to_le_bytes());
+        assert!(load(&changed, Device::Reference).is_err(), "header of {length} bytes");
+    }
+}
+
+/// Layers without parameters ask for no tensor: the sizes they claim must not become memory or time.
+#[test]
+fn absurd_specifications_cost_nothing() {
+    let net =
+        Network::builder(Shape::flat(2)).layer(Activation::Relu).device(Device::Reference).build().unwrap();
+    let mut model = Model::of(&net);
+    edit(&mut model, "/input", json!({"channels": 1, "height": 40000, "width": 40000}));
+    edit(&mut model, "/output/width", json!(1_600_000_000u64));
+    let _ = model.load(Device::cpu(1));
+    let layers = 60_000;
+    let mut model = Model::of(&net);
+    edit(&mut model, "/layers", json!(vec![json!({"kind": "activation", "function": "relu"}); layers]));
+    edit(&mut model, "/names", json!((0..layers).map(|i| format!("relu{i}")).collect::<Vec<_>>()));
+    let start = std::time::Instant::now();
+    assert_eq!(model.load(Device::cpu(1)).unwrap().layers().len(), layers);
+    assert!(start.elapsed().as_secs() < 5, "names must not be compared pair by pair: {:?}", start.elapsed());
+}
+
+#[test]
+fn a_save_that_fails_leaves_the_old_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let net = tiny(Device::Reference);
+    let err = net.save(dir.path().join("no/such/folder/net")).unwrap_err();
+    assert!(matches!(err, Error::File { .. }) && err.to_string().contains("no/such/folder/net"), "{err}");
+    let folder = dir.path().join("folder");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("inside"), "x").unwrap();
+    let err = net.save(&folder).unwrap_err();
+    assert!(matches!(err, Error::File { .. }), "{err}");
+    assert!(folder.join("inside").exists());
+    for path in ["/", "", ".."] {
+        assert!(net.save(path).is_err(), "{path:?}");
+    }
+    assert!(matches!(Network::load(&folder, Device::Reference), Err(Error::Model { .. })));
+    assert!(matches!(Network::load(dir.path().join("none"), Device::Reference), Err(Error::File { .. })));
+    // A name that is too long for the system.
+    assert!(net.save(dir.path().join("n".repeat(300))).is_err());
+    assert_eq!(names(dir.path()), ["folder"], "nothing is left behind");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_read_only_folder_keeps_its_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("net");
+    let mut net = tiny(Device::Reference);
+    net.save(&path).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let mode = |mode| std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o555);
+    let enforced = std::fs::write(dir.path().join("probe"), "x").is_err();
+    teach(&mut net, 1, 2, 1);
+    let saved = net.save(&path);
+    mode(0o755);
+    if enforced {
+        assert!(matches!(saved, Err(Error::File { .. })));
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    } else {
+        // The superuser may write anyway: then the save must have worked.
+        saved.unwrap();
+        assert_eq!(bytes(&Network::load(&path, Device::Reference).unwrap()), bytes(&net));
+    }
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn odd_file_names_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let net = tiny(Device::Reference);
+    let long = "l".repeat(250);
+    let odd = ["a b", "ü🎲.safetensors", ".hidden", "-flag", "new\nline", "x.tmp", "quote\"", &long];
+    for name in odd {
+        net.save(dir.path().join(name)).unwrap_or_else(|e| panic!("{name:?}: {e}"));
+        Network::load(dir.path().join(name), Device::Reference).unwrap();
+    }
+    assert_eq!(names(dir.path()).len(), odd.len(), "one file each, nothing else: {:?}", names(dir.path()));
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        let name = std::ffi::OsStr::from_bytes(b"not \xff unicode");
+        net.save(dir.path().join(name)).unwrap();
+        Network::load(dir.path().join(name), Device::Reference).unwrap();
+        assert_eq!(names(dir.path()).len(), odd.len() + 1);
+    }
+}
+
+/// Two writers and a reader on one file: the reader sees one of the two models, whole.
+#[test]
+fn a_reader_never_sees_half_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("net");
+    let nets = [1, 2].map(|seed| {
+        Network::mlp([50, 60, 40], Activation::Relu).seed(seed).device(Device::cpu(1)).build().unwrap()
+    });
+    nets[0].save(&path).unwrap();
+    let done = AtomicBool::new(false);
+    let (reads, writes) = std::thread::scope(|scope| {
+        let writers: Vec<_> = nets
+            .iter()
+            .map(|net| {
+                let (path, done) = (&path, &done);
+                scope.spawn(move || {
+                    let mut writes = 0;
+                    while !done.load(Ordering::Relaxed) {
+                        net.save(path).unwrap();
+                        writes += 1;
+                    }
+                    writes
+                })
+            })
+            .collect();
+        let start = std::time::Instant::now();
+        let (mut reads, mut bad) = (0, None);
+        while bad.is_none() && start.elapsed().as_millis() < 1500 {
+            match Network::load(&path, Device::cpu(1)) {
+                Ok(net) if [1, 2].contains(&net.seed()) && net.output() == (Output::Values { width: 40 }) => {
+                    reads += 1
+                }
+                other => bad = Some(format!("after {reads} reads: {other:?}")),
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+        let writes: usize = writers.into_iter().map(|w| w.join().expect("a writer")).sum();
+        assert_eq!(bad, None);
+        (reads, writes)
+    });
+    println!("{reads} reads, {writes} writes");
+    assert!(reads > 10 && writes > 10, "{reads} reads, {writes} writes");
+    assert_eq!(names(dir.path()), ["net"], "no temporary file is left");
+    let x = Matrix::new(vec![0.5; 50], 50).unwrap();
+    let last = Network::load(&path, Device::cpu(1)).unwrap().predict(&x).unwrap();
+    assert!(nets.iter().any(|net| net.predict(&x).unwrap() == last));
+}
