@@ -292,14 +292,34 @@ fn temporary(path: &Path) -> std::io::Result<(PathBuf, File)> {
     }
 }
 
+/// Removes temporary files of processes that are no more. Where that cannot be told (no `/proc`), none.
+fn sweep(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let process =
+            name.to_str().and_then(|n| n.strip_prefix(".tractable-")?.strip_suffix(".tmp")?.split_once('-'));
+        let Some((process, _)) = process else { continue };
+        let dead = process.parse::<u32>().is_ok()
+            && Path::new("/proc/self").exists()
+            && !Path::new("/proc").join(process).exists();
+        if dead {
+            // Another save may have been quicker; a file that stays does no harm.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Writes a file crash-safely: a temporary file beside it, flushed to the disk, renamed over it, and the
-/// folder flushed. Every save has a temporary file of its own, so that two at once do not write into one; a
-/// crash can leave one behind (`.tractable-*.tmp`).
+/// folder flushed. Every save has a temporary file of its own, so that two at once do not write into one; one
+/// that a crash left behind is removed by the next save into the same folder.
 fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let fail = |doing| move |source| Error::File { path: path.into(), doing, source };
     if path.file_name().is_none() {
         return Err(Error::invalid("path", format!("{} is not a file name", path.display())));
     }
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    sweep(folder);
     let (temporary, mut file) = temporary(path).map_err(fail("create a temporary file beside it"))?;
     let mut write = || {
         file.write_all(bytes).map_err(fail("write it"))?;
@@ -309,7 +329,6 @@ fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     write().inspect_err(|_| {
         let _ = std::fs::remove_file(&temporary);
     })?;
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Folders cannot be opened for flushing everywhere (Windows); the rename itself is atomic there.
     match File::open(folder) {
         Ok(folder) if cfg!(unix) => folder.sync_all().map_err(fail("flush its folder to the disk")),

@@ -247,7 +247,9 @@ impl Network {
     }
 
     /// **What must the input, or a hidden layer, be, given what I want at the output?** The posterior of the
-    /// input (or of [`Wanted::layer`]), starting from the prior `x`; the weights are left alone.
+    /// input (or of [`Wanted::layer`]), starting from the prior `x`; the weights are left alone. Hidden units
+    /// count as independent, so a large prior variance makes the input move too far in one round:
+    /// see [`Wanted::rounds`].
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Network, Wanted};
@@ -288,7 +290,11 @@ impl Network {
             let (mean, var) = self.standardize(x.rows_between(rows.start, rows.end), &mut buffers);
             on_device!(&self.engine, stack => stack.condition(mean, var, seen, at, wanted.rounds))
         })?;
-        let scaler = self.spec.input_scaler.as_ref().filter(|_| at == 0);
+        let scaler = match at {
+            0 => self.spec.input_scaler.as_ref(),
+            last if last == self.spec.layers.len() => self.spec.output_scaler.as_ref(),
+            _ => None,
+        };
         self.in_users_units(out, x.rows(), scaler, at)
     }
 

@@ -28,6 +28,9 @@ struct Pass<B: Backend> {
     scratch: Vec<B::Scratch>,
 }
 
+/// What a state is made of before anything is observed.
+const PRIOR: [Part; 2] = [Part::Mean, Part::Var];
+
 /// Mean and variance of a layer, row after row.
 pub(crate) type MeanVar = (Vec<f64>, Vec<f64>);
 
@@ -78,7 +81,13 @@ impl<B: Backend> Stack<B> {
         let pass = &mut *guard;
         self.backend.write(&mut pass.states[0], mean, var);
         self.forward(pass, 0, true)?;
-        self.backend.observe(&mut pass.states[self.blocks.len()], seen);
+        let layer = self.blocks.len();
+        self.backend.observe(&mut pass.states[layer], seen);
+        // Before any weight is touched: an innovation can overflow where noise and variance are tiny.
+        let innovation = [Part::DMean, Part::DVar];
+        if let Some((row, value)) = self.backend.not_finite(&pass.states[layer], innovation) {
+            return Err(Broken { layer, row, value });
+        }
         drop(guard);
         let pass = self.pass.get_mut().unwrap_or_else(|e| e.into_inner());
         let mut tally = Tally::default();
@@ -110,7 +119,7 @@ impl<B: Backend> Stack<B> {
             self.back(pass, seen, at);
             self.backend.posterior(&mut pass.states[at]);
         }
-        if let Some((row, value)) = self.backend.not_finite(&pass.states[at]) {
+        if let Some((row, value)) = self.backend.not_finite(&pass.states[at], PRIOR) {
             return Err(Broken { layer: at, row, value });
         }
         let state = &pass.states[at];
@@ -123,7 +132,7 @@ impl<B: Backend> Stack<B> {
             let (below, above) = pass.states.split_at_mut(i + 1);
             block.forward(&self.backend, &mut pass.scratch[i], &below[i], &mut above[0], learning);
         }
-        match self.backend.not_finite(&pass.states[self.blocks.len()]) {
+        match self.backend.not_finite(&pass.states[self.blocks.len()], PRIOR) {
             None => Ok(()),
             Some(_) => Err(self.first_broken(pass)),
         }
@@ -131,7 +140,7 @@ impl<B: Backend> Stack<B> {
 
     fn first_broken(&self, pass: &Pass<B>) -> Broken {
         let broken = pass.states.iter().enumerate().find_map(|(layer, state)| {
-            self.backend.not_finite(state).map(|(row, value)| Broken { layer, row, value })
+            self.backend.not_finite(state, PRIOR).map(|(row, value)| Broken { layer, row, value })
         });
         broken.expect("the output is not finite")
     }

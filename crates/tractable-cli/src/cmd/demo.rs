@@ -138,7 +138,7 @@ fn picture(net: &Network) -> tractable::Result<String> {
     let mut rows =
         vec![["x", "mean", "std", "-4 ................. y ................. +4"].map(String::from).to_vec()];
     for ((&x, &mean), std) in x.iter().zip(out.mean()).zip(out.std()) {
-        let mut line = vec![' '; 49];
+        let mut line = [' '; 49];
         line[column(mean - 2.0 * std)..=column(mean + 2.0 * std)].fill('-');
         line[column(mean)] = 'o';
         let beyond = if x.abs() > 2.0 { " no data here" } else { "" };

@@ -330,6 +330,7 @@ fn what_is_not_finite_is_found() {
         let cpu = Cpu::new(threads);
         let mut x = cpu.state(Shape::flat(3));
         cpu.write(&mut x, &[1.0, 2.0, 3.0, 4.0, 1e300, 6.0], None);
-        assert_eq!(cpu.not_finite(&x), Some((1, f64::INFINITY)));
+        assert_eq!(cpu.not_finite(&x, [Part::Var, Part::Mean]), Some((1, f64::INFINITY)));
+        assert_eq!(cpu.not_finite(&x, [Part::Var, Part::DMean]), None);
     }
 }

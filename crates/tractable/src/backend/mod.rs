@@ -241,8 +241,8 @@ pub(crate) trait Backend: Send + Sync {
     /// Sets the batch: means and, unless exact, variances, `[rows, shape.len()]`.
     fn write(&self, state: &mut Self::State, mean: &[f64], var: Option<&[f64]>);
     fn read(&self, state: &Self::State, part: Part) -> Vec<f64>;
-    /// First row whose mean or variance is not finite, with that value.
-    fn not_finite(&self, state: &Self::State) -> Option<(usize, f64)>;
+    /// First row in which one of these parts is not finite, with that value.
+    fn not_finite(&self, state: &Self::State, parts: [Part; 2]) -> Option<(usize, f64)>;
 
     fn weights(&self, map: Map, parameters: &Parameters) -> Self::Weights;
     fn weights_parameters(&self, weights: &Self::Weights) -> Parameters;

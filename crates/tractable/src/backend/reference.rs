@@ -53,6 +53,16 @@ impl State {
         self.picked.resize(n, 0);
     }
 
+    fn part(&self, part: Part) -> &[f64] {
+        match part {
+            Part::Mean => &self.mean,
+            Part::Var => &self.var,
+            Part::Slope => &self.slope,
+            Part::DMean => &self.d_mean,
+            Part::DVar => &self.d_var,
+        }
+    }
+
     fn clear_innovation(&mut self) {
         self.d_mean.fill(0.0);
         self.d_var.fill(0.0);
@@ -200,19 +210,12 @@ impl Backend for Reference {
     }
 
     fn read(&self, state: &State, part: Part) -> Vec<f64> {
-        match part {
-            Part::Mean => &state.mean,
-            Part::Var => &state.var,
-            Part::Slope => &state.slope,
-            Part::DMean => &state.d_mean,
-            Part::DVar => &state.d_var,
-        }
-        .clone()
+        state.part(part).to_vec()
     }
 
-    fn not_finite(&self, state: &State) -> Option<(usize, f64)> {
+    fn not_finite(&self, state: &State, parts: [Part; 2]) -> Option<(usize, f64)> {
         let bad = |v: &[f64]| v.iter().position(|v| !v.is_finite()).map(|at| (at / state.shape.len(), v[at]));
-        bad(&state.mean).or(bad(&state.var))
+        parts.into_iter().find_map(|part| bad(state.part(part)))
     }
 
     fn weights(&self, map: Map, parameters: &Parameters) -> Weights {

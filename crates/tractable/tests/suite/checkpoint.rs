@@ -555,3 +555,20 @@ fn a_reader_never_sees_half_a_file() {
     let last = Network::load(&path, Device::cpu(1)).unwrap().predict(&x).unwrap();
     assert!(nets.iter().any(|net| net.predict(&x).unwrap() == last));
 }
+
+#[test]
+fn what_a_crash_left_behind_is_removed_by_the_next_save() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    // Process numbers end far below this one.
+    let (stale, mine, other) = (".tractable-4294967295-0.tmp", ".tractable-1-0.tmp", ".tractable-note");
+    for name in [stale, mine, other] {
+        std::fs::write(at(name), "x").unwrap();
+    }
+    Network::mlp([1, 1], Activation::Relu).build().unwrap().save(at("net.safetensors")).unwrap();
+    assert_eq!(at(stale).exists(), !std::path::Path::new("/proc/self").exists());
+    assert!(
+        at(mine).exists() && at(other).exists(),
+        "a file of a living process, or of somebody else, was removed"
+    );
+}

@@ -598,3 +598,18 @@ fn scalers_that_overflow_are_an_error() {
         }
     }
 }
+
+#[test]
+fn an_innovation_that_overflows_changes_nothing() {
+    let mut net = Network::mlp([1, 1], Activation::Relu)
+        .prior(Prior::he().gain(1e-30).bias_var(1e-30))
+        .noise_std([1e-18])
+        .policy(Policy::Plain)
+        .device(Device::cpu(1))
+        .build()
+        .unwrap();
+    let (x, y) = (Matrix::column(vec![1.0]).unwrap(), Matrix::column(vec![1e10]).unwrap());
+    let before = net.predict(&x).unwrap();
+    assert!(matches!(net.learn(&x, &y), Err(Error::Diverged { row: 0, .. })));
+    assert_eq!(net.predict(&x).unwrap(), before);
+}

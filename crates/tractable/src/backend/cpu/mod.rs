@@ -74,8 +74,8 @@ impl Backend for Cpu {
         state.read(part)
     }
 
-    fn not_finite(&self, state: &Self::State) -> Option<(usize, f64)> {
-        state.not_finite()
+    fn not_finite(&self, state: &Self::State, parts: [Part; 2]) -> Option<(usize, f64)> {
+        state.not_finite(parts)
     }
 
     fn weights(&self, map: Map, parameters: &Parameters) -> Self::Weights {

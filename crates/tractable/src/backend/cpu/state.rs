@@ -97,22 +97,26 @@ impl State {
         self.var = to;
     }
 
-    pub(super) fn read(&self, part: Part) -> Vec<f64> {
-        let from = match part {
+    fn part(&self, part: Part) -> &[f32] {
+        match part {
             Part::Mean => &self.mean,
             Part::Var => &self.var,
             Part::Slope => &self.slope,
             Part::DMean => &self.d_mean,
             Part::DVar => &self.d_var,
-        };
+        }
+    }
+
+    pub(super) fn read(&self, part: Part) -> Vec<f64> {
+        let from = self.part(part);
         let mut to = vec![0.0; self.rows * self.shape.len()];
         self.places(self.rows, |here, there| to[there] = f64::from(from[here]));
         to
     }
 
-    pub(super) fn not_finite(&self) -> Option<(usize, f64)> {
-        let n = self.rows * self.sample();
-        [&self.mean[..n], &self.var[..n]].into_iter().find_map(|v| {
+    pub(super) fn not_finite(&self, parts: [Part; 2]) -> Option<(usize, f64)> {
+        parts.into_iter().find_map(|part| {
+            let v = &self.part(part)[..self.rows * self.sample()];
             // x * 0 is 0 for finite numbers and NaN otherwise: no branch in the loop.
             if v.iter().map(|v| v * 0.0).sum::<f32>() == 0.0 {
                 return None;
