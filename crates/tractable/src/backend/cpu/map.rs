@@ -60,6 +60,11 @@ impl Weights {
         self.map.fan_in()
     }
 
+    /// Outputs in a panel: 32, but for the last.
+    fn lanes(&self, panel: usize) -> usize {
+        PANEL.min(self.map.output.channels - panel * PANEL)
+    }
+
     fn n_panels(&self) -> usize {
         self.map.output.channels.div_ceil(PANEL)
     }
@@ -273,6 +278,7 @@ impl Cpu {
                 s,
                 lines: &w.panels[panel * w.depth() * LINE..],
                 bias: &w.bias[panel * LINE..][..LINE],
+                lanes: w.lanes(panel),
                 far,
                 rows: chunk_at..rows.min(chunk_at + chunk),
                 z_stride,
@@ -313,6 +319,7 @@ impl Cpu {
                 self.arch.dispatch(Backward {
                     outputs,
                     turned: lines,
+                    lanes: len,
                     d,
                     rows: 0..rows,
                     z_at: &|row| row * z.stride,
@@ -334,10 +341,11 @@ impl Cpu {
             let (mean, var) = (&mut mean[..s.sample + PANEL], &mut var[..s.sample + PANEL]);
             mean.fill(0.0);
             var.fill(0.0);
-            for (task, (_, at, _)) in s.chunks().enumerate() {
+            for (task, (_, at, len)) in s.chunks().enumerate() {
                 self.arch.dispatch(Backward {
                     outputs,
                     turned: &s.turned[task * outputs * PANEL..][..outputs * PANEL],
+                    lanes: len,
                     d,
                     rows: 0..per_image,
                     z_at: &|p| (row * per_image + p) * z.stride,
@@ -363,8 +371,8 @@ impl Cpu {
     pub(super) fn map_update(&self, w: &mut Weights, s: &Scratch, z: &State, cap: Option<f64>) -> Tally {
         let (depth, n_panels) = (w.depth(), w.n_panels());
         let products = s.rows.len() * depth * n_panels * PANEL;
-        let panels = Shared(w.panels.as_mut_ptr());
-        let bias = Shared(w.bias.as_mut_ptr());
+        let (panels, bias) = (Shared(w.panels.as_mut_ptr()), Shared(w.bias.as_mut_ptr()));
+        let w = &*w;
         // At least two groups of inputs where there is work to share.
         let groups = depth.div_ceil(INPUTS).max(if products < ALONE { 1 } else { 2.min(depth) });
         let size = depth.div_ceil(groups);
@@ -384,6 +392,7 @@ impl Cpu {
                 rows: &s.rows,
                 d: [&z.d_mean[panel * PANEL..], &z.d_var[panel * PANEL..]],
                 z_stride: z.stride,
+                lanes: w.lanes(panel),
                 lines,
                 bias,
                 cap: cap.map(|c| c as f32),
@@ -400,6 +409,7 @@ struct Forward<'a> {
     s: &'a Scratch,
     lines: &'a [f32],
     bias: &'a [f32],
+    lanes: usize,
     far: Option<usize>,
     rows: std::ops::Range<usize>,
     z_stride: usize,
@@ -411,30 +421,37 @@ impl WithSimd for Forward<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        tiles(self.rows.clone(), tile::rows_of::<S>(), |from, n| {
-            let mut z_at = [0; tile::MAX_ROWS];
-            (0..n).for_each(|i| z_at[i] = (from + i) * self.z_stride);
-            // SAFETY: `stage` and `resize` made the buffers as large as rows and segments say.
-            unsafe {
-                tile::forward(
-                    simd,
-                    &self.s.segments,
-                    self.lines.as_ptr(),
-                    self.bias.as_ptr(),
-                    self.s.pairs.as_ptr(),
-                    self.far,
-                    &self.s.rows[from..from + n],
-                    &z_at[..n],
-                    self.z.map(|p| p.0),
-                )
-            }
-        });
+        tiles(
+            self.rows.clone(),
+            tile::rows_of::<S>(),
+            #[inline(always)]
+            |from, n| {
+                let mut z_at = [0; tile::MAX_ROWS];
+                (0..n).for_each(|i| z_at[i] = (from + i) * self.z_stride);
+                // SAFETY: `stage` and `resize` made the buffers as large as rows and segments say.
+                unsafe {
+                    tile::forward(
+                        simd,
+                        &self.s.segments,
+                        self.lines.as_ptr(),
+                        self.bias.as_ptr(),
+                        self.lanes,
+                        self.s.pairs.as_ptr(),
+                        self.far,
+                        &self.s.rows[from..from + n],
+                        &z_at[..n],
+                        self.z.map(|p| p.0),
+                    )
+                }
+            },
+        );
     }
 }
 
 struct Backward<'a, Z, X> {
     outputs: usize,
     turned: &'a [f32],
+    lanes: usize,
     d: [Shared<*const f32>; 2],
     rows: std::ops::Range<usize>,
     z_at: &'a Z,
@@ -448,27 +465,33 @@ impl<Z: Fn(usize) -> usize, X: Fn(usize) -> usize> WithSimd for Backward<'_, Z, 
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        tiles(self.rows.clone(), tile::rows_of::<S>(), |from, n| {
-            let (mut z_at, mut x_at) = ([0; tile::MAX_ROWS], [0; tile::MAX_ROWS]);
-            for i in 0..n {
-                z_at[i] = (self.z_at)(from + i);
-                x_at[i] = (self.x_at)(from + i);
-            }
-            let (d, x) = (self.d.map(|p| p.0), self.x.map(|p| p.0));
-            // SAFETY: the callers' buffers hold a panel at every place named.
-            unsafe {
-                tile::backward(
-                    simd,
-                    self.outputs,
-                    self.turned.as_ptr(),
-                    d,
-                    &z_at[..n],
-                    &x_at[..n],
-                    x,
-                    self.add,
-                )
-            }
-        });
+        tiles(
+            self.rows.clone(),
+            tile::rows_of::<S>(),
+            #[inline(always)]
+            |from, n| {
+                let (mut z_at, mut x_at) = ([0; tile::MAX_ROWS], [0; tile::MAX_ROWS]);
+                for i in 0..n {
+                    z_at[i] = (self.z_at)(from + i);
+                    x_at[i] = (self.x_at)(from + i);
+                }
+                let (d, x) = (self.d.map(|p| p.0), self.x.map(|p| p.0));
+                // SAFETY: the callers' buffers hold a panel at every place named.
+                unsafe {
+                    tile::backward(
+                        simd,
+                        self.outputs,
+                        self.turned.as_ptr(),
+                        self.lanes,
+                        d,
+                        &z_at[..n],
+                        &x_at[..n],
+                        x,
+                        self.add,
+                    )
+                }
+            },
+        );
     }
 }
 
@@ -478,6 +501,7 @@ struct Update<'a> {
     rows: &'a [usize],
     d: [&'a [f32]; 2],
     z_stride: usize,
+    lanes: usize,
     /// Weights of these inputs.
     lines: &'a mut [f32],
     /// Biases of these outputs, unless another task has them.
@@ -492,16 +516,27 @@ impl WithSimd for Update<'_> {
     fn with_simd<S: Simd>(self, simd: S) -> Tally {
         assert!(self.inputs.len() <= INPUTS && !self.rows.is_empty());
         let mut sums = [const { std::mem::MaybeUninit::<f32>::uninit() }; INPUTS * LINE];
+        if self.lanes < PANEL {
+            // Outputs that are not there have no sums of their own.
+            sums[..self.lines.len()].fill(std::mem::MaybeUninit::new(0.0));
+        }
         let mut bias_sums = [0.0; LINE];
         for (block, rows) in self.rows.chunks(BLOCK).enumerate() {
             let d = self.d.map(|d| &d[block * BLOCK * self.z_stride..]);
-            tiles(0..self.inputs.len(), tile::rows_of::<S>(), |from, n| {
-                let sums = sums[from * LINE..].as_mut_ptr() as *mut f32;
-                let (pairs, d) = (self.pairs.as_ptr(), d.map(<[f32]>::as_ptr));
-                let inputs = &self.inputs[from..from + n];
-                // SAFETY: rows and inputs lie in the staged batch, `d` holds a panel for every row.
-                unsafe { tile::sums(simd, pairs, inputs, rows, self.z_stride, d, sums, block == 0) }
-            });
+            tiles(
+                0..self.inputs.len(),
+                tile::rows_of::<S>(),
+                #[inline(always)]
+                |from, n| {
+                    let sums = sums[from * LINE..].as_mut_ptr() as *mut f32;
+                    let (pairs, d) = (self.pairs.as_ptr(), d.map(<[f32]>::as_ptr));
+                    let inputs = &self.inputs[from..from + n];
+                    // SAFETY: rows and inputs lie in the staged batch, `d` holds a panel for every row.
+                    unsafe {
+                        tile::sums(simd, pairs, inputs, rows, self.lanes, self.z_stride, d, sums, block == 0)
+                    }
+                },
+            );
             if self.bias.is_some() {
                 for row in 0..rows.len() {
                     let [d_mean, d_var] = d.map(|d| &d[row * self.z_stride..][..PANEL]);
@@ -554,7 +589,8 @@ pub(super) fn step(line: &mut [f32; LINE], sums: &[f32; LINE], cap: Option<f32>)
     tally
 }
 
-/// Cuts `rows` into tiles of nearly equal size, at most `most` rows each.
+/// Cuts `rows` into tiles of nearly equal size, at most `most` rows each. Closures given here must be inlined
+/// always: a closure of its own would not be compiled for the vectors at hand.
 #[inline(always)]
 fn tiles(rows: std::ops::Range<usize>, most: usize, mut f: impl FnMut(usize, usize)) {
     let n = rows.len();

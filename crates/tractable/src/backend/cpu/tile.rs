@@ -23,24 +23,16 @@ pub(super) fn rows_of<S: Simd>() -> usize {
     if S::REGISTER_COUNT >= 32 { MAX_ROWS } else { 3 }
 }
 
-/// Vectors of a tile's width: a whole panel where there are registers for it, 16 numbers otherwise.
-macro_rules! by_lanes {
-    ($s:ty, $vecs:ident => $body:expr) => {
-        match <$s>::F32_LANES {
-            16 => {
+/// Cuts `$lanes` neighbouring numbers into strips of two vectors, the last perhaps of one, and runs `$body` with
+/// the constant `$vecs` for each from number `$lane` on. What lies beyond the last number is not computed.
+macro_rules! strips {
+    ($s:ty, $lanes:expr, |$lane:ident, $vecs:ident| $body:expr) => {
+        for $lane in (0..$lanes).step_by(2 * <$s>::F32_LANES) {
+            if $lanes - $lane > <$s>::F32_LANES {
                 const $vecs: usize = 2;
                 $body
-            }
-            8 => {
-                const $vecs: usize = 2;
-                $body
-            }
-            4 => {
-                const $vecs: usize = 2;
-                $body
-            }
-            _ => {
-                const $vecs: usize = 4;
+            } else {
+                const $vecs: usize = 1;
                 $body
             }
         }
@@ -98,7 +90,8 @@ unsafe fn store<S: Simd>(to: *mut f32, v: S::f32s) {
     unsafe { (to as *mut S::f32s).write_unaligned(v) }
 }
 
-/// Mean and variance of `rows` outputs of one panel (T15, T16): `z = sum_k w_k a_k + b`.
+/// Mean and variance of `rows` outputs of one panel (T15, T16): `z = sum_k w_k a_k + b`, for its first `lanes`
+/// outputs.
 ///
 /// # Safety
 /// The pairs at `rows[r] + segment` must lie in `pairs` and, unless `far` is `None` (inputs known exactly: all
@@ -111,29 +104,27 @@ pub(super) unsafe fn forward<S: Simd>(
     segments: &[Segment],
     panel: *const f32,
     bias: *const f32,
+    lanes: usize,
     pairs: *const f32,
     far: Option<usize>,
     rows: &[usize],
     z_at: &[usize],
     [z_mean, z_var]: [*mut f32; 2],
 ) {
-    by_lanes!(S, VECS => {
-           let width = VECS * S::F32_LANES;
-           for lane in (0..PANEL).step_by(width) {
-               // SAFETY: the caller's promise, for the part of the panel from `lane` on.
-               unsafe {
-                   let (panel, bias, z) = (panel.add(lane), bias.add(lane), [z_mean.add(lane), z_var.add(lane)]);
-                   by_rows!(rows.len(), ROWS => {
-                       let (rows, z_at) = (&*(rows.as_ptr() as *const [usize; ROWS]), &*(z_at.as_ptr() as *const [usize; ROWS]));
-                       let rows = rows.map(|row| pairs.add(row * PAIR));
-                       match far {
-    None => forward_tile::<S, ROWS, VECS, true>(simd, segments, panel, bias, rows, 0, z_at, z),
-    Some(far) => forward_tile::<S, ROWS, VECS, false>(simd, segments, panel, bias, rows, far, z_at, z),
-    }
-                   });
-               }
-           }
-       });
+    strips!(S, lanes, |lane, VECS| {
+        // SAFETY: the caller's promise, for the part of the panel from `lane` on.
+        unsafe {
+            let (panel, bias, z) = (panel.add(lane), bias.add(lane), [z_mean.add(lane), z_var.add(lane)]);
+            by_rows!(rows.len(), ROWS => {
+                let rows = (&*(rows.as_ptr() as *const [usize; ROWS])).map(|row| pairs.add(row * PAIR));
+                let z_at = &*(z_at.as_ptr() as *const [usize; ROWS]);
+                match far {
+                    None => forward_tile::<S, ROWS, VECS, true>(simd, segments, panel, bias, rows, 0, z_at, z),
+                    Some(far) => forward_tile::<S, ROWS, VECS, false>(simd, segments, panel, bias, rows, far, z_at, z),
+                }
+            });
+        }
+    });
 }
 
 #[inline(always)]
@@ -201,7 +192,7 @@ unsafe fn forward_tile<S: Simd, const ROWS: usize, const VECS: usize, const EXAC
     }
 }
 
-/// Innovations of 32 neighbouring inputs of `rows` rows: `sum_o w_o d_o` (T24), added to what lies at
+/// Innovations of `lanes` <= 32 neighbouring inputs of `rows` rows: `sum_o w_o d_o` (T24), added to what lies at
 /// `x_at[r]` when `add`, written there otherwise.
 ///
 /// # Safety
@@ -213,22 +204,22 @@ pub(super) unsafe fn backward<S: Simd>(
     simd: S,
     outputs: usize,
     turned: *const f32,
+    lanes: usize,
     [d_mean, d_var]: [*const f32; 2],
     rows: &[usize],
     x_at: &[usize],
     [x_mean, x_var]: [*mut f32; 2],
     add: bool,
 ) {
-    by_lanes!(S, VECS => {
-        let width = VECS * S::F32_LANES;
-        for lane in (0..PANEL).step_by(width) {
-            // SAFETY: the caller's promise, for the part of the lines from `lane` on.
-            unsafe {
-                by_rows!(rows.len(), ROWS => {
-                    let (rows, x_at) = (&*(rows.as_ptr() as *const [usize; ROWS]), &*(x_at.as_ptr() as *const [usize; ROWS]));
-                    backward_tile::<S, ROWS, VECS>(simd, outputs, turned.add(lane), [d_mean, d_var], rows, x_at, [x_mean.add(lane), x_var.add(lane)], add);
-                });
-            }
+    strips!(S, lanes, |lane, VECS| {
+        // SAFETY: the caller's promise, for the part of the lines from `lane` on.
+        unsafe {
+            let (turned, d, x) = (turned.add(lane), [d_mean, d_var], [x_mean.add(lane), x_var.add(lane)]);
+            by_rows!(rows.len(), ROWS => {
+                let rows = &*(rows.as_ptr() as *const [usize; ROWS]);
+                let x_at = &*(x_at.as_ptr() as *const [usize; ROWS]);
+                backward_tile::<S, ROWS, VECS>(simd, outputs, turned, d, rows, x_at, x, add);
+            });
         }
     });
 }
@@ -284,7 +275,7 @@ unsafe fn backward_tile<S: Simd, const ROWS: usize, const VECS: usize>(
 }
 
 /// Sums over rows for a few weights of one panel (T20): `sum a d_mean` and `sum a^2 d_var` for some inputs and
-/// 32 outputs, as lines of 32 + 32 in `sums`, added to what is there unless `first`.
+/// the first `lanes` outputs, as lines of 32 + 32 in `sums`, added to what is there unless `first`.
 ///
 /// # Safety
 /// The pairs at `rows[b] + inputs[i]` lie in `pairs`; 32 numbers lie at `b * z_stride` in `d_mean` and `d_var`;
@@ -296,23 +287,20 @@ pub(super) unsafe fn sums<S: Simd>(
     pairs: *const f32,
     inputs: &[usize],
     rows: &[usize],
+    lanes: usize,
     z_stride: usize,
     [d_mean, d_var]: [*const f32; 2],
     sums: *mut f32,
     first: bool,
 ) {
-    by_lanes!(S, VECS => {
-        let width = VECS * S::F32_LANES;
-        for lane in (0..PANEL).step_by(width) {
-            // SAFETY: the caller's promise, for the part of the lines from `lane` on.
-            unsafe {
-                let (d, sums) = ([d_mean.add(lane), d_var.add(lane)], sums.add(lane));
-                by_rows!(inputs.len(), INPUTS => {
-                    let inputs = &*(inputs.as_ptr() as *const [usize; INPUTS]);
-                    let inputs = inputs.map(|i| i * PAIR);
-                    sums_tile::<S, INPUTS, VECS>(simd, pairs, inputs, rows, z_stride, d, sums, first)
-                });
-            }
+    strips!(S, lanes, |lane, VECS| {
+        // SAFETY: the caller's promise, for the part of the lines from `lane` on.
+        unsafe {
+            let (d, sums) = ([d_mean.add(lane), d_var.add(lane)], sums.add(lane));
+            by_rows!(inputs.len(), INPUTS => {
+                let inputs = (&*(inputs.as_ptr() as *const [usize; INPUTS])).map(|i| i * PAIR);
+                sums_tile::<S, INPUTS, VECS>(simd, pairs, inputs, rows, z_stride, d, sums, first)
+            });
         }
     });
 }
