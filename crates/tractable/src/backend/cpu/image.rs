@@ -1,8 +1,9 @@
 //! Pooling and batch normalisation on the fast device, channel beside channel.
 
-use super::map::{Scratch, step};
 use super::state::State;
 use super::tile::{LINE, PANEL};
+use super::weights::step;
+use super::window::Scratch;
 use super::{Cpu, Shared};
 use crate::backend::{Parameters, Pool, Statistics, Tally};
 use crate::moments::product;

@@ -1,15 +1,17 @@
 //! Linear maps with Gaussian weights, dense and convolutional, over the tiles of [`super::tile`].
 //!
 //! The batch is first copied into pairs (see there), images with their zeros around them; there the inputs of a
-//! window are a few runs of neighbours ([`Segment`]), the same for every position. A dense map is a window that
+//! window are a few runs of neighbours ([`tile::Segment`]), the same for every position. A dense map is a window that
 //! covers everything.
 
 use super::lines::Lines;
 use super::state::State;
-use super::tile::{self, LINE, PAIR, PANEL, Segment};
+use super::tile::{self, LINE, PAIR, PANEL};
+use super::weights::{Weights, step};
+use super::window::{Scratch, padded};
 use super::{Cpu, Shared, turn};
-use crate::backend::{Map, Parameters, Tally};
-use crate::moments::{posterior, product};
+use crate::backend::Tally;
+use crate::moments::product;
 use pulp::{Simd, WithSimd};
 
 /// Inputs whose sums one task keeps at hand, and rows it takes at a time: together they fit the first cache.
@@ -20,183 +22,6 @@ const CHUNK: usize = 96;
 const CHUNK_INPUTS: usize = 1 << 15;
 /// Products below which one thread is faster than waking another.
 const ALONE: usize = 1 << 19;
-
-pub(crate) struct Weights {
-    map: Map,
-    /// For every 32 outputs, for every input: 32 means, 32 variances. Inputs in the order of memory: window
-    /// row, window column, channel. Outputs beyond the last are zero and stay zero.
-    panels: Lines,
-    /// For every 32 outputs: 32 means, 32 variances.
-    bias: Lines,
-}
-
-/// What a map keeps between the passes over one batch.
-#[derive(Default)]
-pub(crate) struct Scratch {
-    /// Stride of the input the layout below was made for.
-    made_for: usize,
-    segments: Vec<Segment>,
-    /// Where every input lies in a window: the segments, one by one.
-    inputs: Vec<usize>,
-    /// Where the windows of a sample start; a dense map has one, at 0.
-    starts: Vec<usize>,
-    /// Inputs from one sample to the next, as the map reads them.
-    sample: usize,
-    /// The batch in pairs: (mean, squared mean) in the first half, (second moment, variance) in the second.
-    pairs: Lines,
-    /// Means of the weights turned round, for every 32 inputs: a line of 32 per output.
-    turned: Lines,
-    /// One padded image of innovations for every thread.
-    images: Vec<[Lines; 2]>,
-    /// Where every window of the batch starts.
-    rows: Vec<usize>,
-    /// Batch normalisation: what was subtracted and divided by.
-    pub(super) norm_mean: Vec<f64>,
-    pub(super) norm_var: Vec<f64>,
-}
-
-impl Weights {
-    fn depth(&self) -> usize {
-        self.map.fan_in()
-    }
-
-    /// Outputs in a panel: 32, but for the last.
-    fn lanes(&self, panel: usize) -> usize {
-        PANEL.min(self.map.output.channels - panel * PANEL)
-    }
-
-    fn n_panels(&self) -> usize {
-        self.map.output.channels.div_ceil(PANEL)
-    }
-
-    /// Calls `f(place in files, place in panels)` for every weight; the variance lies `PANEL` further on.
-    fn places(&self, mut f: impl FnMut(usize, usize)) {
-        let Map { input, output, window } = self.map;
-        // A dense map is a window of the image's own size.
-        let (height, width) = window.map_or((input.height, input.width), |w| (w.kernel, w.kernel));
-        for o in 0..output.channels {
-            for c in 0..input.channels {
-                for y in 0..height {
-                    for x in 0..width {
-                        let there = ((o * input.channels + c) * height + y) * width + x;
-                        let k = (y * width + x) * input.channels + c;
-                        f(there, (o / PANEL * self.depth() + k) * LINE + o % PANEL);
-                    }
-                }
-            }
-        }
-    }
-
-    pub(super) fn new(map: Map, p: &Parameters) -> Self {
-        let mut w = Weights { map, panels: Lines::default(), bias: Lines::default() };
-        let mut panels = Lines::zeros(w.n_panels() * w.depth() * LINE);
-        let mut bias = Lines::zeros(w.n_panels() * LINE);
-        w.places(|there, here| {
-            panels[here] = p.mean[there] as f32;
-            panels[here + PANEL] = p.var[there] as f32;
-        });
-        for o in 0..map.output.channels {
-            let here = o / PANEL * LINE + o % PANEL;
-            bias[here] = p.bias_mean[o] as f32;
-            bias[here + PANEL] = p.bias_var[o] as f32;
-        }
-        (w.panels, w.bias) = (panels, bias);
-        w
-    }
-
-    pub(super) fn parameters(&self) -> Parameters {
-        let outputs = self.map.output.channels;
-        let n = outputs * self.depth();
-        let mut p = Parameters {
-            mean: vec![0.0; n],
-            var: vec![0.0; n],
-            bias_mean: vec![0.0; outputs],
-            bias_var: vec![0.0; outputs],
-        };
-        let (panels, bias) = (&self.panels, &self.bias);
-        self.places(|there, here| {
-            p.mean[there] = f64::from(panels[here]);
-            p.var[there] = f64::from(panels[here + PANEL]);
-        });
-        for o in 0..outputs {
-            let here = o / PANEL * LINE + o % PANEL;
-            p.bias_mean[o] = f64::from(bias[here]);
-            p.bias_var[o] = f64::from(bias[here + PANEL]);
-        }
-        p
-    }
-}
-
-impl Scratch {
-    /// Works out how the map reads an input of this stride.
-    fn lay_out(&mut self, map: &Map, stride: usize) {
-        if self.made_for == stride {
-            return;
-        }
-        self.made_for = stride;
-        self.segments.clear();
-        self.inputs.clear();
-        self.starts.clear();
-        self.rows.clear();
-        let Map { input, output, window } = *map;
-        match window {
-            None => {
-                if stride == input.channels {
-                    self.segments.push(Segment { at: 0, len: input.len() });
-                } else {
-                    let pixel = |p| Segment { at: p * stride, len: input.channels };
-                    self.segments.extend((0..input.pixels()).map(pixel));
-                }
-                self.starts.push(0);
-                self.sample = (input.pixels() * stride).next_multiple_of(PANEL);
-            }
-            Some(w) => {
-                let (height, width) = padded(map);
-                let row = width * input.channels;
-                let run = |y| Segment { at: y * row, len: w.kernel * input.channels };
-                self.segments.extend((0..w.kernel).map(run));
-                for y in 0..output.height {
-                    let at = |x: usize| (y * w.stride) * row + x * w.stride * input.channels;
-                    self.starts.extend((0..output.width).map(at));
-                }
-                self.sample = height * row;
-            }
-        }
-        self.inputs.extend(self.segments.iter().flat_map(|s| s.at..s.at + s.len));
-    }
-
-    /// Numbers from a pair of the first half to that of the second.
-    fn far(&self) -> usize {
-        self.pairs.len() / 2
-    }
-
-    /// Works out where the windows of a batch start.
-    fn lay_out_rows(&mut self, samples: usize) {
-        let per_sample = self.starts.len();
-        if self.rows.len() != samples * per_sample {
-            self.rows.clear();
-            let all = (0..samples).flat_map(|i| self.starts.iter().map(move |s| (i, s)));
-            self.rows.extend(all.map(|(i, start)| i * self.sample + start));
-        }
-    }
-
-    /// Chunks of up to 32 neighbouring inputs: (first input, place in a window, length).
-    fn chunks(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
-        let mut first = 0;
-        self.segments.iter().flat_map(move |s| {
-            let base = first;
-            first += s.len;
-            (0..s.len).step_by(PANEL).map(move |i| (base + i, s.at + i, PANEL.min(s.len - i)))
-        })
-    }
-}
-
-/// Height and width of a convolution's image with its zeros, as far as windows reach.
-fn padded(map: &Map) -> (usize, usize) {
-    let w = map.window.expect("only convolutions are padded");
-    let side = |n: usize| n + w.before() + w.after();
-    (side(map.input.height), side(map.input.width))
-}
 
 impl Cpu {
     /// Runs `tasks`, on one thread when there are few products to share.
@@ -558,35 +383,6 @@ impl WithSimd for Update<'_> {
         }
         tally
     }
-}
-
-/// Posterior of one line of parameters from its sums (T20, T21).
-#[inline(always)]
-pub(super) fn step(line: &mut [f32; LINE], sums: &[f32; LINE], cap: Option<f32>) -> Tally {
-    let (mean, var) = line.split_at_mut(PANEL);
-    let (g_mean, g_var) = sums.split_at(PANEL);
-    let (cap_squared, least_shrink) = posterior::limits(cap);
-    let (mut new_mean, mut new_var, mut free) = ([0.0; PANEL], [0.0; PANEL], true);
-    for i in 0..PANEL {
-        let step = posterior::free_step(mean[i], var[i], g_mean[i], g_var[i], cap_squared, least_shrink);
-        (new_mean[i], new_var[i]) = (step.0, step.1);
-        free &= step.2;
-    }
-    let mut tally = Tally::default();
-    if free {
-        mean.copy_from_slice(&new_mean);
-        var.copy_from_slice(&new_var);
-        return tally;
-    }
-    for i in 0..PANEL {
-        let step = match cap {
-            None => posterior::plain(mean[i], var[i], g_mean[i], g_var[i]),
-            Some(cap) => posterior::capped(mean[i], var[i], g_mean[i], g_var[i], cap),
-        };
-        (mean[i], var[i]) = (step.mean, step.var);
-        tally += Tally { capped: step.capped as u64, repaired: step.repaired as u64 };
-    }
-    tally
 }
 
 /// Cuts `rows` into tiles of nearly equal size, at most `most` rows each. Closures given here must be inlined

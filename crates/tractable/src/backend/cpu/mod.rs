@@ -1,7 +1,7 @@
 //! The fast device: f32, the widest vectors the processor has (chosen at run time), a team of threads.
 //!
-//! `tile` holds the three inner loops, `map` drives them for dense and convolutional layers, `state` says how
-//! a layer lies in memory, `elementwise` and `image` do the rest, `team` shares the work.
+//! `tile` holds the three inner loops, `map` drives them for dense and convolutional layers over `weights` and
+//! `window`s, `state` says how a layer lies in memory, `elementwise` and `image` do the rest, `team` shares the work.
 
 mod elementwise;
 mod image;
@@ -11,6 +11,8 @@ mod state;
 mod team;
 mod tile;
 mod turn;
+mod weights;
+mod window;
 
 use super::{Backend, Map, Parameters, Part, Pool, Seen, Statistics, Tally};
 use crate::moments::Activation;
@@ -58,8 +60,8 @@ impl Cpu {
 
 impl Backend for Cpu {
     type State = state::State;
-    type Scratch = map::Scratch;
-    type Weights = map::Weights;
+    type Scratch = window::Scratch;
+    type Weights = weights::Weights;
     type Norm = image::Norm;
 
     fn state(&self, shape: Shape) -> Self::State {
@@ -79,7 +81,7 @@ impl Backend for Cpu {
     }
 
     fn weights(&self, map: Map, parameters: &Parameters) -> Self::Weights {
-        map::Weights::new(map, parameters)
+        weights::Weights::new(map, parameters)
     }
 
     fn weights_parameters(&self, weights: &Self::Weights) -> Parameters {

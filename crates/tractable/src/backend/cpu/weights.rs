@@ -1,0 +1,116 @@
+//! Gaussian weights of a map as the fast device keeps them, and the step that learning takes them.
+
+use super::lines::Lines;
+use super::tile::{LINE, PANEL};
+use crate::backend::{Map, Parameters, Tally};
+use crate::moments::posterior;
+
+pub(crate) struct Weights {
+    pub(super) map: Map,
+    /// For every 32 outputs, for every input: 32 means, 32 variances. Inputs in the order of memory: window
+    /// row, window column, channel. Outputs beyond the last are zero and stay zero.
+    pub(super) panels: Lines,
+    /// For every 32 outputs: 32 means, 32 variances.
+    pub(super) bias: Lines,
+}
+
+impl Weights {
+    pub(super) fn depth(&self) -> usize {
+        self.map.fan_in()
+    }
+
+    /// Outputs in a panel: 32, but for the last.
+    pub(super) fn lanes(&self, panel: usize) -> usize {
+        PANEL.min(self.map.output.channels - panel * PANEL)
+    }
+
+    pub(super) fn n_panels(&self) -> usize {
+        self.map.output.channels.div_ceil(PANEL)
+    }
+
+    /// Calls `f(place in files, place in panels)` for every weight; the variance lies `PANEL` further on.
+    fn places(&self, mut f: impl FnMut(usize, usize)) {
+        let Map { input, output, window } = self.map;
+        // A dense map is a window of the image's own size.
+        let (height, width) = window.map_or((input.height, input.width), |w| (w.kernel, w.kernel));
+        for o in 0..output.channels {
+            for c in 0..input.channels {
+                for y in 0..height {
+                    for x in 0..width {
+                        let there = ((o * input.channels + c) * height + y) * width + x;
+                        let k = (y * width + x) * input.channels + c;
+                        f(there, (o / PANEL * self.depth() + k) * LINE + o % PANEL);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn new(map: Map, p: &Parameters) -> Self {
+        let mut w = Weights { map, panels: Lines::default(), bias: Lines::default() };
+        let mut panels = Lines::zeros(w.n_panels() * w.depth() * LINE);
+        let mut bias = Lines::zeros(w.n_panels() * LINE);
+        w.places(|there, here| {
+            panels[here] = p.mean[there] as f32;
+            panels[here + PANEL] = p.var[there] as f32;
+        });
+        for o in 0..map.output.channels {
+            let here = o / PANEL * LINE + o % PANEL;
+            bias[here] = p.bias_mean[o] as f32;
+            bias[here + PANEL] = p.bias_var[o] as f32;
+        }
+        (w.panels, w.bias) = (panels, bias);
+        w
+    }
+
+    pub(super) fn parameters(&self) -> Parameters {
+        let outputs = self.map.output.channels;
+        let n = outputs * self.depth();
+        let mut p = Parameters {
+            mean: vec![0.0; n],
+            var: vec![0.0; n],
+            bias_mean: vec![0.0; outputs],
+            bias_var: vec![0.0; outputs],
+        };
+        let (panels, bias) = (&self.panels, &self.bias);
+        self.places(|there, here| {
+            p.mean[there] = f64::from(panels[here]);
+            p.var[there] = f64::from(panels[here + PANEL]);
+        });
+        for o in 0..outputs {
+            let here = o / PANEL * LINE + o % PANEL;
+            p.bias_mean[o] = f64::from(bias[here]);
+            p.bias_var[o] = f64::from(bias[here + PANEL]);
+        }
+        p
+    }
+}
+
+/// Posterior of one line of parameters from its sums (T20, T21).
+#[inline(always)]
+pub(super) fn step(line: &mut [f32; LINE], sums: &[f32; LINE], cap: Option<f32>) -> Tally {
+    let (mean, var) = line.split_at_mut(PANEL);
+    let (g_mean, g_var) = sums.split_at(PANEL);
+    let (cap_squared, least_shrink) = posterior::limits(cap);
+    let (mut new_mean, mut new_var, mut free) = ([0.0; PANEL], [0.0; PANEL], true);
+    for i in 0..PANEL {
+        let step = posterior::free_step(mean[i], var[i], g_mean[i], g_var[i], cap_squared, least_shrink);
+        (new_mean[i], new_var[i]) = (step.0, step.1);
+        free &= step.2;
+    }
+    let mut tally = Tally::default();
+    if free {
+        mean.copy_from_slice(&new_mean);
+        var.copy_from_slice(&new_var);
+        return tally;
+    }
+    for i in 0..PANEL {
+        let step = match cap {
+            None => posterior::plain(mean[i], var[i], g_mean[i], g_var[i]),
+            Some(cap) => posterior::capped(mean[i], var[i], g_mean[i], g_var[i], cap),
+        };
+        (mean[i], var[i]) = (step.mean, step.var);
+        tally += Tally { capped: step.capped as u64, repaired: step.repaired as u64 };
+    }
+    tally
+}
