@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(Shape::flat(13).len(), 13);
 /// assert_eq!(Shape::image(1, 28, 20).to_string(), "1x28x20");
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// Channels of an image, or the length of a vector.
     pub channels: usize,

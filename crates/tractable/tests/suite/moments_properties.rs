@@ -82,6 +82,12 @@ fn cap_agrees<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, cap: R) {
     assert!((capped.mean - mu_w).abs() <= limit + rounding, "{what}: {capped:?}");
 }
 
+/// What an observation of an activation says about what is below it.
+fn seen_below(m: &Moments<f64>, y: f64, noise_var: f64) -> (f64, f64) {
+    let (d_mean, d_var) = observe::innovation(m.mean, m.var, y, noise_var);
+    smooth::through_slope(m.slope, d_mean, d_var)
+}
+
 proptest! {
     #[test]
     fn finite_in_finite_out(mu_z in any_finite(), var_z in any_finite()) {
@@ -143,14 +149,14 @@ proptest! {
     #[test]
     fn observing_shrinks(mu_z in -3.0..3.0f64, var_z in variance(), y in -3.0..3.0f64, noise in variance()) {
         for m in all(mu_z, var_z) {
-            let (d_mean, d_var) = observe::innovation(m.mean, m.var, m.slope, y, noise);
+            let (d_mean, d_var) = seen_below(&m, y, noise);
             let (mean, var) = smooth::posterior(mu_z, var_z, d_mean, d_var);
             prop_assert!(var >= 0.0 && var <= var_z);
             prop_assert!((mean - mu_z) * (y - m.mean) >= 0.0);
             // Seeing what was expected, or seeing it through infinite noise, moves nothing.
-            let (d_mean, _) = observe::innovation(m.mean, m.var, m.slope, m.mean, noise);
+            let (d_mean, _) = seen_below(&m, m.mean, noise);
             prop_assert_eq!(smooth::posterior(mu_z, var_z, d_mean, d_var).0, mu_z);
-            let (d_mean, d_var) = observe::innovation(m.mean, m.var, m.slope, y, 1e300);
+            let (d_mean, d_var) = seen_below(&m, y, 1e300);
             prop_assert_eq!(smooth::posterior(mu_z, var_z, d_mean, d_var), (mu_z, var_z));
         }
     }
@@ -158,7 +164,7 @@ proptest! {
     #[test]
     fn observing_without_noise_is_believed(mu_z in -3.0..3.0f64, var_z in 0.01..10.0f64, y in -3.0..3.0f64) {
         let m = identity::moments(mu_z, var_z);
-        let (d_mean, d_var) = observe::innovation(m.mean, m.var, m.slope, y, 0.0);
+        let (d_mean, d_var) = seen_below(&m, y, 0.0);
         let (mean, var) = smooth::posterior(mu_z, var_z, d_mean, d_var);
         prop_assert!((mean - y).abs() < 1e-14 && var < 1e-14 * var_z);
     }

@@ -85,13 +85,8 @@ impl Cpu {
                     let (column, there) = (c * pixels + p, row * width + c * pixels + p);
                     let noise = seen.noise.at(row, column, width) as f32;
                     let is_seen = seen.seen.is_none_or(|s| s[there]);
-                    let innovation = observe::innovation(
-                        output.mean[here],
-                        output.var[here],
-                        1.0,
-                        seen.y[there] as f32,
-                        noise,
-                    );
+                    let innovation =
+                        observe::innovation(output.mean[here], output.var[here], seen.y[there] as f32, noise);
                     (output.d_mean[here], output.d_var[here]) = if is_seen { innovation } else { (0.0, 0.0) };
                 }
             }
