@@ -205,22 +205,8 @@ impl NetworkBuilder {
         let shapes = shapes(input, &layers, &names)?;
         let units = shapes.last().map_or(0, Shape::len);
         let output = classes.map_or(Output::Values { width: units }, |classes| Output::Classes { classes });
-        let spec = Spec {
-            input,
-            layers,
-            names,
-            output,
-            prior,
-            policy,
-            seed,
-            noise: Noise::new(noise_std, units)?,
-            epochs: 0,
-            input_scaler: None,
-            output_scaler: None,
-            input_names: Vec::new(),
-            output_names: Vec::new(),
-            class_names: Vec::new(),
-        };
+        let noise = Noise::new(noise_std, units)?;
+        let spec = Spec { prior, policy, seed, noise, ..Spec::new(input, layers, names, output) };
         let contents = spec
             .layers
             .iter()

@@ -64,6 +64,28 @@ pub(crate) struct Spec {
     pub(crate) class_names: Vec<String>,
 }
 
+impl Spec {
+    /// A network that has seen nothing, with every setting at its default.
+    pub(crate) fn new(input: Shape, layers: Vec<Layer>, names: Vec<String>, output: Output) -> Self {
+        Spec {
+            input,
+            layers,
+            names,
+            output,
+            prior: Prior::default(),
+            policy: Policy::default(),
+            seed: 0,
+            noise: Noise(vec![1.0]),
+            epochs: 0,
+            input_scaler: None,
+            output_scaler: None,
+            input_names: Vec::new(),
+            output_names: Vec::new(),
+            class_names: Vec::new(),
+        }
+    }
+}
+
 /// The layers on the device that was asked for.
 enum Engine {
     Cpu(Stack<Cpu>),

@@ -6,10 +6,10 @@ use super::tree::compare_probabilities;
 use crate::backend::{Device, NoiseVar, Parameters, Policy, Reference, Seen};
 use crate::builder::shapes;
 use crate::error::Result;
-use crate::layer::{Contents, Layer, Prior};
+use crate::layer::{Contents, Layer};
 use crate::moments::{Activation, posterior};
 use crate::network::{Network, Spec};
-use crate::output::{Noise, Output, Tree};
+use crate::output::{Output, Tree};
 use crate::shape::{Padding, Shape, Window};
 use crate::stack::Trace;
 
@@ -271,23 +271,8 @@ fn build(golden: &Golden, x: &Golden, device: Device) -> Result<Net> {
             );
         }
     }
-    let width = shapes.last().map_or(0, Shape::len);
-    let spec = Spec {
-        input,
-        layers,
-        names,
-        output: Output::Values { width },
-        prior: Prior::default(),
-        policy: Policy::Plain,
-        seed: 0,
-        noise: Noise(vec![1.0]),
-        epochs: 0,
-        input_scaler: None,
-        output_scaler: None,
-        input_names: Vec::new(),
-        output_names: Vec::new(),
-        class_names: Vec::new(),
-    };
+    let output = Output::Values { width: shapes.last().map_or(0, Shape::len) };
+    let spec = Spec { policy: Policy::Plain, ..Spec::new(input, layers, names, output) };
     Ok(Net { network: Network::assemble(spec, &contents, device)?, places })
 }
 
