@@ -233,14 +233,17 @@ fn names(layers: &[Layer], own: Vec<Option<String>>) -> Vec<String> {
 /// Parameters a network may have: more would not fit the memory of any machine this is meant for.
 const MOST_PARAMETERS: usize = 1 << 31;
 
+/// Numbers the states of one sample may take, layer upon layer: a model file is not to be a bomb.
+const MOST_NUMBERS: usize = 1 << 26;
+
 /// Shapes of the input and of every layer's output; an error says which layer does not fit.
 pub(crate) fn shapes(input: Shape, layers: &[Layer], names: &[String]) -> Result<Vec<Shape>> {
     let at = |name: &str, e: Error| Error::invalid(format!("layer `{name}`"), e.to_string());
     let size = input.channels.checked_mul(input.height).and_then(|n| n.checked_mul(input.width));
-    if size.is_none_or(|n| n == 0 || n > MOST_PARAMETERS) {
+    if size.is_none_or(|n| n == 0 || n > MOST_NUMBERS) {
         return Err(Error::invalid(
             "input shape",
-            format!("{input} cannot be used: every side must be at least 1"),
+            format!("{input} cannot be used: 1 to 2^26 numbers in all"),
         ));
     }
     if layers.is_empty() {
@@ -254,7 +257,7 @@ pub(crate) fn shapes(input: Shape, layers: &[Layer], names: &[String]) -> Result
         }
     }
     let mut shapes = vec![input];
-    let mut parameters = 0usize;
+    let (mut parameters, mut sample) = (0usize, 0usize);
     for (layer, name) in layers.iter().zip(names) {
         let shape = *shapes.last().expect("the input is there");
         let output = layer.output(shape).map_err(|e| at(name, e))?;
@@ -265,8 +268,15 @@ pub(crate) fn shapes(input: Shape, layers: &[Layer], names: &[String]) -> Result
                 dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d))?.checked_add(biases)
             });
         parameters = weights.and_then(|w| w.checked_add(parameters)).unwrap_or(usize::MAX);
-        if size.is_none_or(|n| n > MOST_PARAMETERS) || parameters > MOST_PARAMETERS {
-            return Err(at(name, Error::invalid("size", "more than 2^31 numbers")));
+        if parameters > MOST_PARAMETERS {
+            return Err(at(name, Error::invalid("size", "more than 2^31 parameters")));
+        }
+        // The image with its zeros around it is held in memory too.
+        let padded = layer.window().map_or(Some(0), |w| w.padded(shape));
+        sample =
+            [size, padded].iter().try_fold(sample, |n, more| n.checked_add((*more)?)).unwrap_or(usize::MAX);
+        if sample > MOST_NUMBERS {
+            return Err(at(name, Error::invalid("size", "one sample takes more than 2^26 numbers")));
         }
         shapes.push(output);
     }

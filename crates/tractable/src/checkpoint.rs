@@ -292,7 +292,10 @@ fn temporary(path: &Path) -> std::io::Result<(PathBuf, File)> {
     }
 }
 
-/// Removes temporary files of processes that are no more. Where that cannot be told (no `/proc`), none.
+/// Age at which a temporary file is nobody's any more.
+const STALE: std::time::Duration = std::time::Duration::from_secs(600);
+
+/// Removes old temporary files of processes that are no more. Where that cannot be told (no `/proc`), none.
 fn sweep(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -303,7 +306,9 @@ fn sweep(folder: &Path) {
         let dead = process.parse::<u32>().is_ok()
             && Path::new("/proc/self").exists()
             && !Path::new("/proc").join(process).exists();
-        if dead {
+        // On a shared folder it may be at work on another machine: leave what is fresh.
+        let age = entry.metadata().and_then(|m| m.modified()).map(|t| t.elapsed().unwrap_or_default());
+        if dead && age.is_ok_and(|age| age > STALE) {
             // Another save may have been quicker; a file that stays does no harm.
             let _ = std::fs::remove_file(entry.path());
         }

@@ -36,12 +36,13 @@ pub struct Network {
     /// Buffers of `learn`, kept from batch to batch.
     filled: Filled,
     standard: [Vec<f64>; 2],
+    device: Device,
     /// Rows that `predict` and `condition` take at a time, so that their states stay small.
     at_once: usize,
 }
 
 /// Numbers in the states of all layers that a pass without learning may hold.
-const MOST_NUMBERS: usize = 1 << 22;
+const MOST_NUMBERS: usize = 1 << 24;
 
 /// Everything about a network but its numbers: what a file's metadata holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -136,6 +137,15 @@ impl std::fmt::Debug for Network {
     }
 }
 
+/// A second network with the same weights, on the same kind of device with a team of its own.
+impl Clone for Network {
+    fn clone(&self) -> Self {
+        let contents: Vec<_> = self.contents().into_iter().map(Option::unwrap_or_default).collect();
+        Network::assemble(self.spec.clone(), &contents, self.device)
+            .expect("what was built once builds again")
+    }
+}
+
 impl Network {
     /// Checks a specification and puts its numbers on a device.
     pub(crate) fn assemble(spec: Spec, contents: &[Contents], device: Device) -> Result<Self> {
@@ -161,8 +171,8 @@ impl Network {
             }
             Device::Reference => Engine::Reference(Stack::new(Reference, &spec.layers, &shapes, contents)?),
         };
-        let at_once = (MOST_NUMBERS / shapes.iter().map(Shape::len).sum::<usize>()).max(1);
-        Ok(Network { spec, engine, filled: Filled::default(), standard: Default::default(), at_once })
+        let at_once = on_device!(&engine, stack => (MOST_NUMBERS / stack.numbers(&shapes)).max(1));
+        Ok(Network { spec, engine, filled: Filled::default(), standard: Default::default(), device, at_once })
     }
 
     /// **What comes out?** Mean and variance of the output for every row of `x`, in one deterministic pass.
@@ -261,7 +271,7 @@ impl Network {
         let noise = OrElse::Network(&self.spec.noise);
         let scaler = self.spec.output_scaler.as_ref();
         let seen = filled.fill(observation, noise, self.spec.output, scaler, x.rows())?;
-        check_size(seen, self.spec.output.units(), if self.is_double() { 1e150 } else { 1e18 })?;
+        check_size(seen, self.spec.output.units(), self.largest())?;
         let (mean, var) = self.standardize(x, buffers);
         let policy = self.spec.policy;
         let learned = on_device!(&mut self.engine, stack => stack.learn(mean, var, seen, policy, x.rows()));
@@ -306,6 +316,7 @@ impl Network {
         let noise = OrElse::Var(wanted.noise_var);
         let scaler = self.spec.output_scaler.as_ref();
         let seen = filled.fill(&wanted.observation, noise, self.spec.output, scaler, x.rows())?;
+        check_size(seen, self.spec.output.units(), self.largest())?;
         let out = self.in_parts(x.rows(), |rows| {
             let mut buffers = Default::default();
             let seen = seen.rows_between(rows.clone(), self.spec.output.units());
@@ -390,6 +401,29 @@ impl Network {
         on_device!(&mut self.engine, stack => stack.refill(&self.spec.layers, &shapes, contents))
     }
 
+    /// Weights and biases of a layer as they are now: weights `[out, in]`, or `[out, in * rows * columns]` for a
+    /// convolution, one row an output; batch normalisation has one weight a channel. `None` for a layer
+    /// without any.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// let net = Network::mlp([2, 8, 1], Activation::Relu).build()?;
+    /// let (weights, biases) = net.weights("linear1")?.expect("a linear layer has weights");
+    /// assert_eq!((weights.rows(), weights.width(), biases.width()), (8, 2, 8));
+    /// assert!(net.weights("relu1")?.is_none());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn weights(&self, layer: &str) -> Result<Option<(Gaussian, Gaussian)>> {
+        let at = self.layer_index(layer)?;
+        Ok(self.contents().swap_remove(at).map(|c| {
+            let p = c.parameters;
+            let outputs = p.bias_mean.len();
+            let width = p.mean.len() / outputs;
+            let (weights, biases) = ((p.mean, p.var), (p.bias_mean, p.bias_var));
+            (Gaussian::computed(weights.0, weights.1, width), Gaussian::computed(biases.0, biases.1, outputs))
+        }))
+    }
+
     /// Parameters of every layer that has any.
     pub(crate) fn contents(&self) -> Vec<Option<Contents>> {
         on_device!(&self.engine, stack => stack.contents())
@@ -417,6 +451,11 @@ impl Network {
         let (policy, rows) = (self.spec.policy, mean.len() / self.spec.input.len());
         let out = on_device!(&mut self.engine, stack => stack.learn(mean, var, seen, policy, rows));
         out.map_err(|b| self.diverged(b))
+    }
+
+    /// The largest number to observe: its square must not overflow.
+    fn largest(&self) -> f64 {
+        if self.is_double() { 1e150 } else { 1e18 }
     }
 
     /// Whether numbers are kept in f64.

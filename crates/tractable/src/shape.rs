@@ -171,6 +171,12 @@ impl Window {
         }
     }
 
+    /// Numbers of an image with its zeros around it; `None` when they cannot be counted.
+    pub(crate) fn padded(&self, image: Shape) -> Option<usize> {
+        let side = |n: usize| n.checked_add(self.before())?.checked_add(self.after());
+        side(image.height)?.checked_mul(side(image.width)?)?.checked_mul(image.channels)
+    }
+
     /// The part of the image that the window at (`down`, `across`) covers, as row and column ranges.
     pub(crate) fn covers(
         &self,

@@ -30,6 +30,8 @@ struct Pass<B: Backend> {
 
 /// What a state is made of before anything is observed.
 const PRIOR: [Part; 2] = [Part::Mean, Part::Var];
+/// What an observation says about it.
+const INNOVATION: [Part; 2] = [Part::DMean, Part::DVar];
 
 /// Mean and variance of a layer, row after row.
 pub(crate) type MeanVar = (Vec<f64>, Vec<f64>);
@@ -42,6 +44,11 @@ impl<B: Backend> Stack<B> {
         let states = shapes.iter().map(|&s| backend.state(s)).collect();
         let scratch = blocks.iter().map(|_| B::Scratch::default()).collect();
         Ok(Stack { backend, blocks, pass: Mutex::new(Pass { states, scratch }) })
+    }
+
+    /// Numbers that the states of one sample take.
+    pub(crate) fn numbers(&self, shapes: &[Shape]) -> usize {
+        shapes.iter().map(|&s| self.backend.numbers(s)).sum()
     }
 
     /// Puts other parameters into the same layers.
@@ -81,24 +88,20 @@ impl<B: Backend> Stack<B> {
         let pass = &mut *guard;
         self.backend.write(&mut pass.states[0], mean, var);
         self.forward(pass, 0, true)?;
-        let layer = self.blocks.len();
-        self.backend.observe(&mut pass.states[layer], seen);
-        // Before any weight is touched: an innovation can overflow where noise and variance are tiny.
-        let innovation = [Part::DMean, Part::DVar];
-        if let Some((row, value)) = self.backend.not_finite(&pass.states[layer], innovation) {
-            return Err(Broken { layer, row, value });
+        self.back(pass, seen, 1);
+        // Before any weight is touched. What is not finite in one layer is not finite in those below it, so
+        // the lowest layer that was reached tells.
+        for layer in [1, self.blocks.len()] {
+            if let Some((row, value)) = self.backend.not_finite(&pass.states[layer], INNOVATION) {
+                return Err(Broken { layer, row, value });
+            }
         }
         drop(guard);
         let pass = self.pass.get_mut().unwrap_or_else(|e| e.into_inner());
         let mut tally = Tally::default();
-        for (i, block) in self.blocks.iter_mut().enumerate().rev() {
-            let (below, above) = pass.states.split_at_mut(i + 1);
-            let (x, z, scratch) = (&mut below[i], &above[0], &mut pass.scratch[i]);
-            // Innovations go down through the weights as they were; the input's are nobody's business.
-            if i > 0 {
-                block.back(&self.backend, scratch, z, x);
-            }
-            tally += block.learn(&self.backend, scratch, x, z, policy, rows);
+        for (i, block) in self.blocks.iter_mut().enumerate() {
+            let (x, z) = (&pass.states[i], &pass.states[i + 1]);
+            tally += block.learn(&self.backend, &mut pass.scratch[i], x, z, policy, rows);
         }
         Ok(tally)
     }

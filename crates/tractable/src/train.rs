@@ -194,6 +194,9 @@ impl Fit {
         if self.patience.is_some() && self.validation == 0.0 {
             return Err(Error::invalid("early stopping", "needs a share of the data for validation"));
         }
+        if self.patience == Some(0) {
+            return Err(Error::invalid("early stopping", "a patience of 0 epochs would never learn"));
+        }
         Ok(())
     }
 }
@@ -310,6 +313,7 @@ impl Network {
     ) -> Result<FitReport> {
         fit.check()?;
         self.check_data(data)?;
+        self.check_names(data)?;
         let seed = fit.seed.unwrap_or(self.seed());
         let (mut order, held_out) = self.hold_out(data, fit, seed)?;
         self.adopt(data, &order)?;
@@ -317,7 +321,10 @@ impl Network {
         let mut batch = Batch::default();
         let mut report = FitReport { epochs: Vec::new(), best_epoch: None, interrupted: false };
         let mut best: Option<(f64, usize, Vec<Contents>)> = None;
-        for epoch in fit.first_epoch..fit.epochs {
+        if let (Some(_), Some(held_out), true) = (fit.patience, &held_out, fit.first_epoch > 0) {
+            best = Some((self.nll(held_out)?, fit.first_epoch, self.filled_contents()));
+        }
+        'epochs: for epoch in fit.first_epoch..fit.epochs {
             let start = Instant::now();
             if let Some(noise) = fit.noise {
                 self.set_noise_std([noise.at(epoch)])?;
@@ -336,7 +343,7 @@ impl Network {
                     && progress(Progress::Rows(done, order.len())).is_break()
                 {
                     report.interrupted = true;
-                    return Ok(report);
+                    break 'epochs;
                 }
             }
             self.spec.epochs = epoch + 1;
@@ -350,10 +357,9 @@ impl Network {
                 seconds: start.elapsed().as_secs_f64(),
             });
             if let (Some(_), Some(nll)) = (fit.patience, validation_nll)
-                && best.as_ref().is_none_or(|&(lowest, ..)| nll < lowest)
+                && best.as_ref().is_none_or(|&(lowest, ..)| nll < lowest || lowest.is_nan())
             {
-                let contents: Vec<_> = self.contents().into_iter().map(Option::unwrap_or_default).collect();
-                best = Some((nll, epoch + 1, contents));
+                best = Some((nll, epoch + 1, self.filled_contents()));
             }
             let last = report.epochs.last().expect("just pushed");
             if progress(Progress::Epoch(self, last)).is_break() {
@@ -398,6 +404,44 @@ impl Network {
             Target::Labels { labels, .. } => {
                 metrics::class_nll(self.predict_classes(data.x())?.data(), labels)
             }
+        }
+    }
+
+    fn filled_contents(&self) -> Vec<Contents> {
+        self.contents().into_iter().map(Option::unwrap_or_default).collect()
+    }
+
+    /// Whether a [fit](Network::fit) to these data with these settings could start, without starting it.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Fit, Matrix, Network, data::Dataset};
+    /// let data = Dataset::new(Matrix::column(vec![0.0, 1.0])?, Matrix::column(vec![0.0, 1.0])?)?;
+    /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// assert!(net.check_fit(&data, &Fit::new()).is_ok());
+    /// assert!(net.check_fit(&data, &Fit::new().noise_std(-1.0)).is_err());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn check_fit(&self, data: &Dataset, fit: &Fit) -> Result<()> {
+        fit.check()?;
+        self.check_data(data)?;
+        self.check_names(data)?;
+        self.hold_out(data, fit, fit.seed.unwrap_or(self.seed())).map(|_| ())
+    }
+
+    /// Once fitted, the names of columns and classes stay: others would mean other things.
+    fn check_names(&self, data: &Dataset) -> Result<()> {
+        let same = |what: &str, known: &[String], now: &[String]| match self.epochs() == 0
+            || known.is_empty()
+            || known == now
+        {
+            true => Ok(()),
+            false => Err(Error::shape(what, known.join(", "), now.join(", "))),
+        };
+        same("input columns", self.input_names(), data.input_names())?;
+        same("target columns", self.output_names(), data.output_names())?;
+        match data.target() {
+            Target::Labels { names, .. } => same("classes", self.class_names(), names),
+            Target::Values { .. } => Ok(()),
         }
     }
 

@@ -238,6 +238,8 @@ pub(crate) trait Backend: Send + Sync {
     type Norm: Send + Sync;
 
     fn state(&self, shape: Shape) -> Self::State;
+    /// Numbers that one sample takes in a state of this shape.
+    fn numbers(&self, shape: Shape) -> usize;
     /// Sets the batch: means and, unless exact, variances, `[rows, shape.len()]`.
     fn write(&self, state: &mut Self::State, mean: &[f64], var: Option<&[f64]>);
     fn read(&self, state: &Self::State, part: Part) -> Vec<f64>;

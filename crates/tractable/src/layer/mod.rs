@@ -134,6 +134,16 @@ impl Layer {
         }
     }
 
+    /// The window of a layer that has one.
+    pub(crate) fn window(&self) -> Option<Window> {
+        match *self {
+            Layer::Conv2d { window, .. } | Layer::AvgPool2d { window } | Layer::MaxPool2d { window } => {
+                Some(window)
+            }
+            _ => None,
+        }
+    }
+
     /// Pixels from one window to the next; layers without a window are left as they are.
     ///
     /// ```

@@ -22,7 +22,7 @@ pub struct Step<R> {
     pub var: R,
     /// The mean's step or the variance's was limited.
     pub capped: bool,
-    /// The variance would not have been a positive normal number and was replaced.
+    /// The variance would not have been a positive normal number, or the mean not finite, and was replaced.
     pub repaired: bool,
 }
 
@@ -44,10 +44,18 @@ fn repair<R: Real>(var_w: R, shrink: R) -> (R, bool) {
     (R::select(empty, R::ZERO, R::select(normal, var, R::MIN_POSITIVE)), !empty & !(positive & normal))
 }
 
+/// `mean`, or where that is not finite the prior's, and whether that was so.
+#[inline(always)]
+fn finite_or<R: Real>(mean: R, prior: R) -> (R, bool) {
+    let finite = mean * R::ZERO == R::ZERO;
+    (R::select(finite, mean, prior), !finite)
+}
+
 /// T20. The plain sum: `mean = mu_w + var_w g_mean`, `var = var_w (1 + var_w g_var)`.
 ///
 /// Where `1 + var_w g_var` is not positive the variance is repaired, to `2^-10` of the prior's; where it falls
-/// below [`Real::MIN_POSITIVE`] it is raised to that. Both set [`Step::repaired`]. A variance of 0 stays 0.
+/// below [`Real::MIN_POSITIVE`] it is raised to that; a mean that is not finite stays where it was. All set
+/// [`Step::repaired`]. A variance of 0 stays 0.
 ///
 /// ```
 /// use tractable::moments::posterior::plain;
@@ -58,7 +66,8 @@ fn repair<R: Real>(var_w: R, shrink: R) -> (R, bool) {
 pub fn plain<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R) -> Step<R> {
     // T20
     let (var, repaired) = repair(var_w, R::ONE + var_w * g_var);
-    Step { mean: mu_w + var_w * g_mean, var, capped: false, repaired }
+    let (mean, overflowed) = finite_or(mu_w + var_w * g_mean, mu_w);
+    Step { mean, var, capped: false, repaired: repaired | overflowed }
 }
 
 /// T21. [`plain`] with the mean's step limited to `+-sqrt(var_w)/cap` and, where `cap > 1`, the variance to no less
@@ -82,12 +91,8 @@ pub fn capped<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, cap: R) -> Step<R
     let shrink = R::ONE + var_w * g_var;
     let var_within = (cap <= R::ONE) | (shrink >= least_shrink);
     let (var, repaired) = repair(var_w, R::select(var_within, shrink, least_shrink));
-    Step {
-        mean: mu_w + R::select(mean_within, delta, limited),
-        var,
-        capped: !(mean_within & var_within),
-        repaired,
-    }
+    let (mean, overflowed) = finite_or(mu_w + R::select(mean_within, delta, limited), mu_w);
+    Step { mean, var, capped: !(mean_within & var_within), repaired: repaired | overflowed }
 }
 
 /// T22. The step of [`plain`], and whether [`capped`] would neither cap nor repair it: then, and only then, the

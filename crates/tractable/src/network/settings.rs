@@ -43,7 +43,7 @@ impl Network {
         &self.spec.layers
     }
 
-    /// Names of the layers, from the input up, as [`Wanted::layer`] takes them.
+    /// Names of the layers, from the input up, as [`Wanted::layer`](crate::Wanted::layer) takes them.
     ///
     /// ```
     /// # use tractable::{Activation, Network};

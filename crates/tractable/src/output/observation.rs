@@ -131,7 +131,8 @@ impl<'a, T: Into<Observation<'a>>> From<T> for Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// How exactly the output is wanted, as a variance in its own units; 0, the default, means exactly.
+    /// How exactly the output is wanted, as a variance in its own units. 0, the default, wants it exactly, in
+    /// one linear step, which can overshoot where the prior is wide: see [`rounds`](Wanted::rounds).
     ///
     /// ```
     /// # use tractable::{Matrix, Wanted};
@@ -141,6 +142,7 @@ impl<'a> Wanted<'a> {
     /// ```
     pub fn noise_var(mut self, var: f64) -> Self {
         self.noise_var = var;
+        self.observation.noise_var = None;
         self
     }
 

@@ -91,6 +91,11 @@ impl Golden {
         Ok(to)
     }
 
+    /// A list of class labels.
+    pub(super) fn labels(&self) -> Result<Vec<usize>> {
+        self.list()?.iter().map(Golden::whole).collect()
+    }
+
     /// Lengths of a nested list, outermost first.
     pub(super) fn dims(&self) -> Vec<usize> {
         let mut dims = Vec::new();

@@ -10,6 +10,7 @@ mod tree;
 
 use crate::backend::Device;
 use crate::error::{Error, Result};
+use crate::moments::Activation;
 use json::Golden;
 use serde::Serialize;
 use std::path::Path;
@@ -44,7 +45,7 @@ pub struct Checked {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Every array of the file was recomputed.
+    /// Every array of results in the file was recomputed.
     Checked,
     /// Not recomputed, and why.
     Skipped(String),
@@ -78,22 +79,47 @@ pub fn golden(dir: &Path, device: Device) -> Result<Vec<Checked>> {
 fn file(path: &Path, device: Device) -> Result<Checked> {
     let golden = Golden::open(path)?;
     let mut worst = Worst::default();
-    let status = if golden.has("encodings") {
-        tree::check(&golden, &mut worst)?;
-        Status::Checked
-    } else if golden.has("iterations") && golden.has("sigma_x") {
-        pass::attack(&golden, device, &mut worst)?;
-        Status::Checked
-    } else if golden.has("states") && golden.has("backward") {
-        pass::check(&golden, device, &mut worst)?;
-        Status::Checked
-    } else if golden.has("variants") || golden.has("runs") {
-        Status::Skipped("derivatives are not built".into())
-    } else {
-        Status::Skipped("no part of this build computes this kind".into())
+    let status = match unknown_part(&golden)? {
+        Some(why) => Status::Skipped(why),
+        None if golden.has("encodings") => {
+            tree::check(&golden, &mut worst)?;
+            Status::Checked
+        }
+        None if golden.has("iterations") && golden.has("sigma_x") => {
+            pass::attack(&golden, device, &mut worst)?;
+            Status::Checked
+        }
+        None if golden.has("states") && golden.has("backward") => {
+            pass::check(&golden, device, &mut worst)?;
+            Status::Checked
+        }
+        None if golden.has("variants") || golden.has("runs") => {
+            Status::Skipped("derivatives are not built".into())
+        }
+        None => Status::Skipped("no part of this build computes this kind".into()),
     };
+    if status == Status::Checked && worst.at.is_empty() {
+        return Err(golden.error("holds nothing to compare with"));
+    }
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(Checked { file, status, worst: worst.error, at: worst.at })
+}
+
+/// A layer or an activation of the file's network that this build does not have.
+fn unknown_part(golden: &Golden) -> Result<Option<String>> {
+    if !golden.has("net") {
+        return Ok(None);
+    }
+    for layer in golden.get("net")?.list()? {
+        let (kind, act) = (layer.get("kind")?, layer.get("act")?);
+        if !pass::KINDS.contains(&kind.text()?) {
+            return Ok(Some(format!("layers of kind {} are not built", kind.text()?)));
+        }
+        if act.text()?.parse::<Activation>().is_err() {
+            return Ok(Some(format!("the activation {} is not built", act.text()?)));
+        }
+    }
+    Ok(None)
 }
 
 /// The largest error so far. NaN beats everything.

@@ -13,6 +13,9 @@ use crate::output::{Output, Tree};
 use crate::shape::{Padding, Shape, Window};
 use crate::stack::Trace;
 
+/// Layers a golden network may have.
+pub(super) const KINDS: [&str; 4] = ["linear", "conv2d", "avgpool2d", "maxpool2d"];
+
 /// A golden network as ours, and where each of its layers lies in it: the states before and after the
 /// activation (the same where there is none).
 struct Net {
@@ -100,14 +103,21 @@ pub(super) fn attack(golden: &Golden, device: Device, worst: &mut Worst) -> Resu
     let noise = NoiseVar::One(golden.get("sigma_v")?.number()?.powi(2));
     let mut mean = x.numbers()?;
     let mut var = vec![sigma_x * sigma_x; mean.len()];
-    let target = golden.get("target")?.numbers()?;
+    let target = golden.get("target")?.labels()?;
+    if target.len() != x.dims()[0] {
+        return Err(golden.error(format!("{} inputs but {} targets", x.dims()[0], target.len())));
+    }
     for iteration in golden.get("iterations")?.list()? {
         let probabilities = iteration.get("probabilities_after")?;
         let tree = Tree::new(probabilities.dims().last().copied().unwrap_or(0))?;
         let n = tree.nodes();
         let (mut y, mut seen) = (vec![0.0; target.len() * n], vec![false; target.len() * n]);
         for (row, &label) in target.iter().enumerate() {
-            tree.observe(label as usize, &mut y[row * n..(row + 1) * n], &mut seen[row * n..(row + 1) * n]);
+            if label >= tree.classes() || n != network.output().units() {
+                return Err(golden
+                    .error(format!("target {label} or the output does not fit {} classes", tree.classes())));
+            }
+            tree.observe(label, &mut y[row * n..(row + 1) * n], &mut seen[row * n..(row + 1) * n]);
         }
         let seen = Seen { y: &y, noise, seen: Some(&seen) };
         let trace = network.trace(&mean, Some(&var), seen)?;
@@ -147,7 +157,8 @@ fn innovations(l: usize, z: &Trace, backward: &Golden, worst: &mut Worst) -> Res
     for (key, ours) in ours {
         let list = backward.get(key)?.list()?;
         let reference = list.get(l).ok_or_else(|| backward.error(format!("{key} ends before layer {l}")))?;
-        if !reference.is_null() {
+        // Only the input has no innovation in the file.
+        if !reference.is_null() || l > 0 {
             worst.compare(reference.at(), &ours, &reference.numbers()?);
         }
     }
@@ -167,7 +178,11 @@ fn deltas(
     let spec = &network.spec;
     let shapes = shapes(spec.input, &spec.layers, &spec.names)?;
     let contents = network.contents();
-    for (l, reference) in backward.get("theta")?.list()?.iter().enumerate().take(places.len()).skip(1) {
+    let theta = backward.get("theta")?.list()?;
+    if theta.len() != places.len() {
+        return Err(backward.error(format!("theta has {} entries, not {}", theta.len(), places.len())));
+    }
+    for (l, reference) in theta.iter().enumerate().skip(1) {
         let at = places[l].0;
         let (Some(contents), Some(map)) = (&contents[at - 1], spec.layers[at - 1].map(shapes[at - 1])?)
         else {
@@ -199,6 +214,9 @@ fn compare_updated(
 ) -> Result<()> {
     let repaired = |key: &str, prior: &[f64]| -> Result<Vec<f64>> {
         let plain = golden.get(key)?.numbers()?;
+        if plain.len() != prior.len() {
+            return Err(golden.error(format!("{key} has {} numbers, not {}", plain.len(), prior.len())));
+        }
         let mend = |(v, p): (f64, &f64)| if v > 0.0 || *p == 0.0 { v } else { p * posterior::REPAIR };
         Ok(plain.into_iter().zip(prior).map(mend).collect())
     };
@@ -229,11 +247,11 @@ fn picked(network: &Network, trace: &[Trace], at: usize, argmax: &Golden) -> Res
         let (ky, kx) = (k as usize / window.kernel, k as usize % window.kernel);
         let y = (down * window.stride + ky).wrapping_sub(window.before());
         let xx = (across * window.stride + kx).wrapping_sub(window.before());
-        let unit = ((row * from.channels + channel) * from.height + y) * from.width + xx;
         let to_unit = (row * to.channels + channel) * to.pixels() + position;
         if y >= from.height || xx >= from.width || to_unit >= picked.len() {
             return Err(argmax.error("picks a padded cell"));
         }
+        let unit = ((row * from.channels + channel) * from.height + y) * from.width + xx;
         picked[to_unit] = x[unit];
     }
     Ok(picked)
@@ -287,7 +305,7 @@ fn layer(g: &Golden) -> Result<(Layer, Parameters)> {
     };
     let kind = g.get("kind")?;
     let layer = match kind.text()? {
-        "linear" => Layer::linear(g.get("mb")?.dims()[0]),
+        "linear" => Layer::linear(g.get("mb")?.numbers()?.len()),
         "conv2d" => {
             let dims = g.get("mw")?.dims();
             if dims.len() != 4 || dims[2] != dims[3] {

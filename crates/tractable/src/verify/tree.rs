@@ -23,12 +23,18 @@ pub(super) fn check(golden: &Golden, worst: &mut Worst) -> Result<()> {
     let probabilities = golden.get("probabilities")?;
     let tree = Tree::new(probabilities.dims().last().copied().unwrap_or(0))?;
     compare_probabilities(tree, &ma.numbers()?, &sa.numbers()?, &probabilities, worst)?;
-    let labels = golden.get("labels")?.numbers()?;
+    let labels = golden.get("labels")?.labels()?;
+    if let Some(label) = labels.iter().find(|&&l| l >= tree.classes()) {
+        return Err(golden.error(format!("label {label} of {} classes", tree.classes())));
+    }
+    if ma.numbers()?.len() % tree.nodes() != 0 || ma.numbers()?.len() != sa.numbers()?.len() {
+        return Err(golden.error(format!("ma and Sa are not rows of {} nodes", tree.nodes())));
+    }
     let (mut y, mut seen) =
         (vec![0.0; labels.len() * tree.nodes()], vec![false; labels.len() * tree.nodes()]);
     for (row, &label) in labels.iter().enumerate() {
         let at = row * tree.nodes()..(row + 1) * tree.nodes();
-        tree.observe(label as usize, &mut y[at.clone()], &mut seen[at]);
+        tree.observe(label, &mut y[at.clone()], &mut seen[at]);
     }
     let mask: Vec<f64> = seen.iter().map(|&s| f64::from(u8::from(s))).collect();
     worst.compare("targets", &y, &golden.get("targets")?.numbers()?);

@@ -262,7 +262,12 @@ const TAMPERINGS: &[Tampering] = &[
         "spec: unknown variant `eval`",
     ),
     ("an absurd layer", |m| edit(m, "/layers/0/outputs", json!(u64::MAX)), "layer `linear1`"),
-    ("a huge layer", |m| edit(m, "/layers/0/outputs", json!(1u64 << 27)), "linear1.weight.mean: has shape"),
+    (
+        "a huge layer",
+        |m| edit(m, "/layers/0/outputs", json!(1u64 << 27)),
+        "layer `linear1`: size: one sample",
+    ),
+    ("a large layer", |m| edit(m, "/layers/0/outputs", json!(1u64 << 20)), "linear1.weight.mean: has shape"),
     ("a negative layer", |m| edit(m, "/layers/0/outputs", json!(-1)), "spec: invalid value"),
     ("an empty layer", |m| edit(m, "/layers/0/outputs", json!(0)), "layer `linear1`"),
     (
@@ -562,11 +567,15 @@ fn what_a_crash_left_behind_is_removed_by_the_next_save() {
     let at = |name: &str| dir.path().join(name);
     // Process numbers end far below this one.
     let (stale, mine, other) = (".tractable-4294967295-0.tmp", ".tractable-1-0.tmp", ".tractable-note");
-    for name in [stale, mine, other] {
-        std::fs::write(at(name), "x").unwrap();
+    let fresh = ".tractable-4294967295-1.tmp";
+    for name in [stale, mine, other, fresh] {
+        let file = std::fs::File::create(at(name)).unwrap();
+        let age = std::time::Duration::from_secs(if name == fresh { 1 } else { 3600 });
+        file.set_modified(std::time::SystemTime::now() - age).unwrap();
     }
     Network::mlp([1, 1], Activation::Relu).build().unwrap().save(at("net.safetensors")).unwrap();
     assert_eq!(at(stale).exists(), !std::path::Path::new("/proc/self").exists());
+    assert!(at(fresh).exists(), "a file that another machine may be writing was removed");
     assert!(
         at(mine).exists() && at(other).exists(),
         "a file of a living process, or of somebody else, was removed"

@@ -191,7 +191,8 @@ fn building() {
         ("no outputs", mlp(&[3, 4, 0]), "layer `linear2`: outputs of a linear layer"),
         ("absurd input", mlp(&[MAX, 1]), "input shape"),
         ("absurd layer", mlp(&[3, MAX, 1]), "layer `linear1`"),
-        ("absurd product", mlp(&[1 << 30, 1 << 40]), "layer `linear1`"),
+        ("absurd product", mlp(&[1 << 26, 1 << 40]), "layer `linear1`"),
+        ("huge input", mlp(&[1 << 30, 1]), "input shape"),
         ("too many weights", mlp(&[1 << 20, 1 << 20]), "layer `linear1`: size: more than 2^31"),
         (
             "absurd image",
@@ -612,4 +613,65 @@ fn an_innovation_that_overflows_changes_nothing() {
     let before = net.predict(&x).unwrap();
     assert!(matches!(net.learn(&x, &y), Err(Error::Diverged { row: 0, .. })));
     assert_eq!(net.predict(&x).unwrap(), before);
+}
+
+/// A wish that overflows on the way down, and then an ordinary one: the first is an error and leaves no trace.
+#[test]
+fn a_condition_that_fails_spoils_nothing() {
+    for device in [Device::cpu(1), Device::Reference] {
+        let net = Network::mlp([3, 8, 1], Activation::Tanh).device(device).build().unwrap();
+        let x = Gaussian::new(vec![0.1, 0.2, 0.3], vec![0.1; 3], 3).unwrap();
+        let (good, huge) = (Matrix::column(vec![1.0]).unwrap(), Matrix::column(vec![1e300]).unwrap());
+        let before = net.condition(&x, &good).unwrap();
+        assert!(matches!(net.condition(&x, &huge), Err(Error::OutOfRange { .. })), "{device:?}");
+        assert_eq!(net.condition(&x, &good).unwrap(), before, "{device:?}");
+    }
+}
+
+/// Whatever the settings: weights stay finite, or the batch is refused and nothing changes.
+#[test]
+fn learning_never_leaves_weights_that_are_not_finite() {
+    let mut draw = Draw::new(77);
+    let mut refused = 0;
+    for _ in 0..600 {
+        let mut power = |low: f64, high: f64| 10f64.powf(draw.uniform(low, high));
+        let (gain, bias, noise, size, y) =
+            (power(-20.0, 10.0), power(-20.0, 10.0), power(-15.0, 3.0), power(-8.0, 8.0), power(-3.0, 17.0));
+        let mut net = Network::mlp([2, 5, 4, 1], Activation::Relu)
+            .prior(Prior::he().gain(gain).bias_var(bias))
+            .noise_std([noise])
+            .policy(Policy::Plain)
+            .device(Device::cpu(1))
+            .build()
+            .unwrap();
+        let x = Matrix::new(vec![size, -size, 0.5 * size, size], 2).unwrap();
+        let y = Matrix::column(vec![y, -y]).unwrap();
+        for _ in 0..3 {
+            refused += u32::from(net.learn(&x, &y).is_err());
+        }
+        bytes(&net); // saving refuses what is not finite
+    }
+    assert!(refused > 0, "nothing extreme was tried");
+}
+
+#[test]
+fn names_stay_once_fitted() {
+    let data = |names: [&str; 2]| {
+        let x = Matrix::column(vec![0.0, 1.0]).unwrap();
+        Dataset::with_labels(x, vec![0, 1], names.map(String::from).to_vec()).unwrap()
+    };
+    let mut net = Network::mlp([1, 4, 2], Activation::Relu).classes(2).build().unwrap();
+    net.fit(&data(["cat", "dog"]), &Fit::new().epochs(1)).unwrap();
+    let err = net.fit(&data(["dog", "cat"]), &Fit::new().epochs(2)).unwrap_err();
+    assert_eq!(err.to_string(), "classes: expected cat, dog, got dog, cat");
+    assert_eq!(net.class_names(), ["cat", "dog"]);
+}
+
+#[test]
+fn a_small_file_cannot_ask_for_endless_memory() {
+    let net = Network::builder(tractable::Shape::image(1, 1, 1))
+        .layer(Layer::conv2d(1, 1).stride(1 << 20).padding(1 << 20))
+        .build();
+    let why = net.unwrap_err().to_string();
+    assert_eq!(why, "layer `conv1`: size: one sample takes more than 2^26 numbers");
 }

@@ -210,5 +210,10 @@ fn a_batch_that_overshoots_is_repaired_and_counted() {
     assert_eq!((step.var, step.repaired), (f32::MIN_POSITIVE, true));
     let step = posterior::plain(1.0f32, 0.5, 0.0, f32::NAN);
     assert_eq!((step.var, step.repaired), (0.5 / 1024.0, true));
-    assert!(posterior::capped(1.0f32, 0.5, f32::NAN, -0.1, 2.0).mean.is_nan());
+    for g_mean in [f32::NAN, f32::INFINITY] {
+        let step = posterior::plain(1.0f32, 0.5, g_mean, -0.1);
+        assert_eq!((step.mean, step.repaired), (1.0, true));
+    }
+    let step = posterior::capped(1.0f32, 0.5, f32::NAN, -0.1, 2.0);
+    assert_eq!((step.mean, step.repaired), (1.0, true));
 }

@@ -7,6 +7,7 @@ use crate::backend::Seen;
 use crate::moments::{
     Activation, Moments, identity, leaky_relu, mixture_relu, observe, relu, sigmoid, smooth, softplus, tanh,
 };
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Numbers one task takes.
 const TASK: usize = 1 << 15;
@@ -16,6 +17,28 @@ impl Cpu {
     fn ranges(&self, n: usize, f: &(dyn Fn(std::ops::Range<usize>) + Sync)) {
         let tasks = n.div_ceil(TASK);
         self.team.run(tasks, &|task, _| f(task * TASK..n.min((task + 1) * TASK)));
+    }
+
+    /// Whether the first `n` numbers are all finite.
+    pub(super) fn all_finite(&self, v: &[f32], n: usize) -> bool {
+        let broken = AtomicBool::new(false);
+        self.ranges(n, &|range| {
+            let v = &v[range];
+            let sum = self.arch.dispatch(
+                #[inline(always)]
+                || {
+                    // x * 0 is 0 for finite numbers and NaN otherwise: no branch in the loop.
+                    let mut sums = [0.0f32; 64];
+                    let (lines, rest) = v.as_chunks::<64>();
+                    lines.iter().for_each(|line| (0..64).for_each(|i| sums[i] += line[i] * 0.0));
+                    rest.iter().chain(&sums).map(|v| v * 0.0).sum::<f32>()
+                },
+            );
+            if sum != 0.0 {
+                broken.store(true, Ordering::Relaxed);
+            }
+        });
+        !broken.into_inner()
     }
 
     pub(super) fn activation_forward(&self, activation: Activation, z: &State, a: &mut State) {

@@ -116,8 +116,7 @@ impl Cpu {
     pub(super) fn map_backward(&self, w: &Weights, s: &mut Scratch, z: &State, x: &mut State) {
         s.lay_out(&w.map, x.stride);
         let outputs = w.map.output.channels;
-        let chunks: usize = s.segments.iter().map(|g| g.len.div_ceil(PANEL)).sum();
-        s.turned.grow(chunks * outputs * PANEL);
+        s.turned.grow(s.chunks.len() * outputs * PANEL);
         let dense = w.map.window.is_none();
         if !dense {
             s.images.resize_with(self.team.size(), Default::default);
@@ -133,13 +132,12 @@ impl Cpu {
         let products = z.rows * s.starts.len() * w.depth() * outputs;
         let (x_stride, x_sample, rows) = (x.stride, x.sample(), x.rows);
         // Turn the weights round, 32 inputs a task; a dense map goes on at once with what it has turned.
-        self.share(products.max(w.depth() * outputs), chunks, &|task, _| {
-            let (first, at, len) = s.chunks().nth(task).expect("a chunk per task");
+        self.share(products.max(w.depth() * outputs), s.chunks.len(), &|task, _| {
+            let (first, at, len) = s.chunks[task];
             // SAFETY: this task's own part of the buffer.
             let lines =
                 unsafe { std::slice::from_raw_parts_mut(turned.at(task * outputs * PANEL), outputs * PANEL) };
-            let from = w.panels[first * LINE..].as_ptr();
-            turn::turn(self.arch, from, w.depth() * LINE, len, outputs, lines);
+            turn::turn(self.arch, &w.panels[first * LINE..], w.depth() * LINE, len, outputs, lines);
             if dense {
                 self.arch.dispatch(Backward {
                     outputs,
@@ -166,7 +164,7 @@ impl Cpu {
             let (mean, var) = (&mut mean[..s.sample + PANEL], &mut var[..s.sample + PANEL]);
             mean.fill(0.0);
             var.fill(0.0);
-            for (task, (_, at, len)) in s.chunks().enumerate() {
+            for (task, &(_, at, len)) in s.chunks.iter().enumerate() {
                 self.arch.dispatch(Backward {
                     outputs,
                     turned: &s.turned[task * outputs * PANEL..][..outputs * PANEL],

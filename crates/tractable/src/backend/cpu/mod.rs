@@ -27,9 +27,13 @@ pub(crate) struct Cpu {
 #[derive(Clone, Copy)]
 struct Shared<P>(P);
 // SAFETY: see above.
-unsafe impl<P> Send for Shared<P> {}
+unsafe impl<T> Send for Shared<*mut T> {}
 // SAFETY: see above.
-unsafe impl<P> Sync for Shared<P> {}
+unsafe impl<T> Sync for Shared<*mut T> {}
+// SAFETY: see above.
+unsafe impl<T> Send for Shared<*const T> {}
+// SAFETY: see above.
+unsafe impl<T> Sync for Shared<*const T> {}
 
 impl<P: Copy> Shared<P> {
     /// The pointer. (Closures that call this capture the wrapper, not the pointer inside.)
@@ -68,6 +72,11 @@ impl Backend for Cpu {
         state::State::new(shape)
     }
 
+    fn numbers(&self, shape: Shape) -> usize {
+        // Mean, variance and their innovations; slopes or picked units.
+        5 * state::State::new(shape).sample()
+    }
+
     fn write(&self, state: &mut Self::State, mean: &[f64], var: Option<&[f64]>) {
         state.write(mean, var);
     }
@@ -77,7 +86,13 @@ impl Backend for Cpu {
     }
 
     fn not_finite(&self, state: &Self::State, parts: [Part; 2]) -> Option<(usize, f64)> {
-        state.not_finite(parts)
+        parts.into_iter().find_map(|part| {
+            match self.all_finite(state.part(part), state.rows * state.sample()) {
+                // Most of the time the whole memory is finite; else padding does not count.
+                true => None,
+                false => state.not_finite(part),
+            }
+        })
     }
 
     fn weights(&self, map: Map, parameters: &Parameters) -> Self::Weights {

@@ -84,6 +84,8 @@ impl State {
         if self.shape.is_flat() {
             for (to, from) in to.chunks_exact_mut(self.stride).zip(mean.chunks_exact(self.shape.channels)) {
                 to.iter_mut().zip(from).for_each(|(t, &f)| *t = f as f32);
+                // A posterior that overflowed may have left its mark there.
+                to[from.len()..].fill(0.0);
             }
         } else {
             self.places(rows, |here, there| to[here] = mean[there] as f32);
@@ -91,20 +93,13 @@ impl State {
         self.mean = to;
         let mut to = std::mem::take(&mut self.var);
         match var {
-            Some(var) if !self.exact => self.places(rows, |here, there| to[here] = var[there] as f32),
+            Some(var) if !self.exact => {
+                to.fill(0.0);
+                self.places(rows, |here, there| to[here] = var[there] as f32);
+            }
             _ => to.fill(0.0),
         }
         self.var = to;
-    }
-
-    fn part(&self, part: Part) -> &[f32] {
-        match part {
-            Part::Mean => &self.mean,
-            Part::Var => &self.var,
-            Part::Slope => &self.slope,
-            Part::DMean => &self.d_mean,
-            Part::DVar => &self.d_var,
-        }
     }
 
     pub(super) fn read(&self, part: Part) -> Vec<f64> {
@@ -114,15 +109,23 @@ impl State {
         to
     }
 
-    pub(super) fn not_finite(&self, parts: [Part; 2]) -> Option<(usize, f64)> {
-        parts.into_iter().find_map(|part| {
-            let v = &self.part(part)[..self.rows * self.sample()];
-            // x * 0 is 0 for finite numbers and NaN otherwise: no branch in the loop.
-            if v.iter().map(|v| v * 0.0).sum::<f32>() == 0.0 {
-                return None;
-            }
-            let at = v.iter().position(|v| !v.is_finite())?;
-            Some((at / self.sample(), f64::from(v[at])))
+    /// First row in which a part is not finite, padding left aside, with that value.
+    pub(super) fn not_finite(&self, part: Part) -> Option<(usize, f64)> {
+        let (v, pixels) = (self.part(part), self.shape.pixels());
+        (0..self.rows * pixels).find_map(|i| {
+            let (row, pixel) = (i / pixels, i % pixels);
+            let v = &v[row * self.sample() + pixel * self.stride..][..self.shape.channels];
+            v.iter().find(|v| !v.is_finite()).map(|v| (row, f64::from(*v)))
         })
+    }
+
+    pub(super) fn part(&self, part: Part) -> &[f32] {
+        match part {
+            Part::Mean => &self.mean,
+            Part::Var => &self.var,
+            Part::Slope => &self.slope,
+            Part::DMean => &self.d_mean,
+            Part::DVar => &self.d_var,
+        }
     }
 }

@@ -60,9 +60,9 @@ impl Team {
             wake: Condvar::new(),
         });
         let workers = (1..threads)
-            .filter_map(|id| {
+            .map_while(|id| {
                 let shared = shared.clone();
-                // A thread that cannot be had only makes the team smaller.
+                // A thread that cannot be had only makes the team smaller; numbers stay without gaps.
                 std::thread::Builder::new()
                     .name(format!("tractable-{id}"))
                     .spawn(move || work(&shared, id))

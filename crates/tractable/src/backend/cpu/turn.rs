@@ -5,21 +5,23 @@ use super::tile::{LINE, PANEL};
 
 /// Writes a line of 32 inputs for each of `outputs` outputs; inputs from `len` on become zero.
 ///
-/// `from` is the first of these inputs in the first panel, `panel` the distance from one panel to the next.
+/// `from` starts with the first of these inputs in the first panel, `panel` is the distance from one panel to the next.
 pub(super) fn turn(
     arch: pulp::Arch,
-    from: *const f32,
+    from: &[f32],
     panel: usize,
     len: usize,
     outputs: usize,
     lines: &mut [f32],
 ) {
-    assert!(len <= PANEL && lines.len() >= outputs * PANEL);
+    assert!((1..=PANEL).contains(&len) && outputs > 0 && lines.len() >= outputs * PANEL);
+    let last = outputs - 1;
+    assert!(from.len() > last / PANEL * panel + last % PANEL + (len - 1) * LINE);
     #[cfg(target_arch = "x86_64")]
     if let pulp::Arch::V4(_) = arch {
         for o in (0..outputs).step_by(16) {
             let n = 16.min(outputs - o);
-            let block = from.wrapping_add(o / PANEL * panel + o % PANEL);
+            let block = from.as_ptr().wrapping_add(o / PANEL * panel + o % PANEL);
             for i in (0..PANEL).step_by(16) {
                 // SAFETY: AVX-512 is there; `len` inputs lie in the panel, LINE apart; `n` lines to write.
                 unsafe {
@@ -33,10 +35,9 @@ pub(super) fn turn(
     }
     let _ = arch;
     for (o, line) in lines.chunks_exact_mut(PANEL).take(outputs).enumerate() {
-        let column = from.wrapping_add(o / PANEL * panel + o % PANEL);
+        let column = &from[o / PANEL * panel + o % PANEL..];
         for (i, to) in line.iter_mut().enumerate() {
-            // SAFETY: `len` inputs lie in the panel, LINE apart.
-            *to = if i < len { unsafe { *column.wrapping_add(i * LINE) } } else { 0.0 };
+            *to = if i < len { column[i * LINE] } else { 0.0 };
         }
     }
 }

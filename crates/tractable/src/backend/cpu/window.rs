@@ -13,6 +13,8 @@ pub(crate) struct Scratch {
     pub(super) segments: Vec<Segment>,
     /// Where every input lies in a window: the segments, one by one.
     pub(super) inputs: Vec<usize>,
+    /// Chunks of up to 32 neighbours among them: (first input, place in a window, length).
+    pub(super) chunks: Vec<(usize, usize, usize)>,
     /// Where the windows of a sample start; a dense map has one, at 0.
     pub(super) starts: Vec<usize>,
     /// Inputs from one sample to the next, as the map reads them.
@@ -39,6 +41,7 @@ impl Scratch {
         self.made_for = stride;
         self.segments.clear();
         self.inputs.clear();
+        self.chunks.clear();
         self.starts.clear();
         self.rows.clear();
         let Map { input, output, window } = *map;
@@ -65,7 +68,12 @@ impl Scratch {
                 self.sample = height * row;
             }
         }
-        self.inputs.extend(self.segments.iter().flat_map(|s| s.at..s.at + s.len));
+        for s in &self.segments {
+            let first = self.inputs.len();
+            self.inputs.extend(s.at..s.at + s.len);
+            let chunk = |i: usize| (first + i, s.at + i, PANEL.min(s.len - i));
+            self.chunks.extend((0..s.len).step_by(PANEL).map(chunk));
+        }
     }
 
     /// Numbers from a pair of the first half to that of the second.
@@ -81,16 +89,6 @@ impl Scratch {
             let all = (0..samples).flat_map(|i| self.starts.iter().map(move |s| (i, s)));
             self.rows.extend(all.map(|(i, start)| i * self.sample + start));
         }
-    }
-
-    /// Chunks of up to 32 neighbouring inputs: (first input, place in a window, length).
-    pub(super) fn chunks(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
-        let mut first = 0;
-        self.segments.iter().flat_map(move |s| {
-            let base = first;
-            first += s.len;
-            (0..s.len).step_by(PANEL).map(move |i| (base + i, s.at + i, PANEL.min(s.len - i)))
-        })
     }
 }
 
