@@ -177,7 +177,8 @@ impl Network {
 
     /// **What comes out?** Mean and variance of the output for every row of `x`, in one deterministic pass.
     /// The variance is that of the network's own output; add [`Network::noise_var`] for that of a new
-    /// observation. For classes the output is the tree's nodes: see [`Network::predict_classes`].
+    /// observation. For classes the output is the tree's nodes: see [`Network::predict_classes`]. Far from the
+    /// data the variance is too small.
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Matrix, Network};

@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     report.say("predict", &predicted, || {
         format!(
             "predict: what comes out?\n{picture}  off by {:.3} (rmse; the noise was {NOISE}); {:.0} % of fresh \
-             points are inside their 90 % interval\n",
+             points are inside their 90 % interval\n  where there are no data the std is far too small: do not trust it there\n",
             predicted.rmse,
             100.0 * predicted.inside_90
         )
@@ -145,10 +145,11 @@ fn picture(net: &Network) -> tractable::Result<String> {
         let line: String = line.iter().collect();
         rows.push(vec![
             format!("{x:.1}"),
+            format!("{:.2}", truth(x)),
             format!("{mean:.2}"),
             format!("{std:.2}"),
             format!("{line}{beyond}"),
         ]);
     }
-    Ok(table(&rows, &[3]))
+    Ok(table(&rows, &[4]))
 }
