@@ -135,8 +135,11 @@ fn picture(net: &Network) -> tractable::Result<String> {
     let x: Vec<f64> = (-13..=13).map(|i| i as f64 / 5.0).collect();
     let out = net.predict(&Matrix::column(x.clone())?)?;
     let column = |y: f64| ((y + 4.0) / 8.0 * 48.0).round().clamp(0.0, 48.0) as usize;
-    let mut rows =
-        vec![["x", "mean", "std", "-4 ................. y ................. +4"].map(String::from).to_vec()];
+    let mut rows = vec![
+        ["x", "truth", "mean", "std", "-4 ................. y ................. +4"]
+            .map(String::from)
+            .to_vec(),
+    ];
     for ((&x, &mean), std) in x.iter().zip(out.mean()).zip(out.std()) {
         let mut line = [' '; 49];
         line[column(mean - 2.0 * std)..=column(mean + 2.0 * std)].fill('-');
