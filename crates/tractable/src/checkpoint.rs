@@ -75,7 +75,10 @@ impl Network {
         let path = path.as_ref();
         let bytes = read_file(path)?;
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
-        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| refuse("header", e.to_string()))?;
+        let no_model = |e: safetensors::SafeTensorError| {
+            refuse("header", format!("not a model file (safetensors): {e}"))
+        };
+        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(no_model)?;
         let tensors = SafeTensors::deserialize(&bytes).map_err(|e| refuse("tensors", e.to_string()))?;
         let metadata = header.metadata().clone().unwrap_or_default();
         let entry = |name: &str| {

@@ -9,7 +9,7 @@ pub(super) const FEATURE: &str =
     "a feature must be a finite number: fill it in, or remove the row or the column";
 /// What to do about a numeric target that cannot be used.
 pub(super) const TARGET: &str =
-    "a target must be a finite number, or empty if not observed; for names use `classes`";
+    "a target must be a finite number, or empty if not observed; names are read as classes (--classes)";
 
 /// [`Error::Data`] with a column name that is safe to print.
 pub(super) fn data_error(path: &Path, line: usize, column: Option<&str>, why: impl Into<String>) -> Error {
@@ -38,7 +38,7 @@ pub(super) fn find(path: &Path, names: &[String], name: &str) -> Result<usize> {
     }
     let nearest = names.iter().map(|n| (distance(name, n), n)).min_by_key(|(d, _)| *d);
     let hint = match nearest {
-        Some((d, n)) if d <= name.chars().count().div_ceil(3) => {
+        Some((d, n)) if d <= name.chars().count() / 3 || n.eq_ignore_ascii_case(name.trim()) => {
             format!("; did you mean `{}`?", printable(n))
         }
         _ => String::new(),

@@ -90,7 +90,7 @@ fn mistakes_are_named_with_their_place() {
         (b"1,2,1\n3,4,5\n", 1, Some("1"), "is the header row missing?"),
         (b"a;y\n1;2\n", 1, None, "separated by ';'"),
         (b"a\ty\n1\t2\n", 1, None, "separated by '\\t'"),
-        (b"a,z\n1,2\n", 1, Some("y"), "no such column; did you mean `a`?"),
+        (b"a,z\n1,2\n", 1, Some("y"), "no such column; the columns are a, z"),
         (b"age,price\n1,2\n", 1, None, "no such column"),
         (b"a,y\nx,2\n", 2, Some("a"), "\"x\" is not a number"),
         (b"a,y\n1,2\n\n1 2,3\n", 4, Some("a"), "\"1 2\" is not a number"),
