@@ -77,7 +77,7 @@ struct End<'a> {
 
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
-    let report = Report::new(args.json);
+    let report = Report::new(args.json).unheard();
     let out = out_folder(args)?;
     let (config, resumed) = if args.resume {
         let old = RunFolder::config(&out)?;

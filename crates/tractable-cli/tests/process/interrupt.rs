@@ -166,3 +166,19 @@ fn a_file_is_flushed_with_its_folder() {
     let next = calls.next().unwrap_or("nothing");
     assert!(next.contains("fsync") && next.contains("/run>"), "{next} in {trace}");
 }
+
+#[test]
+fn training_goes_on_where_nobody_reads() {
+    let place = Place::new();
+    let train = ["train", "data.csv", "--target", "y", "--test", "0.2", "--epochs", "30", "-q"];
+    for (out, json) in [("json", &["--json"][..]), ("text", &[])] {
+        let mut command = place.command(&[&train[..], json, &["-o", out]].concat());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), &output.stderr[..]), (Some(0), &b""[..]));
+        assert_eq!(place.json(&["inspect", out])[0]["epochs"], 30);
+        let metrics = json_lines(&place.text(&format!("{out}/metrics.jsonl")));
+        assert_eq!(metrics.last().unwrap()["type"], "test");
+    }
+}
