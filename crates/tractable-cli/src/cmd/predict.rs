@@ -1,5 +1,6 @@
 //! `tractable predict`: streams a CSV file through a model, some thousand rows at a time.
 
+use crate::files::NewFile;
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::report::{Outcome, Stop, file_error};
@@ -9,7 +10,7 @@ use crate::settings::DeviceName;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use tractable::data::CsvRows;
 use tractable::{Matrix, Network, Output};
@@ -62,23 +63,37 @@ pub(crate) fn run(args: &Args) -> Outcome {
         predict(args, &net, &mut rows, &mut out, &Stop::from)?;
         return Ok(out.flush()?);
     };
-    // Under another name until it is whole.
-    let name = path.file_name().ok_or_else(|| Stop::Error(format!("{}: not a file name", path.display())))?;
-    let temporary = path.with_file_name(format!(".{}.tmp", name.to_string_lossy()));
     let fail = file_error(path, "write it");
-    let file = File::create(&temporary).map_err(file_error(path, "create a file there"))?;
-    let write = || {
+    if fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+        // A pipe or a device is written into, not replaced.
+        let fail = |e: io::Error| match e.kind() {
+            ErrorKind::BrokenPipe => Stop::PipeClosed,
+            _ => fail(e),
+        };
+        let file = File::options().write(true).open(path).map_err(file_error(path, "open it"))?;
         let mut out = BufWriter::with_capacity(1 << 16, file);
         predict(args, &net, &mut rows, &mut out, &fail)?;
-        let file = out.into_inner().map_err(|e| fail(e.into_error()))?;
-        file.sync_all().and_then(|()| fs::rename(&temporary, path)).map_err(&fail)
-    };
-    write().inspect_err(|_| remove(&temporary))
+        return out.flush().map_err(fail);
+    }
+    if path.file_name().is_none() {
+        return Err(Stop::Error(format!("{}: not a file name", path.display())));
+    }
+    // Under another name until it is whole.
+    let file = pointed_to(path).and_then(|path| NewFile::beside(&path));
+    let mut out = BufWriter::with_capacity(1 << 16, file.map_err(file_error(path, "create a file there"))?);
+    predict(args, &net, &mut rows, &mut out, &fail)?;
+    out.into_inner().map_err(|e| e.into_error()).and_then(NewFile::keep).map_err(&fail)
 }
 
-fn remove(temporary: &Path) {
-    // What went wrong first is what the user should hear of.
-    let _ = fs::remove_file(temporary);
+/// Where symbolic links lead; there need not be a file yet.
+fn pointed_to(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_path_buf();
+    // As many as the system follows.
+    for _ in 0..40 {
+        let Ok(target) = fs::read_link(&path) else { return Ok(path) };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    Err(io::Error::other("too many symbolic links"))
 }
 
 fn predict(
