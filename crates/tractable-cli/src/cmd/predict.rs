@@ -21,8 +21,8 @@ Examples:
   tractable predict run/ new.csv --noise -o prices.csv
 
 Numbers: columns TARGET_mean and TARGET_std. Classes: TARGET, the most probable class, and
-p_CLASS for each. Columns are found by name; others are ignored. The file may be larger than
-memory.";
+p_CLASS for each; one without a name has its number, from 0. Columns are found by name;
+others are ignored. The file may be larger than memory.";
 
 /// Mean and standard deviation, or class probabilities, for every row of a CSV file
 #[derive(clap::Args)]
@@ -133,7 +133,7 @@ fn predict(
 /// What is written for each row.
 enum Columns<'a> {
     Values(&'a [String]),
-    Classes { target: &'a str, names: &'a [String] },
+    Classes { target: &'a str, names: Vec<String> },
 }
 
 /// One row as JSON.
@@ -154,9 +154,9 @@ struct Row<'a> {
 impl<'a> Columns<'a> {
     fn of(net: &'a Network) -> Self {
         match net.output() {
-            Output::Classes { .. } => Columns::Classes {
+            Output::Classes { classes } => Columns::Classes {
                 target: net.output_names().first().map_or("class", String::as_str),
-                names: net.class_names(),
+                names: class_names(net.class_names(), classes),
             },
             _ => Columns::Values(net.output_names()),
         }
@@ -200,9 +200,7 @@ impl<'a> Columns<'a> {
                 for row in 0..p.rows() {
                     let p = p.row(row);
                     let top = (1..p.len()).fold(0, |best, k| if p[k] > p[best] { k } else { best });
-                    // A network may have more classes than its data had names for.
-                    let number = top.to_string();
-                    let class = names.get(top).unwrap_or(&number);
+                    let class = &names[top];
                     if args.json {
                         let row = Row::new(before + row as u64);
                         json_row(text, &Row { class: Some(class), probabilities: Some(p), ..row });
@@ -216,6 +214,18 @@ impl<'a> Columns<'a> {
         }
         Ok(())
     }
+}
+
+/// A name for every class: a network may have more than its data had names for. The others get their number.
+fn class_names(names: &[String], classes: usize) -> Vec<String> {
+    let numbered = |k: usize| {
+        let mut name = k.to_string();
+        while names.contains(&name) {
+            name.insert(0, '#');
+        }
+        name
+    };
+    (0..classes).map(|k| names.get(k).cloned().unwrap_or_else(|| numbered(k))).collect()
 }
 
 impl Row<'_> {

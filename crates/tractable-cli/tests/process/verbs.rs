@@ -1,6 +1,8 @@
 //! Every verb on small data: what it prints, as text and as JSON, and what its files hold.
 
 use crate::run::{Place, json_lines};
+use tractable::data::Dataset;
+use tractable::{Activation, Fit, Matrix, Network};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tractable/tests/data/golden");
 
@@ -71,6 +73,25 @@ fn classes_from_training_to_prediction() {
 
     let text = place.ok(&["inspect", "classes-run"]);
     assert!(text.contains("classes     low, middle, top, high"), "{text}");
+}
+
+#[test]
+fn classes_without_a_name_have_their_number() {
+    let place = Place::new();
+    let x = || Matrix::column(vec![0.0, 0.5, 1.0]).unwrap();
+    for (names, header) in [
+        (["low", "middle", "high"], "class,p_low,p_middle,p_high,p_3,p_4"),
+        (["2", "3", "5"], "class,p_2,p_3,p_5,p_#3,p_4"),
+    ] {
+        let data = Dataset::with_labels(x(), vec![0, 1, 2], names.map(String::from).to_vec()).unwrap();
+        let mut net = Network::mlp([1, 4, 5], Activation::Relu).classes(5).build().unwrap();
+        net.fit(&data, &Fit::new().epochs(1)).unwrap();
+        net.save(place.path("five.safetensors")).unwrap();
+        place.write("x.csv", &format!("{}\n0\n1\n", net.input_names()[0]));
+        let out = place.ok(&["predict", "five.safetensors", "x.csv", "-q"]);
+        let widths: Vec<usize> = out.lines().map(|l| l.split(',').count()).collect();
+        assert_eq!((out.lines().next(), widths), (Some(header), vec![6, 6, 6]));
+    }
 }
 
 #[test]
