@@ -5,7 +5,6 @@ use crate::interrupt;
 use crate::progress::Progress;
 use crate::report::{Outcome, Stop, file_error};
 use crate::run_folder::load_trained;
-use crate::scores::chunk_rows;
 use crate::settings::DeviceName;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -23,6 +22,9 @@ Examples:
 Numbers: columns TARGET_mean and TARGET_std. Classes: TARGET, the most probable class, and
 p_CLASS for each; one without a name has its number, from 0. Columns are found by name;
 others are ignored. The file may be larger than memory.";
+
+/// Numbers read and written at a time.
+const CHUNK_NUMBERS: usize = 1 << 20;
 
 /// Mean and standard deviation, or class probabilities, for every row of a CSV file
 #[derive(clap::Args)]
@@ -109,7 +111,7 @@ fn predict(
     if !args.json {
         columns.header(&mut text);
     }
-    let chunk = chunk_rows(net);
+    let chunk = (CHUNK_NUMBERS / (rows.width() + columns.width())).clamp(1, 4096);
     loop {
         x.clear();
         let n = rows.next_chunk(chunk, &mut x)?;
@@ -159,6 +161,14 @@ impl<'a> Columns<'a> {
                 names: class_names(net.class_names(), classes),
             },
             _ => Columns::Values(net.output_names()),
+        }
+    }
+
+    /// Numbers a row.
+    fn width(&self) -> usize {
+        match self {
+            Columns::Values(names) => 2 * names.len(),
+            Columns::Classes { names, .. } => names.len(),
         }
     }
 
