@@ -156,8 +156,9 @@ fn prediction_streams_in_chunks_that_do_not_show() {
 #[test]
 fn verify_recomputes_and_skips() {
     let place = Place::new();
-    let said = place.ok(&["verify", "--golden", GOLDEN]);
-    assert!(said.trim_end().ends_with("passed, 0 failed, 0 skipped"), "{said}");
+    let ran = place.run(&["verify", "--golden", GOLDEN]);
+    assert!(ran.code == 0 && ran.out.trim_end().ends_with("passed, 0 failed, 0 skipped"), "{ran:?}");
+    assert_eq!(ran.err, "");
     let exact = place.json(&["verify", "--golden", GOLDEN, "--device", "reference", "--tolerance", "1e-12"]);
     assert_eq!(exact.last().unwrap()["failed"], 0);
 
@@ -169,8 +170,11 @@ fn verify_recomputes_and_skips() {
     place.refused(&["verify", "--golden", "golden"], &["golden", "no .json file"]);
     place.refused(&["verify", "--golden", "none"], &["none: cannot"]);
     place.write("golden/new.json", "{\"kind\": \"of another build\"}");
-    let said = place.ok(&["verify", "--golden", "golden"]);
-    assert!(said.contains("skipped") && said.contains("0 passed, 0 failed, 1 skipped"), "{said}");
+    let ran = place.run(&["verify", "--golden", "golden"]);
+    assert!(ran.code == 0 && ran.out.contains("0 passed, 0 failed, 1 skipped"), "{ran:?}");
+    assert_eq!(ran.err, "nothing was checked: every file was skipped\n");
+    let ran = place.run(&["verify", "--golden", "golden", "--json"]);
+    assert!(ran.code == 0 && ran.err.starts_with("nothing was checked"), "{ran:?}");
     place.write("golden/broken.json", "{\"kind\": ");
     place.refused(&["verify", "--golden", "golden"], &["broken.json"]);
 }
