@@ -4,6 +4,7 @@
 //! 130 interrupted.
 
 mod cmd;
+mod files;
 mod interrupt;
 mod progress;
 mod report;

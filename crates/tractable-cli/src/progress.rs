@@ -84,6 +84,6 @@ impl Drop for Progress {
 }
 
 /// A line on stderr; a closed stderr is no reason to stop working.
-fn note(text: &str) {
+pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

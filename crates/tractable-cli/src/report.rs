@@ -45,11 +45,18 @@ pub(crate) fn file_error(path: &std::path::Path, doing: &str) -> impl Fn(io::Err
 #[derive(Clone, Copy)]
 pub(crate) struct Report {
     json: bool,
+    /// Going on where nobody reads any more.
+    unheard: bool,
 }
 
 impl Report {
     pub(crate) fn new(json: bool) -> Self {
-        Report { json }
+        Report { json, unheard: false }
+    }
+
+    /// For work that is worth more than its output: a closed pipe does not end it.
+    pub(crate) fn unheard(self) -> Self {
+        Report { unheard: true, ..self }
     }
 
     /// One result: with `--json` a line `{"type": kind, ...body}`, otherwise the text.
@@ -59,8 +66,10 @@ impl Report {
             line.push('\n');
         }
         let mut out = io::stdout().lock();
-        out.write_all(line.as_bytes())?;
-        Ok(out.flush()?)
+        match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {
+            Err(e) if self.unheard && e.kind() == ErrorKind::BrokenPipe => Ok(()),
+            result => Ok(result?),
+        }
     }
 }
 

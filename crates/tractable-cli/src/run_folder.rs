@@ -8,8 +8,10 @@
 //! | `config.json` | settings and data of the run |
 //!
 //! Model files only ever hold whole epochs. An epoch's line is written before its model, so the lines are
-//! never behind the model; a resumed run drops those that are ahead.
+//! never behind the model; a resumed run drops those that are ahead. A new run's files are written when its
+//! first epoch is done: until then those of an earlier run are untouched.
 
+use crate::files::NewFile;
 use crate::report::{Outcome, Stop, file_error};
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
@@ -150,20 +152,37 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Makes the folder, without the files of an earlier run, and describes the new one in it.
-    pub(crate) fn create(&self, config: &Config) -> Outcome {
+    /// Makes the folder and sees that files can be written there, before hours are spent on what goes in.
+    pub(crate) fn prepare(&self) -> Outcome {
         fs::create_dir_all(&self.path).map_err(file_error(&self.path, "create this folder"))?;
-        for name in ["config.json", "last.safetensors", "model.safetensors", "metrics.jsonl"] {
-            let file = self.file(name);
-            match fs::remove_file(&file) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(file_error(&file, "remove it")(e));
-                }
-                _ => {}
-            }
+        let probe = NewFile::beside(&self.file("config.json"));
+        probe.map(drop).map_err(file_error(&self.path, "create files in this folder"))
+    }
+
+    /// Writes a new run whose first epoch is done, over an earlier one if `force`d.
+    pub(crate) fn begin(&self, config: &Config, net: &Network, line: &str, force: bool) -> Outcome {
+        let files = ["config.json", "metrics.jsonl", "model.safetensors", "last.safetensors"];
+        // Another run may have begun here meanwhile.
+        if !force && files.iter().any(|name| self.file(name).exists()) {
+            Self::check_free(&self.path)?;
         }
-        self.write("metrics.jsonl", "")?;
+        // The settings go first and come last: never do they stand beside a model that is not theirs. The
+        // old model stays until the new one takes its place.
+        self.remove("config.json")?;
+        self.write("metrics.jsonl", &format!("{line}\n"))?;
+        if !self.patience {
+            self.remove("last.safetensors")?;
+        }
+        self.save(net, true)?;
         self.write_config(config)
+    }
+
+    fn remove(&self, name: &str) -> Outcome {
+        let file = self.file(name);
+        match fs::remove_file(&file) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(file_error(&file, "remove it")(e)),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn write_config(&self, config: &Config) -> Outcome {
@@ -228,16 +247,12 @@ impl RunFolder {
 
     /// Writes a small file so that a crash leaves the old one or the new one.
     fn write(&self, name: &str, text: &str) -> Outcome {
-        let (path, temporary) = (self.file(name), self.file(&format!(".{name}.tmp")));
+        let path = self.file(name);
         let write = || {
-            let mut file = File::create(&temporary)?;
+            let mut file = NewFile::beside(&path)?;
             file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&temporary, &path)
+            file.keep()
         };
-        write().map_err(|e| {
-            let _ = fs::remove_file(&temporary);
-            file_error(&path, "write it")(e)
-        })
+        write().map_err(file_error(&path, "write it"))
     }
 }

@@ -3,21 +3,7 @@
 use crate::report::{Outcome, Report, short, table};
 use serde::Serialize;
 use tractable::data::Target;
-use tractable::{Input, Matrix, Network, metrics};
-
-/// Numbers of all layers' states a chunk of rows may take.
-const CHUNK_NUMBERS: usize = 1 << 22;
-
-/// How many rows to predict at a time: some thousand, fewer where layers are wide.
-pub(crate) fn chunk_rows(net: &Network) -> usize {
-    let mut shape = net.input();
-    let mut numbers = shape.len();
-    for layer in net.layers() {
-        shape = layer.output(shape).unwrap_or(shape);
-        numbers += shape.len();
-    }
-    (CHUNK_NUMBERS / numbers).clamp(1, 4096)
-}
+use tractable::{Matrix, Network, metrics};
 
 /// The scores of one target column of numbers, or of the classes.
 #[derive(Serialize)]
@@ -49,35 +35,28 @@ pub(crate) enum Score {
 pub(crate) fn of(net: &Network, x: &Matrix, target: &Target, names: &[String]) -> Outcome<Vec<Score>> {
     match target {
         Target::Labels { labels, .. } => {
-            let p = chunks(net, x, |x, out| {
-                out.0.extend_from_slice(net.predict_classes(x)?.data());
-                Ok(())
-            })?
-            .0;
+            let p = net.predict_classes(x)?;
+            let p = p.data();
             Ok(vec![Score::Classes {
                 target: names.join(","),
                 rows: labels.len(),
-                error_rate: metrics::error_rate(&p, labels)?,
-                nll: metrics::class_nll(&p, labels)?,
-                brier: metrics::brier(&p, labels)?,
-                reliability: metrics::ece(&p, labels, 15)?,
+                error_rate: metrics::error_rate(p, labels)?,
+                nll: metrics::class_nll(p, labels)?,
+                brier: metrics::brier(p, labels)?,
+                reliability: metrics::ece(p, labels, 15)?,
             }])
         }
         Target::Values { y, observed } => {
-            let noise = net.noise_var();
-            let (mean, var) = chunks(net, x, |x, out| {
-                let y = net.predict(x)?.with_noise(&noise)?;
-                out.0.extend_from_slice(y.mean());
-                out.1.extend_from_slice(y.var());
-                Ok(())
-            })?;
+            let out = net.predict(x)?.with_noise(&net.noise_var())?;
             let width = y.width();
             let column = |c: usize, values: &[f64]| -> Vec<f64> {
                 let seen = |i: &usize| observed.as_ref().is_none_or(|o| o[*i]);
                 (c..values.len()).step_by(width).filter(seen).map(|i| values[i]).collect()
             };
             let names = names.iter().enumerate();
-            names.map(|(c, n)| values(n, &column(c, y.data()), &column(c, &mean), &column(c, &var))).collect()
+            names
+                .map(|(c, n)| values(n, &column(c, y.data()), &column(c, out.mean()), &column(c, out.var())))
+                .collect()
         }
     }
 }
@@ -95,22 +74,6 @@ fn values(target: &str, y: &[f64], mean: &[f64], var: &[f64]) -> Outcome<Score> 
         coverage_95: coverage(0.95)?,
         calibration: metrics::calibration(y, mean, var)?,
     })
-}
-
-type Moments = (Vec<f64>, Vec<f64>);
-
-/// Predicts the rows some at a time, so that memory is that of the outputs.
-fn chunks(
-    net: &Network,
-    x: &Matrix,
-    mut predict: impl FnMut(Input<'_>, &mut Moments) -> tractable::Result<()>,
-) -> Outcome<Moments> {
-    let (all, step) = (Input::from(x), chunk_rows(net));
-    let mut out = (Vec::new(), Vec::new());
-    for from in (0..x.rows()).step_by(step) {
-        predict(all.rows_between(from, (from + step).min(x.rows())), &mut out)?;
-    }
-    Ok(out)
 }
 
 impl Score {

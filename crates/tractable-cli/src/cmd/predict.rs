@@ -1,15 +1,15 @@
 //! `tractable predict`: streams a CSV file through a model, some thousand rows at a time.
 
+use crate::files::NewFile;
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::report::{Outcome, Stop, file_error};
 use crate::run_folder::load_trained;
-use crate::scores::chunk_rows;
 use crate::settings::DeviceName;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use tractable::data::CsvRows;
 use tractable::{Matrix, Network, Output};
@@ -20,8 +20,11 @@ Examples:
   tractable predict run/ new.csv --noise -o prices.csv
 
 Numbers: columns TARGET_mean and TARGET_std. Classes: TARGET, the most probable class, and
-p_CLASS for each. Columns are found by name; others are ignored. The file may be larger than
-memory.";
+p_CLASS for each; one without a name has its number, from 0. Columns are found by name;
+others are ignored. The file may be larger than memory.";
+
+/// Numbers read and written at a time.
+const CHUNK_NUMBERS: usize = 1 << 20;
 
 /// Mean and standard deviation, or class probabilities, for every row of a CSV file
 #[derive(clap::Args)]
@@ -62,23 +65,37 @@ pub(crate) fn run(args: &Args) -> Outcome {
         predict(args, &net, &mut rows, &mut out, &Stop::from)?;
         return Ok(out.flush()?);
     };
-    // Under another name until it is whole.
-    let name = path.file_name().ok_or_else(|| Stop::Error(format!("{}: not a file name", path.display())))?;
-    let temporary = path.with_file_name(format!(".{}.tmp", name.to_string_lossy()));
     let fail = file_error(path, "write it");
-    let file = File::create(&temporary).map_err(file_error(path, "create a file there"))?;
-    let write = || {
+    if fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+        // A pipe or a device is written into, not replaced.
+        let fail = |e: io::Error| match e.kind() {
+            ErrorKind::BrokenPipe => Stop::PipeClosed,
+            _ => fail(e),
+        };
+        let file = File::options().write(true).open(path).map_err(file_error(path, "open it"))?;
         let mut out = BufWriter::with_capacity(1 << 16, file);
         predict(args, &net, &mut rows, &mut out, &fail)?;
-        let file = out.into_inner().map_err(|e| fail(e.into_error()))?;
-        file.sync_all().and_then(|()| fs::rename(&temporary, path)).map_err(&fail)
-    };
-    write().inspect_err(|_| remove(&temporary))
+        return out.flush().map_err(fail);
+    }
+    if path.file_name().is_none() {
+        return Err(Stop::Error(format!("{}: not a file name", path.display())));
+    }
+    // Under another name until it is whole.
+    let file = pointed_to(path).and_then(|path| NewFile::beside(&path));
+    let mut out = BufWriter::with_capacity(1 << 16, file.map_err(file_error(path, "create a file there"))?);
+    predict(args, &net, &mut rows, &mut out, &fail)?;
+    out.into_inner().map_err(|e| e.into_error()).and_then(NewFile::keep).map_err(&fail)
 }
 
-fn remove(temporary: &Path) {
-    // What went wrong first is what the user should hear of.
-    let _ = fs::remove_file(temporary);
+/// Where symbolic links lead; there need not be a file yet.
+fn pointed_to(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_path_buf();
+    // As many as the system follows.
+    for _ in 0..40 {
+        let Ok(target) = fs::read_link(&path) else { return Ok(path) };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    Err(io::Error::other("too many symbolic links"))
 }
 
 fn predict(
@@ -94,7 +111,7 @@ fn predict(
     if !args.json {
         columns.header(&mut text);
     }
-    let chunk = chunk_rows(net);
+    let chunk = (CHUNK_NUMBERS / (rows.width() + columns.width())).clamp(1, 4096);
     loop {
         x.clear();
         let n = rows.next_chunk(chunk, &mut x)?;
@@ -118,7 +135,7 @@ fn predict(
 /// What is written for each row.
 enum Columns<'a> {
     Values(&'a [String]),
-    Classes { target: &'a str, names: &'a [String] },
+    Classes { target: &'a str, names: Vec<String> },
 }
 
 /// One row as JSON.
@@ -139,11 +156,19 @@ struct Row<'a> {
 impl<'a> Columns<'a> {
     fn of(net: &'a Network) -> Self {
         match net.output() {
-            Output::Classes { .. } => Columns::Classes {
+            Output::Classes { classes } => Columns::Classes {
                 target: net.output_names().first().map_or("class", String::as_str),
-                names: net.class_names(),
+                names: class_names(net.class_names(), classes),
             },
             _ => Columns::Values(net.output_names()),
+        }
+    }
+
+    /// Numbers a row.
+    fn width(&self) -> usize {
+        match self {
+            Columns::Values(names) => 2 * names.len(),
+            Columns::Classes { names, .. } => names.len(),
         }
     }
 
@@ -185,9 +210,7 @@ impl<'a> Columns<'a> {
                 for row in 0..p.rows() {
                     let p = p.row(row);
                     let top = (1..p.len()).fold(0, |best, k| if p[k] > p[best] { k } else { best });
-                    // A network may have more classes than its data had names for.
-                    let number = top.to_string();
-                    let class = names.get(top).unwrap_or(&number);
+                    let class = &names[top];
                     if args.json {
                         let row = Row::new(before + row as u64);
                         json_row(text, &Row { class: Some(class), probabilities: Some(p), ..row });
@@ -201,6 +224,18 @@ impl<'a> Columns<'a> {
         }
         Ok(())
     }
+}
+
+/// A name for every class: a network may have more than its data had names for. The others get their number.
+fn class_names(names: &[String], classes: usize) -> Vec<String> {
+    let numbered = |k: usize| {
+        let mut name = k.to_string();
+        while names.contains(&name) {
+            name.insert(0, '#');
+        }
+        name
+    };
+    (0..classes).map(|k| names.get(k).cloned().unwrap_or_else(|| numbered(k))).collect()
 }
 
 impl Row<'_> {

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// Threads; 0 is one a core. Results do not depend on it
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
-    /// Replace a run that is there
+    /// Replace a run that is there, once the first epoch is done
     #[arg(long, conflicts_with = "resume")]
     force: bool,
     /// Go on with the run in the folder, with its settings
@@ -77,7 +77,7 @@ struct End<'a> {
 
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
-    let report = Report::new(args.json);
+    let report = Report::new(args.json).unheard();
     let out = out_folder(args)?;
     let (config, resumed) = if args.resume {
         let old = RunFolder::config(&out)?;
@@ -109,18 +109,18 @@ pub(crate) fn run(args: &Args) -> Outcome {
         build(&train, settings)?.device(device).build()?
     };
     let fit = fit(settings).first_epoch(net.epochs());
+    check(&mut net, &train, &fit)?;
     if interrupt::asked() {
         return Err(Stop::Interrupted("nothing was written".into()));
     }
 
-    // From here on there is something to lose: everything that can be checked has been.
+    // From here on files are touched: everything that can be checked has been.
     let mut best = None;
     if resumed {
         best = best_of(&folder, &net)?;
         folder.write_config(&config)?;
     } else {
-        folder.create(&config)?;
-        folder.save(&net, true)?;
+        folder.prepare()?;
     }
     let start = Start {
         run: &out,
@@ -136,6 +136,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let began = Instant::now();
     let mut session = Session {
         folder: &folder,
+        config: &config,
+        force: args.force,
+        begun: resumed,
         report,
         progress: Progress::new(Some(train.rows().saturating_mul(settings.epochs) as u64), args.quiet),
         patience: settings.patience,
@@ -159,6 +162,10 @@ pub(crate) fn run(args: &Args) -> Outcome {
         }
     }
     let (finished, best) = (session.finished, session.best);
+    if interrupted && !session.begun {
+        let old = if args.force { "; a run that was there is as it was" } else { "" };
+        return Err(Stop::Interrupted(format!("no epoch is finished, nothing was saved{old}")));
+    }
     if interrupted {
         return Err(Stop::Interrupted(format!(
             "{finished} of {} epochs are saved; go on with `tractable train --resume -o {}`",
@@ -242,6 +249,12 @@ fn fit(settings: &Settings) -> Fit {
     fit
 }
 
+/// Finds what a fit would refuse, with one of no epochs.
+fn check(net: &mut Network, data: &Dataset, fit: &Fit) -> Outcome {
+    net.fit(data, &fit.clone().first_epoch(fit.epochs))?;
+    Ok(())
+}
+
 /// A state that does not belong to the run's data would be learned over without a word.
 fn check_same(net: &Network, data: &Dataset, path: &Path) -> Outcome {
     let classes: &[String] = match data.target() {
@@ -273,6 +286,10 @@ fn best_of(folder: &RunFolder, net: &Network) -> Outcome<Option<(f64, usize)>> {
 /// One run while it learns: what to do after every epoch and in between.
 struct Session<'a> {
     folder: &'a RunFolder,
+    config: &'a Config,
+    force: bool,
+    /// The folder holds this run, not an earlier one or none.
+    begun: bool,
     report: Report,
     progress: Progress,
     patience: Option<usize>,
@@ -320,11 +337,17 @@ impl Session<'_> {
             self.best = Some((nll, epoch.epoch));
             improved = true;
         }
-        self.folder.append(&json_line("epoch", epoch))?;
-        self.unsaved = true;
-        if improved || self.saved.elapsed() >= SAVE_EVERY || interrupt::asked() {
-            self.folder.save(net, improved)?;
-            (self.saved, self.unsaved) = (Instant::now(), false);
+        let line = json_line("epoch", epoch);
+        if !self.begun {
+            self.folder.begin(self.config, net, &line, self.force)?;
+            (self.saved, self.begun) = (Instant::now(), true);
+        } else {
+            self.folder.append(&line)?;
+            self.unsaved = true;
+            if improved || self.saved.elapsed() >= SAVE_EVERY || interrupt::asked() {
+                self.folder.save(net, improved)?;
+                (self.saved, self.unsaved) = (Instant::now(), false);
+            }
         }
         self.report.say("epoch", epoch, String::new)?;
         self.progress.at((epoch.epoch * self.rows) as u64, || {

@@ -1,5 +1,6 @@
 //! `tractable verify`: recomputes golden vectors with this build on this machine.
 
+use crate::progress::note;
 use crate::report::{Outcome, Report, Stop, table};
 use crate::settings::DeviceName;
 use serde::Serialize;
@@ -11,7 +12,7 @@ Example:
   tractable verify --golden golden/ --device reference --tolerance 1e-12
 
 Exits 1 if a file is above the tolerance. Files of a kind this build does not compute are
-listed as skipped.";
+listed as skipped; where all are, stderr says that nothing was checked.";
 
 /// Recompute every golden vector of a folder and print the worst relative error of each file
 #[derive(clap::Args)]
@@ -77,6 +78,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let Summary { passed, failed, skipped, .. } = summary;
         format!("{}{passed} passed, {failed} failed, {skipped} skipped", table(&rows, &[0, 1, 3]))
     })?;
+    if summary.passed + summary.failed == 0 {
+        note("nothing was checked: every file was skipped");
+    }
     match summary.failed {
         0 => Ok(()),
         n => Err(Stop::NotHeld(format!("{n} golden files are off by more than {:e}", args.tolerance))),

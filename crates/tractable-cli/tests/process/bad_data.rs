@@ -88,6 +88,51 @@ fn an_existing_run_is_kept_unless_forced() {
 }
 
 #[test]
+fn a_forced_run_that_cannot_be_trained_leaves_the_old_one() {
+    let place = Place::trained();
+    let force = ["--target", "y", "-o", "run", "--force"];
+    let vanishing = ["--noise-start", "1", "--noise-decay", "1e-9", "--noise-floor", "0", "--epochs", "100"];
+    let falls = "does not stay a positive number";
+    place.refused(&[&["train", "data.csv"], &force[..], &vanishing[..]].concat(), &["noise", falls]);
+    place.write("one.csv", "a,b,y\n1,2,3\n");
+    let aside = ["--validation", "0.5"];
+    place.refused(&[&["train", "one.csv"], &force[..], &aside[..]].concat(), &["validation", "too few"]);
+    // Nothing is made where nothing was, and a run that goes on keeps its settings.
+    let fresh = ["train", "one.csv", "--target", "y", "-o", "fresh"];
+    place.refused(&[&fresh[..], &aside[..]].concat(), &["too few"]);
+    let falling = ["--noise-start", "1", "--noise-decay", "0.1", "--noise-floor", "0", "--epochs", "3"];
+    place.ok(&[&["train", "data.csv"], &force[..], &falling[..]].concat());
+    place.refused(&["train", "--resume", "-o", "run", "--epochs", "9999"], &[falls]);
+}
+
+#[test]
+fn a_forced_run_that_fails_in_its_first_epoch_leaves_the_old_one() {
+    let place = Place::trained();
+    let before = place.read("run/model.safetensors");
+    place.write("huge.csv", "a,b,y\n1,2,3\n1e300,-1e300,1e300\n2,3,4\n");
+    let args = ["train", "huge.csv", "--target", "y", "-o", "run", "--no-standardize", "--force", "-q"];
+    let ran = place.run(&args);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(place.read("run/model.safetensors") == before);
+    place.ok(&["train", "--resume", "-o", "run", "--epochs", "6"]);
+}
+
+#[test]
+fn a_forced_run_leaves_nothing_of_the_old_one() {
+    let place = Place::new();
+    let train = ["train", "data.csv", "--target", "y", "--epochs", "3", "-o"];
+    let aside = ["--validation", "0.2", "--patience", "2"];
+    place.ok(&[&train[..], &["run"], &aside[..]].concat());
+    place.ok(&[&train[..], &["run", "--force", "--seed", "4"]].concat());
+    place.ok(&[&train[..], &["new", "--seed", "4"]].concat());
+    assert!(!place.path("run/last.safetensors").exists());
+    for name in ["model.safetensors", "config.json"] {
+        assert!(place.read(&format!("run/{name}")) == place.read(&format!("new/{name}")), "{name}");
+    }
+    assert_eq!(place.text("run/metrics.jsonl").lines().count(), 3);
+}
+
+#[test]
 fn predict_and_evaluate_refuse_what_does_not_fit_the_model() {
     let place = Place::trained();
     place.write("short.csv", "a,y\n1,2\n");

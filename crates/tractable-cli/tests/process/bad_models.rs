@@ -2,6 +2,7 @@
 
 use crate::run::Place;
 use serde_json::{Value, json};
+use tractable::{Activation, Network};
 
 /// Reads, changes and writes back a model: its header as JSON, and the bytes of its tensors.
 fn tamper(place: &Place, change: impl Fn(&mut Value, &mut Vec<u8>)) {
@@ -130,4 +131,14 @@ fn a_broken_run_is_not_resumed() {
     place.ok(&resume);
     place.refused(&["train", "--resume", "-o", "nowhere"], &["nowhere/config.json: cannot open"]);
     place.refused(&["train", "--resume"], &["-o RUN"]);
+}
+
+#[test]
+fn a_model_that_has_seen_no_data_is_not_used() {
+    let place = Place::new();
+    let net = Network::mlp([2, 4, 1], Activation::Relu).build().unwrap();
+    net.save(place.path("bad.safetensors")).unwrap();
+    let says = ["bad.safetensors", "no epoch is finished", "--resume"];
+    place.refused(&["predict", "bad.safetensors", "data.csv"], &says);
+    place.refused(&["evaluate", "bad.safetensors", "data.csv"], &says);
 }

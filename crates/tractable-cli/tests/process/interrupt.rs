@@ -2,6 +2,7 @@
 //! had happened.
 
 use crate::run::{Place, json_lines};
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -57,28 +58,53 @@ fn terminate_saves_whole_epochs() {
     interrupted("-TERM", &["--batch", "1"]);
 }
 
+/// Six thousand rows: an epoch takes a while.
+fn long(place: &Place) {
+    let data = place.text("data.csv");
+    let rows = data.strip_prefix("a,b,y\n").unwrap();
+    place.write("long.csv", &format!("a,b,y\n{}", rows.repeat(100)));
+}
+
+const LONG: [&str; 12] = [
+    "train", "long.csv", "--target", "y", "--batch", "1", "--hidden", "200,200", "--epochs", "1000", "-o",
+    "run",
+];
+
 #[test]
 fn half_an_epoch_is_not_saved() {
     let place = Place::new();
-    let data = place.text("data.csv");
-    let rows = data.strip_prefix("a,b,y\n").unwrap();
-    place.write("long.csv", &format!("a,b,y\n{}", rows.repeat(1000)));
-    let flags = ["--batch", "1", "--hidden", "200,200", "--epochs", "2", "-o", "run"];
-    let mut command = place.command(&[&["train", "long.csv", "--target", "y"], &flags[..]].concat());
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let began = Instant::now();
-    while !place.path("run/model.safetensors").exists() {
-        assert!(began.elapsed() < Duration::from_secs(20));
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    long(&place);
+    let child = place.command(&LONG).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(&place, "run/config.json", 1);
     std::thread::sleep(Duration::from_millis(50));
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{err}");
-    assert!(err.contains("0 of 2 epochs are saved"), "{err}");
-    assert_eq!(place.json(&["inspect", "run"])[0]["epochs"], 0);
-    place.refused(&["predict", "run", "data.csv"], &["no epoch is finished", "--resume"]);
+    let epochs = place.text("run/metrics.jsonl").lines().count();
+    assert!(err.contains(&format!("{epochs} of 1000 epochs are saved")), "{err}");
+    assert_eq!(place.json(&["inspect", "run"])[0]["epochs"], epochs);
+}
+
+#[test]
+fn before_the_first_epoch_is_done_nothing_is_replaced() {
+    let place = Place::trained();
+    long(&place);
+    let files = ["model.safetensors", "config.json", "metrics.jsonl"].map(|name| format!("run/{name}"));
+    let before = files.each_ref().map(|name| place.read(name));
+    let args = [&LONG[..], &["--force", "--json"]].concat();
+    let mut child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The first line says that training starts.
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("\"start\""), "{line}");
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    assert!(err.contains("no epoch is finished, nothing was saved"), "{err}");
+    assert!(files.each_ref().map(|name| place.read(name)) == before);
+    assert_eq!(std::fs::read_dir(place.path("run")).unwrap().count(), 3);
 }
 
 #[test]
@@ -102,7 +128,8 @@ fn ctrl_c_in_predict_leaves_no_file() {
     }
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
     let left: Vec<_> = std::fs::read_dir(place.path(".")).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert!(left.iter().all(|n| !n.to_string_lossy().contains("out.csv")), "{left:?}");
+    let kept = |n: &std::ffi::OsString| ["data.csv", "classes.csv", "pipe.csv", "run"].iter().any(|k| n == k);
+    assert!(left.iter().all(kept), "{left:?}");
 }
 
 #[test]
@@ -118,4 +145,40 @@ fn a_closed_pipe_ends_quietly() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), &output.stderr[..]), (Some(0), &b""[..]));
+}
+
+/// Asks strace; where it is missing or may not trace there is nothing to see.
+#[test]
+fn a_file_is_flushed_with_its_folder() {
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_tractable");
+    let traced = ["-f", "-y", "-e", "trace=fsync,rename,renameat,renameat2", "-o", "trace.txt", program];
+    let train = ["train", "data.csv", "--target", "y", "--epochs", "2", "--threads", "1", "-o", "run", "-q"];
+    let mut strace = Command::new("strace");
+    let ran = strace.args(traced).args(train).current_dir(place.path(".")).output();
+    if !ran.is_ok_and(|r| r.status.success()) {
+        eprintln!("not traced");
+        return;
+    }
+    let trace = place.text("trace.txt");
+    let mut calls = trace.lines().skip_while(|l| !(l.contains("rename") && l.contains("run/config.json")));
+    assert!(calls.next().is_some(), "{trace}");
+    let next = calls.next().unwrap_or("nothing");
+    assert!(next.contains("fsync") && next.contains("/run>"), "{next} in {trace}");
+}
+
+#[test]
+fn training_goes_on_where_nobody_reads() {
+    let place = Place::new();
+    let train = ["train", "data.csv", "--target", "y", "--test", "0.2", "--epochs", "30", "-q"];
+    for (out, json) in [("json", &["--json"][..]), ("text", &[])] {
+        let mut command = place.command(&[&train[..], json, &["-o", out]].concat());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), &output.stderr[..]), (Some(0), &b""[..]));
+        assert_eq!(place.json(&["inspect", out])[0]["epochs"], 30);
+        let metrics = json_lines(&place.text(&format!("{out}/metrics.jsonl")));
+        assert_eq!(metrics.last().unwrap()["type"], "test");
+    }
 }

@@ -4,6 +4,8 @@ mod bad_data;
 mod bad_models;
 #[cfg(unix)]
 mod interrupt;
+#[cfg(unix)]
+mod out;
 mod resume;
 mod run;
 mod verbs;

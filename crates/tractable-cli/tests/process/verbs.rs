@@ -1,6 +1,8 @@
 //! Every verb on small data: what it prints, as text and as JSON, and what its files hold.
 
 use crate::run::{Place, json_lines};
+use tractable::data::Dataset;
+use tractable::{Activation, Fit, Matrix, Network};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tractable/tests/data/golden");
 
@@ -74,6 +76,25 @@ fn classes_from_training_to_prediction() {
 }
 
 #[test]
+fn classes_without_a_name_have_their_number() {
+    let place = Place::new();
+    let x = || Matrix::column(vec![0.0, 0.5, 1.0]).unwrap();
+    for (names, header) in [
+        (["low", "middle", "high"], "class,p_low,p_middle,p_high,p_3,p_4"),
+        (["2", "3", "5"], "class,p_2,p_3,p_5,p_#3,p_4"),
+    ] {
+        let data = Dataset::with_labels(x(), vec![0, 1, 2], names.map(String::from).to_vec()).unwrap();
+        let mut net = Network::mlp([1, 4, 5], Activation::Relu).classes(5).build().unwrap();
+        net.fit(&data, &Fit::new().epochs(1)).unwrap();
+        net.save(place.path("five.safetensors")).unwrap();
+        place.write("x.csv", &format!("{}\n0\n1\n", net.input_names()[0]));
+        let out = place.ok(&["predict", "five.safetensors", "x.csv", "-q"]);
+        let widths: Vec<usize> = out.lines().map(|l| l.split(',').count()).collect();
+        assert_eq!((out.lines().next(), widths), (Some(header), vec![6, 6, 6]));
+    }
+}
+
+#[test]
 fn several_targets_some_of_them_missing() {
     let place = Place::new();
     place.write("two.csv", "a,u,v\n0,1,2\n0.5,,3\n1,3,\n1.5,4,5\n2,5,6\n");
@@ -135,8 +156,9 @@ fn prediction_streams_in_chunks_that_do_not_show() {
 #[test]
 fn verify_recomputes_and_skips() {
     let place = Place::new();
-    let said = place.ok(&["verify", "--golden", GOLDEN]);
-    assert!(said.trim_end().ends_with("passed, 0 failed, 0 skipped"), "{said}");
+    let ran = place.run(&["verify", "--golden", GOLDEN]);
+    assert!(ran.code == 0 && ran.out.trim_end().ends_with("passed, 0 failed, 0 skipped"), "{ran:?}");
+    assert_eq!(ran.err, "");
     let exact = place.json(&["verify", "--golden", GOLDEN, "--device", "reference", "--tolerance", "1e-12"]);
     assert_eq!(exact.last().unwrap()["failed"], 0);
 
@@ -148,8 +170,11 @@ fn verify_recomputes_and_skips() {
     place.refused(&["verify", "--golden", "golden"], &["golden", "no .json file"]);
     place.refused(&["verify", "--golden", "none"], &["none: cannot"]);
     place.write("golden/new.json", "{\"kind\": \"of another build\"}");
-    let said = place.ok(&["verify", "--golden", "golden"]);
-    assert!(said.contains("skipped") && said.contains("0 passed, 0 failed, 1 skipped"), "{said}");
+    let ran = place.run(&["verify", "--golden", "golden"]);
+    assert!(ran.code == 0 && ran.out.contains("0 passed, 0 failed, 1 skipped"), "{ran:?}");
+    assert_eq!(ran.err, "nothing was checked: every file was skipped\n");
+    let ran = place.run(&["verify", "--golden", "golden", "--json"]);
+    assert!(ran.code == 0 && ran.err.starts_with("nothing was checked"), "{ran:?}");
     place.write("golden/broken.json", "{\"kind\": ");
     place.refused(&["verify", "--golden", "golden"], &["broken.json"]);
 }
