@@ -159,8 +159,8 @@ impl RunFolder {
         probe.map(drop).map_err(file_error(&self.path, "create files in this folder"))
     }
 
-    /// Writes a new run whose first epoch is done, over an earlier one if `force`d.
-    pub(crate) fn begin(&self, config: &Config, net: &Network, line: &str, force: bool) -> Outcome {
+    /// Writes a new run with the metrics it has so far, over an earlier one if `force`d.
+    pub(crate) fn begin(&self, config: &Config, net: &Network, metrics: &str, force: bool) -> Outcome {
         let files = ["config.json", "metrics.jsonl", "model.safetensors", "last.safetensors"];
         // Another run may have begun here meanwhile.
         if !force && files.iter().any(|name| self.file(name).exists()) {
@@ -169,7 +169,7 @@ impl RunFolder {
         // The settings go first and come last: never do they stand beside a model that is not theirs. The
         // old model stays until the new one takes its place.
         self.remove("config.json")?;
-        self.write("metrics.jsonl", &format!("{line}\n"))?;
+        self.write("metrics.jsonl", metrics)?;
         if !self.patience {
             self.remove("last.safetensors")?;
         }

@@ -9,8 +9,8 @@ use tractable::{Activation, Device, NoiseSchedule, Policy, Prior, Scheme};
 /// names are those of [`Settings`].
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Flags {
-    /// Column to predict; several for several numbers
-    #[arg(long, value_name = "COL", value_delimiter = ',', required_unless_present = "resume")]
+    /// Column to predict, or several with commas between them
+    #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed, required_unless_present = "resume")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     target: Vec<String>,
     /// The target's values are classes, not numbers
@@ -18,11 +18,11 @@ pub(crate) struct Flags {
     #[serde(skip_serializing_if = "is_false")]
     classes: bool,
     /// Columns to leave out
-    #[arg(long, value_name = "COL", value_delimiter = ',')]
+    #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     drop: Vec<String>,
     /// Units of the hidden layers [default: 50,50]
-    #[arg(long, value_name = "N", value_delimiter = ',')]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hidden: Vec<usize>,
     /// identity, relu, leaky_relu, tanh, sigmoid, softplus or mixture_relu [default: relu]
@@ -97,6 +97,11 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<DeviceName>,
+}
+
+/// A column's name; blanks beside a comma do not count.
+fn trimmed(name: &str) -> Result<String, std::convert::Infallible> {
+    Ok(name.trim().to_string())
 }
 
 /// Everything that decides the bits of a run, but the data: what `config.json` keeps.

@@ -411,23 +411,6 @@ impl Network {
         self.contents().into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// Whether a [fit](Network::fit) to these data with these settings could start, without starting it.
-    ///
-    /// ```
-    /// # use tractable::{Activation, Fit, Matrix, Network, data::Dataset};
-    /// let data = Dataset::new(Matrix::column(vec![0.0, 1.0])?, Matrix::column(vec![0.0, 1.0])?)?;
-    /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
-    /// assert!(net.check_fit(&data, &Fit::new()).is_ok());
-    /// assert!(net.check_fit(&data, &Fit::new().noise_std(-1.0)).is_err());
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn check_fit(&self, data: &Dataset, fit: &Fit) -> Result<()> {
-        fit.check()?;
-        self.check_data(data)?;
-        self.check_names(data)?;
-        self.hold_out(data, fit, fit.seed.unwrap_or(self.seed())).map(|_| ())
-    }
-
     /// Once fitted, the names of columns and classes stay: others would mean other things.
     fn check_names(&self, data: &Dataset) -> Result<()> {
         let same = |what: &str, known: &[String], now: &[String]| match self.epochs() == 0

@@ -65,6 +65,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
         predict(args, &net, &mut rows, &mut out, &Stop::from)?;
         return Ok(out.flush()?);
     };
+    if let (Ok(from), Ok(to)) = (fs::canonicalize(&args.file), fs::canonicalize(path))
+        && from == to
+    {
+        return Err(Stop::Error(format!("-o {}: that is the input", path.display())));
+    }
     let fail = file_error(path, "write it");
     if fs::metadata(path).is_ok_and(|m| !m.is_file()) {
         // A pipe or a device is written into, not replaced.

@@ -1,7 +1,7 @@
 //! `tractable train`: fits a network to a CSV file and keeps the run in a folder.
 
 use crate::interrupt;
-use crate::progress::Progress;
+use crate::progress::{Progress, note};
 use crate::report::{Outcome, Report, Stop, json_line, short};
 use crate::run_folder::{Config, DataFile, RunFolder};
 use crate::scores;
@@ -22,14 +22,14 @@ Examples:
   tractable train iris.csv --target species --classes --validation 0.1 --patience 5
   tractable train --resume -o run/ --epochs 100
 
-RUN gets model.safetensors, metrics.jsonl and config.json. Ctrl-C saves whole epochs and stops;
+RUN gets model.safetensors, metrics.jsonl and config.json (last.safetensors too with --patience). Ctrl-C saves whole epochs and stops;
 --resume then goes on to the same bits.";
 
 /// Fit a network to a CSV file
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub(crate) struct Args {
-    /// Data: a header row, then a number in every cell
+    /// Data: a header row; inputs are numbers, a target may be empty (not observed) or a class
     #[arg(value_name = "FILE.csv", required_unless_present = "resume")]
     file: Option<PathBuf>,
     /// Folder of the run [default: the file's name with "-run"]
@@ -108,8 +108,13 @@ pub(crate) fn run(args: &Args) -> Outcome {
     } else {
         build(&train, settings)?.device(device).build()?
     };
+    if resumed && settings.epochs < net.epochs() {
+        let why = format!("--epochs {}: the run has {} already", settings.epochs, net.epochs());
+        return Err(Stop::Error(why));
+    }
     let fit = fit(settings).first_epoch(net.epochs());
     check(&mut net, &train, &fit)?;
+    let untouched = net.clone();
     if interrupt::asked() {
         return Err(Stop::Interrupted("nothing was written".into()));
     }
@@ -133,6 +138,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
         settings,
     };
     report.say("start", &start, String::new)?;
+    if !args.quiet {
+        note(&describe(&train, test.as_ref(), &net));
+    }
     let began = Instant::now();
     let mut session = Session {
         folder: &folder,
@@ -163,8 +171,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     let (finished, best) = (session.finished, session.best);
     if interrupted && !session.begun {
-        let old = if args.force { "; a run that was there is as it was" } else { "" };
-        return Err(Stop::Interrupted(format!("no epoch is finished, nothing was saved{old}")));
+        if args.force {
+            let why = "no epoch is finished, nothing was saved; a run that was there is as it was";
+            return Err(Stop::Interrupted(why.into()));
+        }
+        folder.begin(&config, &untouched, "", false)?;
     }
     if interrupted {
         return Err(Stop::Interrupted(format!(
@@ -197,6 +208,23 @@ fn out_folder(args: &Args) -> Outcome<PathBuf> {
     let stem = args.file.as_deref().and_then(Path::file_stem);
     let stem = stem.ok_or_else(|| Stop::Error("--resume: say which run with -o RUN".into()))?;
     Ok(PathBuf::from(format!("{}-run", stem.to_string_lossy())))
+}
+
+/// What a run learns from, in a line.
+fn describe(train: &Dataset, test: Option<&Dataset>, net: &Network) -> String {
+    let missing = match train.target() {
+        Target::Values { observed: Some(seen), .. } => seen.iter().filter(|s| !**s).count(),
+        _ => 0,
+    };
+    let missing = if missing > 0 { format!(", {missing} of their values missing") } else { String::new() };
+    let test = test.map_or(String::new(), |t| format!(" and {} to test", t.rows()));
+    let few = |names: &[String]| match names.len() {
+        0..=12 => names.join(", "),
+        n => format!("{} and {} more", names[..10].join(", "), n - 10),
+    };
+    let (inputs, targets) = (few(train.input_names()), few(train.output_names()));
+    let (rows, parameters) = (train.rows(), net.parameters());
+    format!("{rows} rows{test}; inputs {inputs}; target {targets}{missing}; {parameters} parameters")
 }
 
 /// The rows to train on and those kept apart.
@@ -339,7 +367,7 @@ impl Session<'_> {
         }
         let line = json_line("epoch", epoch);
         if !self.begun {
-            self.folder.begin(self.config, net, &line, self.force)?;
+            self.folder.begin(self.config, net, &format!("{line}\n"), self.force)?;
             (self.saved, self.begun) = (Instant::now(), true);
         } else {
             self.folder.append(&line)?;

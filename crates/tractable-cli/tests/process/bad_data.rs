@@ -169,3 +169,26 @@ fn unknown_classes_are_named() {
     let train = ["train", "same.csv", "--target", "kind", "--classes", "-o", "x"];
     place.refused(&train, &["column `kind`", "only one class"]);
 }
+
+#[test]
+fn the_input_is_not_overwritten() {
+    let place = Place::trained();
+    place.refused(&["predict", "run", "data.csv", "-o", "data.csv"], &["-o data.csv: that is the input"]);
+    place.refused(&["predict", "run", "data.csv", "-o", "run/../data.csv"], &["that is the input"]);
+}
+
+#[test]
+fn a_run_does_not_lose_epochs() {
+    let place = Place::trained();
+    let done = place.json(&["inspect", "run"])[0]["epochs"].as_u64().unwrap();
+    let fewer = (done - 1).to_string();
+    let says = format!("--epochs {fewer}: the run has {done} already");
+    place.refused(&["train", "--resume", "-o", "run", "--epochs", &fewer], &[&says]);
+}
+
+#[test]
+fn blanks_between_columns_do_not_count() {
+    let place = Place::new();
+    place.json(&["train", "data.csv", "--target", "y, b", "--epochs", "1", "-o", "both"]);
+    assert_eq!(place.json(&["inspect", "both"])[0]["outputs"], serde_json::json!(["y", "b"]));
+}

@@ -108,6 +108,26 @@ fn before_the_first_epoch_is_done_nothing_is_replaced() {
 }
 
 #[test]
+fn a_run_stopped_in_its_first_epoch_can_go_on() {
+    let place = Place::new();
+    long(&place);
+    let args = [&LONG[..], &["--json"]].concat();
+    let mut child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("\"start\""), "{line}");
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    assert!(err.contains(" of 1000 epochs are saved"), "{err}");
+    let saved = place.json(&["inspect", "run"])[0]["epochs"].as_u64().unwrap();
+    let more = (saved + 1).to_string();
+    place.json(&["train", "--resume", "-o", "run", "--epochs", &more]);
+    assert_eq!(place.json(&["inspect", "run"])[0]["epochs"], saved + 1);
+}
+
+#[test]
 fn ctrl_c_in_predict_leaves_no_file() {
     let place = Place::trained();
     // Rows without end, as far as this test is concerned.
@@ -145,26 +165,6 @@ fn a_closed_pipe_ends_quietly() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), &output.stderr[..]), (Some(0), &b""[..]));
-}
-
-/// Asks strace; where it is missing or may not trace there is nothing to see.
-#[test]
-fn a_file_is_flushed_with_its_folder() {
-    let place = Place::new();
-    let program = env!("CARGO_BIN_EXE_tractable");
-    let traced = ["-f", "-y", "-e", "trace=fsync,rename,renameat,renameat2", "-o", "trace.txt", program];
-    let train = ["train", "data.csv", "--target", "y", "--epochs", "2", "--threads", "1", "-o", "run", "-q"];
-    let mut strace = Command::new("strace");
-    let ran = strace.args(traced).args(train).current_dir(place.path(".")).output();
-    if !ran.is_ok_and(|r| r.status.success()) {
-        eprintln!("not traced");
-        return;
-    }
-    let trace = place.text("trace.txt");
-    let mut calls = trace.lines().skip_while(|l| !(l.contains("rename") && l.contains("run/config.json")));
-    assert!(calls.next().is_some(), "{trace}");
-    let next = calls.next().unwrap_or("nothing");
-    assert!(next.contains("fsync") && next.contains("/run>"), "{next} in {trace}");
 }
 
 #[test]
