@@ -273,7 +273,7 @@ fn batch_normalisation_agrees() {
                         b.normalize(&norm, &mut scratch, &x, &mut z, learning);
                         case.innovate(b, &mut z);
                         b.normalize_back(&norm, &scratch, &z, &mut x);
-                        b.normalize_learn(&mut norm, &scratch, &x, &z, Some(2.0));
+                        b.normalize_learn(&mut norm, &mut scratch, &x, &z, Some(2.0));
                         let mut out = parts(b, &z, &x);
                         let (p, s) = b.norm_parameters(&norm);
                         out.extend([("scale", p.mean), ("its var", p.var), ("shift", p.bias_mean), ("its var", p.bias_var)]);

@@ -279,7 +279,7 @@ pub(crate) trait Backend: Send + Sync {
     fn normalize_learn(
         &self,
         norm: &mut Self::Norm,
-        scratch: &Self::Scratch,
+        scratch: &mut Self::Scratch,
         x: &Self::State,
         z: &Self::State,
         cap: Option<f64>,

@@ -1,12 +1,13 @@
 //! The fast device: f32, the widest vectors the processor has (chosen at run time), a team of threads.
 //!
 //! `tile` holds the three inner loops, `map` drives them for dense and convolutional layers over `weights` and
-//! `window`s, `state` says how a layer lies in memory, `elementwise` and `image` do the rest, `team` shares the work.
+//! `window`s, `state` says how a layer lies in memory, `elementwise`, `pool` and `norm` do the rest, `team` shares the work.
 
 mod elementwise;
-mod image;
 mod lines;
 mod map;
+mod norm;
+mod pool;
 mod state;
 mod team;
 mod tile;
@@ -66,7 +67,7 @@ impl Backend for Cpu {
     type State = state::State;
     type Scratch = window::Scratch;
     type Weights = weights::Weights;
-    type Norm = image::Norm;
+    type Norm = norm::Norm;
 
     fn state(&self, shape: Shape) -> Self::State {
         state::State::new(shape)
@@ -104,7 +105,7 @@ impl Backend for Cpu {
     }
 
     fn norm(&self, shape: Shape, parameters: &Parameters, statistics: &Statistics) -> Self::Norm {
-        image::Norm::new(shape, parameters, statistics)
+        norm::Norm::new(shape, parameters, statistics)
     }
 
     fn norm_parameters(&self, norm: &Self::Norm) -> (Parameters, Statistics) {
@@ -156,7 +157,7 @@ impl Backend for Cpu {
     fn normalize_learn(
         &self,
         norm: &mut Self::Norm,
-        scratch: &Self::Scratch,
+        scratch: &mut Self::Scratch,
         x: &Self::State,
         z: &Self::State,
         cap: Option<f64>,

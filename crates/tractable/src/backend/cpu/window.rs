@@ -2,6 +2,7 @@
 //! over a batch keeps.
 
 use super::lines::Lines;
+use super::norm::Standard;
 use super::tile::{PANEL, Segment};
 use crate::backend::Map;
 
@@ -28,8 +29,7 @@ pub(crate) struct Scratch {
     /// Where every window of the batch starts.
     pub(super) rows: Vec<usize>,
     /// Batch normalisation: what was subtracted and divided by.
-    pub(super) norm_mean: Vec<f64>,
-    pub(super) norm_var: Vec<f64>,
+    pub(super) standard: Standard,
 }
 
 impl Scratch {

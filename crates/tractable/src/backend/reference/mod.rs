@@ -209,7 +209,7 @@ impl Backend for Reference {
     fn normalize_learn(
         &self,
         norm: &mut Norm,
-        scratch: &Scratch,
+        scratch: &mut Scratch,
         x: &State,
         z: &State,
         cap: Option<f64>,
