@@ -82,20 +82,29 @@ impl Cpu {
     pub(super) fn activation_backward(&self, a: &State, z: &mut State) {
         let n = z.rows * z.sample();
         let to = [&mut z.d_mean, &mut z.d_var].map(|v| Shared(v.as_mut_ptr()));
+        let broken = AtomicBool::new(false);
         self.ranges(n, &|range| {
             // SAFETY: ranges do not overlap and lie inside the buffers.
             let [d_mean, d_var] = [&to[0], &to[1]]
                 .map(|p| unsafe { std::slice::from_raw_parts_mut(p.at(range.start), range.len()) });
             let [slope, a_mean, a_var] = [&a.slope, &a.d_mean, &a.d_var].map(|v| &v[range.clone()]);
-            self.arch.dispatch(
+            let finite = self.arch.dispatch(
                 #[inline(always)]
                 || {
+                    let mut finite = true;
                     for i in 0..slope.len() {
                         (d_mean[i], d_var[i]) = smooth::through_slope(slope[i], a_mean[i], a_var[i]);
+                        // x * 0 is 0 for finite numbers and NaN otherwise.
+                        finite &= d_mean[i] * 0.0 + d_var[i] * 0.0 == 0.0;
                     }
+                    finite
                 },
             );
+            if !finite {
+                broken.store(true, Ordering::Relaxed);
+            }
         });
+        z.d_finite = !broken.into_inner();
     }
 
     pub(super) fn output_innovation(&self, output: &mut State, seen: Seen<'_>) {

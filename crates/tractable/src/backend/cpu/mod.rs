@@ -88,7 +88,8 @@ impl Backend for Cpu {
 
     fn not_finite(&self, state: &Self::State, parts: [Part; 2]) -> Option<(usize, f64)> {
         parts.into_iter().find_map(|part| {
-            match self.all_finite(state.part(part), state.rows * state.sample()) {
+            let known = state.d_finite && matches!(part, Part::DMean | Part::DVar);
+            match known || self.all_finite(state.part(part), state.rows * state.sample()) {
                 // Most of the time the whole memory is finite; else padding does not count.
                 true => None,
                 false => state.not_finite(part),

@@ -20,6 +20,8 @@ pub(crate) struct State {
     pub(super) d_var: Lines,
     /// The means are known exactly: `var` is zero everywhere.
     pub(super) exact: bool,
+    /// The innovations of this batch were seen to be finite when they were written.
+    pub(super) d_finite: bool,
 }
 
 impl State {
@@ -36,6 +38,7 @@ impl State {
             d_mean: none(),
             d_var: none(),
             exact: false,
+            d_finite: false,
         }
     }
 
@@ -54,6 +57,7 @@ impl State {
     /// Makes room for `rows` samples; memory only ever grows. Fresh memory is zero.
     pub(super) fn resize(&mut self, rows: usize) {
         self.rows = rows;
+        self.d_finite = false;
         let n = rows * self.sample();
         for v in [&mut self.mean, &mut self.var, &mut self.d_mean, &mut self.d_var] {
             v.grow(n);
