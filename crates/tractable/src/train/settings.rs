@@ -1,0 +1,193 @@
+//! How to fit a network: epochs, batches, noise, order, early stopping.
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Standard deviation of the observation noise from epoch to epoch: `max(floor, start * decay^epoch)`.
+///
+/// ```
+/// let noise = tractable::NoiseSchedule { start: 1.0, decay: 0.5, floor: 0.3 };
+/// assert_eq!([0, 1, 2].map(|epoch| noise.at(epoch)), [1.0, 0.5, 0.3]);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct NoiseSchedule {
+    /// In the first epoch.
+    pub start: f64,
+    /// Factor from one epoch to the next.
+    pub decay: f64,
+    /// Never below this.
+    pub floor: f64,
+}
+
+impl NoiseSchedule {
+    /// The noise of an epoch, counted from 0.
+    ///
+    /// ```
+    /// assert_eq!(tractable::NoiseSchedule { start: 2.0, decay: 1.0, floor: 0.0 }.at(9), 2.0);
+    /// ```
+    pub fn at(&self, epoch: usize) -> f64 {
+        (self.start * self.decay.powf(epoch as f64)).max(self.floor)
+    }
+}
+
+/// How to fit a network to a data set.
+///
+/// ```
+/// use tractable::Fit;
+/// let fit = Fit::new().epochs(40).batch(1).noise_std(0.3);
+/// assert_eq!((fit.epochs, fit.batch), (40, 1));
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Fit {
+    /// Passes over the data.
+    pub epochs: usize,
+    /// Samples a batch.
+    pub batch: usize,
+    /// Noise of the observations; `None` leaves the network's own.
+    pub noise: Option<NoiseSchedule>,
+    /// Whether every epoch has its own random order.
+    pub shuffle: bool,
+    /// Seed of that order and of the validation split; `None` takes the network's.
+    pub seed: Option<u64>,
+    /// Share of the data kept aside to watch the fit, 0 to 1; needed for early stopping.
+    pub validation: f64,
+    /// Stop after so many epochs without a better validation score, and go back to the best.
+    pub patience: Option<usize>,
+    /// Epochs already done: a fit that was saved and loaded goes on from here with the same order and noise.
+    pub first_epoch: usize,
+}
+
+impl Default for Fit {
+    fn default() -> Self {
+        Fit {
+            epochs: 50,
+            batch: 16,
+            noise: None,
+            shuffle: true,
+            seed: None,
+            validation: 0.0,
+            patience: None,
+            first_epoch: 0,
+        }
+    }
+}
+
+impl Fit {
+    /// 50 shuffled epochs of batches of 16, with the network's own noise.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Fit::new().epochs, 50);
+    /// ```
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Passes over the data.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Fit::new().epochs(3).epochs, 3);
+    /// ```
+    pub fn epochs(mut self, epochs: usize) -> Self {
+        self.epochs = epochs;
+        self
+    }
+
+    /// Samples a batch; 1 is the exact one-at-a-time update.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Fit::new().batch(1).batch, 1);
+    /// ```
+    pub fn batch(mut self, rows: usize) -> Self {
+        self.batch = rows;
+        self
+    }
+
+    /// The same noise, as a standard deviation, in every epoch.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Fit::new().noise_std(0.3).noise.unwrap().at(7), 0.3);
+    /// ```
+    pub fn noise_std(self, std: f64) -> Self {
+        self.noise(NoiseSchedule { start: std, decay: 1.0, floor: std })
+    }
+
+    /// A noise that changes from epoch to epoch.
+    ///
+    /// ```
+    /// use tractable::{Fit, NoiseSchedule};
+    /// let noise = NoiseSchedule { start: 1.0, decay: 0.975, floor: 0.3 };
+    /// assert_eq!(Fit::new().noise(noise).noise, Some(noise));
+    /// ```
+    pub fn noise(mut self, schedule: NoiseSchedule) -> Self {
+        self.noise = Some(schedule);
+        self
+    }
+
+    /// Whether every epoch has its own random order.
+    ///
+    /// ```
+    /// assert!(!tractable::Fit::new().shuffle(false).shuffle);
+    /// ```
+    pub fn shuffle(mut self, shuffle: bool) -> Self {
+        self.shuffle = shuffle;
+        self
+    }
+
+    /// Seed of the order and of the validation split.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Fit::new().seed(4).seed, Some(4));
+    /// ```
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Keeps this share of the data aside and stops after `patience` epochs without a better log-likelihood
+    /// on it; the network goes back to its best epoch.
+    ///
+    /// ```
+    /// let fit = tractable::Fit::new().early_stopping(0.1, 5);
+    /// assert_eq!((fit.validation, fit.patience), (0.1, Some(5)));
+    /// ```
+    pub fn early_stopping(mut self, share: f64, patience: usize) -> Self {
+        self.validation = share;
+        self.patience = Some(patience);
+        self
+    }
+
+    /// Goes on from this epoch, counted from 0, with the order and noise it would have had.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Fit::new().first_epoch(10).first_epoch, 10);
+    /// ```
+    pub fn first_epoch(mut self, epoch: usize) -> Self {
+        self.first_epoch = epoch;
+        self
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        let positive = |v: f64| v > 0.0 && v.is_finite();
+        if self.epochs == 0 || self.batch == 0 {
+            return Err(Error::invalid("fit", "epochs and batch must be at least 1"));
+        }
+        if let Some(n) = self.noise
+            && !(positive(n.start) && positive(n.decay) && n.floor >= 0.0 && positive(n.at(self.epochs - 1)))
+        {
+            let why =
+                format!("{} falling by {} to {} does not stay a positive number", n.start, n.decay, n.floor);
+            return Err(Error::invalid("noise", why));
+        }
+        if !(0.0..1.0).contains(&self.validation) {
+            return Err(Error::invalid("validation", format!("{} is not in [0, 1)", self.validation)));
+        }
+        if self.patience.is_some() && self.validation == 0.0 {
+            return Err(Error::invalid("early stopping", "needs a share of the data for validation"));
+        }
+        if self.patience == Some(0) {
+            return Err(Error::invalid("early stopping", "a patience of 0 epochs would never learn"));
+        }
+        Ok(())
+    }
+}
