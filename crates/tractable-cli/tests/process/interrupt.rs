@@ -86,15 +86,10 @@ fn half_an_epoch_is_not_saved() {
     assert_eq!(place.json(&["inspect", "run"])[0]["epochs"], epochs);
 }
 
-#[test]
-fn before_the_first_epoch_is_done_nothing_is_replaced() {
-    let place = Place::trained();
-    long(&place);
-    let files = ["model.safetensors", "config.json", "metrics.jsonl"].map(|name| format!("run/{name}"));
-    let before = files.each_ref().map(|name| place.read(name));
-    let args = [&LONG[..], &["--force", "--json"]].concat();
+/// Interrupts a long training as soon as it says that it starts; what it says on stderr.
+fn stopped_at_its_start(place: &Place, more: &[&str]) -> String {
+    let args = [&LONG[..], &["--json"], more].concat();
     let mut child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // The first line says that training starts.
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.contains("\"start\""), "{line}");
@@ -102,6 +97,16 @@ fn before_the_first_epoch_is_done_nothing_is_replaced() {
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{err}");
+    err
+}
+
+#[test]
+fn before_the_first_epoch_is_done_nothing_is_replaced() {
+    let place = Place::trained();
+    long(&place);
+    let files = ["model.safetensors", "config.json", "metrics.jsonl"].map(|name| format!("run/{name}"));
+    let before = files.each_ref().map(|name| place.read(name));
+    let err = stopped_at_its_start(&place, &["--force"]);
     assert!(err.contains("no epoch is finished, nothing was saved"), "{err}");
     assert!(files.each_ref().map(|name| place.read(name)) == before);
     assert_eq!(std::fs::read_dir(place.path("run")).unwrap().count(), 3);
@@ -111,15 +116,7 @@ fn before_the_first_epoch_is_done_nothing_is_replaced() {
 fn a_run_stopped_in_its_first_epoch_can_go_on() {
     let place = Place::new();
     long(&place);
-    let args = [&LONG[..], &["--json"]].concat();
-    let mut child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    assert!(line.contains("\"start\""), "{line}");
-    signal(&child, "-INT");
-    let output = child.wait_with_output().unwrap();
-    let err = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(130), "{err}");
+    let err = stopped_at_its_start(&place, &[]);
     assert!(err.contains(" of 1000 epochs are saved"), "{err}");
     let saved = place.json(&["inspect", "run"])[0]["epochs"].as_u64().unwrap();
     let more = (saved + 1).to_string();
