@@ -8,9 +8,9 @@ use crate::data::Scaler;
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::layer::{Contents, Layer, Prior};
-use crate::output::{Filled, Noise, Observation, OrElse, Output, Tree, Wanted, check_size};
+use crate::output::{Filled, Goal, Noise, Observation, OrElse, Output, Tree, Wanted, check_size};
 use crate::shape::Shape;
-use crate::stack::{Broken, MeanVar, Stack, Trace};
+use crate::stack::{Broken, MeanVar, Slope, Stack, Trace};
 use serde::{Deserialize, Serialize};
 
 /// A network whose weights, hidden units and inputs are all Gaussian.
@@ -201,7 +201,7 @@ impl Network {
     /// The mean and variance of a layer (0 is the input) as a user knows them, finite in those units too.
     fn in_users_units(
         &self,
-        (mean, var): MeanVar,
+        [mean, var]: MeanVar,
         rows: usize,
         scaler: Option<&Scaler>,
         layer: usize,
@@ -316,7 +316,14 @@ impl Network {
         let mut filled = Filled::default();
         let noise = OrElse::Var(wanted.noise_var);
         let scaler = self.spec.output_scaler.as_ref();
-        let seen = filled.fill(&wanted.observation, noise, self.spec.output, scaler, x.rows())?;
+        let observation = match &wanted.goal {
+            Goal::Output(observation) => observation,
+            &Goal::Stationary { towards, output, gate } => {
+                let slope = self.slope(wanted.layer.unwrap_or("input"), output, gate)?;
+                return self.condition_stationary(x, slope, towards, &wanted);
+            }
+        };
+        let seen = filled.fill(observation, noise, self.spec.output, scaler, x.rows())?;
         check_size(seen, self.spec.output.units(), self.largest())?;
         let out = self.in_parts(x.rows(), |rows| {
             let mut buffers = Default::default();
@@ -324,35 +331,86 @@ impl Network {
             let (mean, var) = self.standardize(x.rows_between(rows.start, rows.end), &mut buffers);
             on_device!(&self.engine, stack => stack.condition(mean, var, seen, at, wanted.rounds))
         })?;
-        let scaler = match at {
+        self.in_users_units(out, x.rows(), self.scaler_at(at), at)
+    }
+
+    /// `condition` on a derivative that is zero.
+    fn condition_stationary(
+        &self,
+        x: Input<'_>,
+        slope: Slope,
+        towards: f64,
+        wanted: &Wanted<'_>,
+    ) -> Result<Gaussian> {
+        self.check_can_move(slope.at)?;
+        if !(wanted.noise_var >= 0.0 && wanted.noise_var.is_finite()) {
+            let why = format!("a variance of {} is not a number of at least 0", wanted.noise_var);
+            return Err(Error::invalid("noise", why));
+        }
+        let (y_unit, x_units) = self.units_of(slope);
+        let noise: Vec<f64> = x_units.iter().map(|x| wanted.noise_var * (x / y_unit).powi(2)).collect();
+        let out = self.in_parts(x.rows(), |rows| {
+            let mut buffers = Default::default();
+            let (mean, var) = self.standardize(x.rows_between(rows.start, rows.end), &mut buffers);
+            let rounds = wanted.rounds;
+            on_device!(&self.engine, stack => stack.stationary(mean, var, slope, &noise, towards, rounds))
+        })?;
+        self.in_users_units(out, x.rows(), self.scaler_at(slope.at), slope.at)
+    }
+
+    /// The scaler of a state, 0 being the input's.
+    pub(crate) fn scaler_at(&self, at: usize) -> Option<&Scaler> {
+        match at {
             0 => self.spec.input_scaler.as_ref(),
             last if last == self.spec.layers.len() => self.spec.output_scaler.as_ref(),
             _ => None,
-        };
-        self.in_users_units(out, x.rows(), scaler, at)
+        }
     }
 
     /// Runs a pass over so many rows at a time that its states stay small, and puts the results together.
-    fn in_parts(
+    fn in_parts<const N: usize>(
         &self,
         rows: usize,
-        pass: impl Fn(std::ops::Range<usize>) -> std::result::Result<MeanVar, Broken>,
-    ) -> Result<MeanVar> {
-        let (mut mean, mut var) = (Vec::new(), Vec::new());
+        pass: impl Fn(std::ops::Range<usize>) -> std::result::Result<[Vec<f64>; N], Broken>,
+    ) -> Result<[Vec<f64>; N]> {
+        let mut all = [const { Vec::new() }; N];
         for from in (0..rows).step_by(self.at_once) {
             let to = rows.min(from + self.at_once);
             let part = pass(from..to).map_err(|b| self.diverged(Broken { row: from + b.row, ..b }))?;
-            // The first part says how much there will be.
-            let width = part.0.len() / (to - from);
-            mean.reserve_exact(rows * width - mean.len());
-            var.reserve_exact(rows * width - var.len());
-            mean.extend(part.0);
-            var.extend(part.1);
+            for (all, part) in all.iter_mut().zip(part) {
+                // The first part says how much there will be.
+                let width = part.len() / (to - from);
+                all.reserve_exact(rows * width - all.len());
+                all.extend(part);
+            }
         }
-        Ok((mean, var))
+        Ok(all)
     }
 
-    fn check_input<'a>(&self, x: Input<'a>) -> Result<Input<'a>> {
+    /// A derivative's mean, variance and covariance with the layer, in the network's own units.
+    pub(crate) fn slopes(&self, x: Input<'_>, slope: Slope) -> Result<[Vec<f64>; 3]> {
+        let out = self.in_parts(x.rows(), |rows| {
+            let mut buffers = Default::default();
+            let (mean, var) = self.standardize(x.rows_between(rows.start, rows.end), &mut buffers);
+            on_device!(&self.engine, stack => stack.derivative(mean, var, slope))
+        })?;
+        for part in &out {
+            if let Some(at) = part.iter().position(|v| !v.is_finite()) {
+                let row = at / (part.len() / x.rows());
+                return Err(self.diverged(Broken { layer: slope.at, row, value: part[at] }));
+            }
+        }
+        Ok(out)
+    }
+
+    /// Mean and variance of the input and of every layer, in the network's own units.
+    pub(crate) fn states(&self, x: Input<'_>) -> Result<Vec<MeanVar>> {
+        let mut buffers = Default::default();
+        let (mean, var) = self.standardize(x, &mut buffers);
+        on_device!(&self.engine, stack => stack.states(mean, var)).map_err(|b| self.diverged(b))
+    }
+
+    pub(crate) fn check_input<'a>(&self, x: Input<'a>) -> Result<Input<'a>> {
         if x.width() != self.spec.input.len() {
             return Err(Error::shape("input", format!("{} columns", self.spec.input.len()), x.width()));
         }
@@ -389,7 +447,7 @@ impl Network {
         Error::Diverged { layer, row: b.row, value: b.value }
     }
 
-    fn layer_index(&self, name: &str) -> Result<usize> {
+    pub(crate) fn layer_index(&self, name: &str) -> Result<usize> {
         self.spec.names.iter().position(|n| n == name).ok_or_else(|| {
             let known = self.spec.names.join(", ");
             Error::invalid("layer", format!("`{name}` is not in this network; it has input, {known}"))

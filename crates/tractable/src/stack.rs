@@ -1,9 +1,11 @@
 //! A network's layers on one device, and the passes over a batch: forward, back, learn, condition.
 //! Numbers only: names, units and errors are [`crate::network`]'s.
 
-use crate::backend::{Backend, Part, Policy, Seen, Tally};
+use crate::backend::{Backend, Part, Policy, Seen, Tally, Units};
 use crate::error::Result;
 use crate::layer::{Block, Contents, Layer};
+use crate::moments::Activation;
+use crate::moments::derivative::Gate;
 use crate::shape::Shape;
 use std::sync::{Mutex, MutexGuard};
 
@@ -26,7 +28,20 @@ pub(crate) struct Stack<B: Backend> {
 struct Pass<B: Backend> {
     states: Vec<B::State>,
     scratch: Vec<B::Scratch>,
+    /// The derivative by the layer at hand, and room for the next.
+    derivatives: [B::Derivative; 2],
 }
+
+/// A derivative that is asked for: of this output, by the state `at` (0 is the input).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slope {
+    pub(crate) output: usize,
+    pub(crate) at: usize,
+    pub(crate) gate: Gate,
+}
+
+/// Units of a layer by the numbers of their states: pre-activation, activation, what it makes of them.
+type Station = (usize, Activation, usize);
 
 /// What a state is made of before anything is observed.
 const PRIOR: [Part; 2] = [Part::Mean, Part::Var];
@@ -34,7 +49,7 @@ const PRIOR: [Part; 2] = [Part::Mean, Part::Var];
 const INNOVATION: [Part; 2] = [Part::DMean, Part::DVar];
 
 /// Mean and variance of a layer, row after row.
-pub(crate) type MeanVar = (Vec<f64>, Vec<f64>);
+pub(crate) type MeanVar = [Vec<f64>; 2];
 
 impl<B: Backend> Stack<B> {
     /// `shapes` are those of the input and of every layer's output; one of `contents` a layer.
@@ -43,7 +58,8 @@ impl<B: Backend> Stack<B> {
         let blocks = made.map(|((l, &s), c)| Block::new(&backend, l, s, c)).collect::<Result<Vec<_>>>()?;
         let states = shapes.iter().map(|&s| backend.state(s)).collect();
         let scratch = blocks.iter().map(|_| B::Scratch::default()).collect();
-        Ok(Stack { backend, blocks, pass: Mutex::new(Pass { states, scratch }) })
+        let derivatives = Default::default();
+        Ok(Stack { backend, blocks, pass: Mutex::new(Pass { states, scratch, derivatives }) })
     }
 
     /// Numbers that the states of one sample take.
@@ -73,7 +89,7 @@ impl<B: Backend> Stack<B> {
         self.backend.write(&mut pass.states[0], mean, var);
         self.forward(pass, 0, false)?;
         let output = &pass.states[self.blocks.len()];
-        Ok((self.backend.read(output, Part::Mean), self.backend.read(output, Part::Var)))
+        Ok(PRIOR.map(|part| self.backend.read(output, part)))
     }
 
     pub(crate) fn learn(
@@ -126,7 +142,86 @@ impl<B: Backend> Stack<B> {
             return Err(Broken { layer: at, row, value });
         }
         let state = &pass.states[at];
-        Ok((self.backend.read(state, Part::Mean), self.backend.read(state, Part::Var)))
+        Ok(PRIOR.map(|part| self.backend.read(state, part)))
+    }
+
+    /// Mean and variance of the input and of every layer.
+    pub(crate) fn states(
+        &self,
+        mean: &[f64],
+        var: Option<&[f64]>,
+    ) -> std::result::Result<Vec<MeanVar>, Broken> {
+        let pass = &mut *self.pass();
+        self.backend.write(&mut pass.states[0], mean, var);
+        self.forward(pass, 0, false)?;
+        Ok(pass.states.iter().map(|state| PRIOR.map(|part| self.backend.read(state, part))).collect())
+    }
+
+    /// Mean and variance of a derivative, and its covariance with the layer. Layers must be dense.
+    pub(crate) fn derivative(
+        &self,
+        mean: &[f64],
+        var: Option<&[f64]>,
+        slope: Slope,
+    ) -> std::result::Result<[Vec<f64>; 3], Broken> {
+        let pass = &mut *self.pass();
+        self.backend.write(&mut pass.states[0], mean, var);
+        self.forward(pass, 0, false)?;
+        self.differentiate(pass, slope);
+        Ok(self.backend.derivative_read(&pass.derivatives[0]))
+    }
+
+    /// Posterior of the state `slope.at` given that the derivative by it is zero, up to a noise variance per unit,
+    /// after so many `rounds`; `towards` is 1 for a maximum, -1 for a minimum, 0 for either.
+    pub(crate) fn stationary(
+        &self,
+        mean: &[f64],
+        var: Option<&[f64]>,
+        slope: Slope,
+        noise: &[f64],
+        towards: f64,
+        rounds: usize,
+    ) -> std::result::Result<MeanVar, Broken> {
+        let (pass, at) = (&mut *self.pass(), slope.at);
+        self.backend.write(&mut pass.states[0], mean, var);
+        for round in 0..rounds {
+            self.forward(pass, if round == 0 { 0 } else { at }, false)?;
+            self.differentiate(pass, slope);
+            self.backend.stationary(&pass.derivatives[0], noise, towards, &mut pass.states[at]);
+        }
+        if let Some((row, value)) = self.backend.not_finite(&pass.states[at], PRIOR) {
+            return Err(Broken { layer: at, row, value });
+        }
+        let state = &pass.states[at];
+        Ok(PRIOR.map(|part| self.backend.read(state, part)))
+    }
+
+    /// The units whose activation, or pre-activation where there is none, is this state.
+    fn station(&self, a: usize) -> Station {
+        match a.checked_sub(1).map(|i| &self.blocks[i]) {
+            Some(Block::Activation(f)) => (a - 1, *f, a),
+            _ => (a, Activation::Identity, a),
+        }
+    }
+
+    /// The derivative by one layer, from the output down, after a forward pass.
+    fn differentiate(&self, pass: &mut Pass<B>, Slope { output, at, gate }: Slope) {
+        let Pass { states, scratch, derivatives: [d, below] } = pass;
+        let units = |(z, activation, a): Station| Units { z: &states[z], activation, a: &states[a] };
+        // A layer that is asked for after its activation stands for itself.
+        let station = |a| if a == at { (a, Activation::Identity, a) } else { self.station(a) };
+        let mut above = station(self.blocks.len());
+        // The authors' code knows no covariance with the slope of an output that has none.
+        let mut gate_here = if above.1 == Activation::Identity { Gate::Both } else { gate };
+        self.backend.derivative_output(units(above), output, d);
+        while above.0 != at {
+            let Block::Map(w, _) = &self.blocks[above.0 - 1] else { unreachable!("layers are dense") };
+            let next = station(above.0 - 1);
+            let scratch = &mut scratch[above.0 - 1];
+            self.backend.derivative_map(w, scratch, units(next), units(above), d, gate_here, below);
+            std::mem::swap(d, below);
+            (above, gate_here) = (next, gate);
+        }
     }
 
     /// Fills the states above `from`, and checks what came out.

@@ -14,6 +14,7 @@ pub(crate) use reference::Reference;
 
 use crate::error::{Error, Result};
 use crate::moments::Activation;
+use crate::moments::derivative::Gate;
 use crate::moments::posterior::cap_for_batch;
 use crate::shape::{Shape, Window};
 use serde::{Deserialize, Serialize};
@@ -224,6 +225,14 @@ pub(crate) enum Part {
     DVar,
 }
 
+/// The units of a layer: their pre-activations, and what an activation makes of them (the same state where there is
+/// none).
+pub(crate) struct Units<'a, S> {
+    pub(crate) z: &'a S,
+    pub(crate) activation: Activation,
+    pub(crate) a: &'a S,
+}
+
 /// The kernels of a device. States hold the mean and variance of one layer for a batch and, on the way back,
 /// its normalised innovations; `*_back` turns the innovations of a layer's output into those of its input;
 /// `*_learn` turns them into the posterior of the parameters. Only `*_learn` changes parameters.
@@ -236,6 +245,9 @@ pub(crate) trait Backend: Send + Sync {
     type Weights: Send + Sync;
     /// Scale, shift and running statistics of a batch normalisation.
     type Norm: Send + Sync;
+
+    /// The derivative of an output by the units of one layer for a batch.
+    type Derivative: Default + Send;
 
     fn state(&self, shape: Shape) -> Self::State;
     /// Numbers that one sample takes in a state of this shape.
@@ -292,4 +304,24 @@ pub(crate) trait Backend: Send + Sync {
     fn observe(&self, output: &mut Self::State, seen: Seen<'_>);
     /// The state's posterior becomes its prior.
     fn posterior(&self, state: &mut Self::State);
+
+    /// The derivative of one output by its own pre-activation.
+    fn derivative_output(&self, units: Units<'_, Self::State>, output: usize, d: &mut Self::Derivative);
+    /// The derivative by the units below a dense map, from that by the units above it.
+    #[allow(clippy::too_many_arguments)]
+    fn derivative_map(
+        &self,
+        w: &Self::Weights,
+        scratch: &mut Self::Scratch,
+        below: Units<'_, Self::State>,
+        above: Units<'_, Self::State>,
+        d_above: &Self::Derivative,
+        gate: Gate,
+        d: &mut Self::Derivative,
+    );
+    /// Mean, variance and covariance with the units, `[rows, width]` each.
+    fn derivative_read(&self, d: &Self::Derivative) -> [Vec<f64>; 3];
+    /// The state's posterior, given that the derivative by it is zero up to a noise variance per unit, becomes its
+    /// prior; `towards` as in [`crate::moments::derivative::stationary`].
+    fn stationary(&self, d: &Self::Derivative, noise: &[f64], towards: f64, state: &mut Self::State);
 }

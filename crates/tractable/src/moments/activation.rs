@@ -1,5 +1,6 @@
 //! The activations by name, and their moments in one place.
 
+use super::derivative::Curve;
 use super::{Moments, Real, identity, leaky_relu, mixture_relu, relu, sigmoid, softplus, tanh};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,40 @@ impl Activation {
             Activation::Sigmoid => sigmoid::moments(mu_z, var_z),
             Activation::Softplus => softplus::moments(mu_z, var_z),
             Activation::MixtureRelu => mixture_relu::moments(mu_z, var_z),
+        }
+    }
+
+    /// Moments of the slope `phi'(z)` of `z ~ N(mu_z, var_z)`, given those of the activation itself.
+    ///
+    /// ```
+    /// use tractable::Activation;
+    /// let a = Activation::Relu.moments(2.0, 0.5);
+    /// assert_eq!(Activation::Relu.curve(2.0, 0.5, a).mean, 1.0);
+    /// ```
+    #[inline(always)]
+    pub fn curve<R: Real>(self, mu_z: R, var_z: R, a: Moments<R>) -> Curve<R> {
+        match self {
+            Activation::Identity | Activation::Relu | Activation::LeakyRelu { .. } => {
+                Curve::straight(a.slope)
+            }
+            Activation::Tanh => tanh::curve(a, var_z),
+            Activation::Sigmoid => sigmoid::curve(a, var_z),
+            Activation::Softplus => softplus::curve(a, var_z),
+            Activation::MixtureRelu => mixture_relu::curve(mu_z, var_z, a),
+        }
+    }
+
+    /// Whether its slope depends on `z`. Where neither a layer's activation nor the next one's is curved, a
+    /// derivative has no covariance with the layer.
+    ///
+    /// ```
+    /// use tractable::Activation;
+    /// assert!(Activation::Tanh.is_curved() && !Activation::Relu.is_curved());
+    /// ```
+    pub fn is_curved(self) -> bool {
+        match self {
+            Activation::Identity | Activation::Relu | Activation::LeakyRelu { .. } => false,
+            Activation::Tanh | Activation::Sigmoid | Activation::Softplus | Activation::MixtureRelu => true,
         }
     }
 

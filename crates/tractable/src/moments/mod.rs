@@ -13,8 +13,10 @@
 //! | what an observation says about the output | [`observe`] |
 //! | how that travels back, and what it does to a hidden unit | [`smooth`] |
 //! | and to a parameter, and what keeps a batch from overshooting | [`posterior`] |
+//! | moments of a slope, one branch of the chain rule, a derivative that is zero | [`derivative`] |
 
 mod activation;
+pub mod derivative;
 pub mod identity;
 pub mod leaky_relu;
 pub mod mixture_relu;

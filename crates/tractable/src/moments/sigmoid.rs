@@ -1,5 +1,6 @@
 //! Logistic sigmoid, linearised at the mean.
 
+use super::derivative::Curve;
 use super::{Moments, Real, linearised};
 
 /// T12. `mean = 1/(1 + exp(-mu_z))`, `slope = mean (1 - mean)`, `var = slope^2 var_z`.
@@ -18,4 +19,16 @@ pub fn moments<R: Real>(mu_z: R, var_z: R) -> Moments<R> {
     let upper = R::ONE / (R::ONE + e);
     let lower = e * upper;
     linearised(R::select(mu_z < R::ZERO, lower, upper), lower * upper, var_z) // T12
+}
+
+/// T29 for the sigmoid: `phi' = U - U^2`, `U = sigmoid Z` linearised. `a` are its [`moments`].
+///
+/// ```
+/// use tractable::moments::sigmoid::{curve, moments};
+/// let c = curve(moments(0.0, 0.16), 0.16);
+/// assert_eq!((c.mean, c.bend), (0.25 - 0.01, 0.0));
+/// ```
+#[inline(always)]
+pub fn curve<R: Real>(a: Moments<R>, var_z: R) -> Curve<R> {
+    Curve::square(a.slope, R::ONE, -R::ONE, a.mean, a.slope, var_z) // T29
 }

@@ -1,5 +1,6 @@
 //! Hyperbolic tangent, linearised at the mean.
 
+use super::derivative::Curve;
 use super::{Moments, Real, linearised};
 
 /// T9. `mean = tanh(mu_z)`, `slope = 1 - tanh(mu_z)^2`, `var = slope^2 var_z`.
@@ -23,4 +24,16 @@ pub fn moments<R: Real>(mu_z: R, var_z: R) -> Moments<R> {
     // Rounding must not make it larger than 1 near 0.
     let slope = (R::from_f64(4.0) * e * inverse * inverse).min(R::ONE);
     linearised(mean, slope, var_z) // T9
+}
+
+/// T29 for tanh: `phi' = 1 - U^2`, `U = tanh Z` linearised. `a` are its [`moments`].
+///
+/// ```
+/// use tractable::moments::tanh::{curve, moments};
+/// let c = curve(moments(0.0, 0.1), 0.1);
+/// assert_eq!((c.mean, c.bend), (0.9, 0.0));
+/// ```
+#[inline(always)]
+pub fn curve<R: Real>(a: Moments<R>, var_z: R) -> Curve<R> {
+    Curve::square(a.slope, R::ZERO, -R::ONE, a.mean, a.slope, var_z) // T29
 }

@@ -2,10 +2,13 @@
 
 mod classes;
 mod observation;
+mod wanted;
 
 pub use classes::Tree;
+pub use observation::Observation;
 pub(crate) use observation::{Filled, OrElse, check_size};
-pub use observation::{Observation, Wanted};
+pub(crate) use wanted::Goal;
+pub use wanted::Wanted;
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a verb is told about the output: [`Observation`] for `learn`, [`Wanted`] for `condition`.
+//! What is seen at the output: [`Observation`].
 
 use super::{Noise, Output, Tree};
 use crate::backend::{NoiseVar, Seen};
@@ -99,93 +99,6 @@ impl<'a> From<&'a Target> for Observation<'a> {
             }
             Target::Labels { labels, .. } => Observation::from(&labels[..]),
         }
-    }
-}
-
-/// What `condition` is asked for: an output, or some of it, or a label; which layer's posterior to return;
-/// and how often to repeat.
-///
-/// ```
-/// use tractable::{Activation, Gaussian, Matrix, Network, Wanted};
-/// let net = Network::mlp([2, 16, 1], Activation::Tanh).seed(3).build()?;
-/// let prior = Gaussian::new(vec![0.1, -0.2], vec![0.5, 0.5], 2)?;
-/// let y = Matrix::column(vec![1.0])?;
-/// let x = net.condition(&prior, Wanted::from(&y).noise_var(0.01))?;
-/// assert!(x.var().iter().all(|&v| v <= 0.5));
-/// let hidden = net.condition(&prior, Wanted::from(&y).layer("tanh1"))?;
-/// assert_eq!(hidden.width(), 16);
-/// # Ok::<(), tractable::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
-    pub(crate) observation: Observation<'a>,
-    pub(crate) noise_var: f64,
-    pub(crate) layer: Option<&'a str>,
-    pub(crate) rounds: usize,
-}
-
-impl<'a, T: Into<Observation<'a>>> From<T> for Wanted<'a> {
-    fn from(observation: T) -> Self {
-        Wanted { observation: observation.into(), noise_var: 0.0, layer: None, rounds: 1 }
-    }
-}
-
-impl<'a> Wanted<'a> {
-    /// How exactly the output is wanted, as a variance in its own units. 0, the default, wants it exactly, in
-    /// one linear step, which can overshoot where the prior is wide: see [`rounds`](Wanted::rounds).
-    ///
-    /// ```
-    /// # use tractable::{Matrix, Wanted};
-    /// let y = Matrix::column(vec![1.0])?;
-    /// let about_one = Wanted::from(&y).noise_var(0.01);
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn noise_var(mut self, var: f64) -> Self {
-        self.noise_var = var;
-        self.observation.noise_var = None;
-        self
-    }
-
-    /// Which entries are wanted, `[rows, width]`; the others may come out as they like.
-    ///
-    /// ```
-    /// # use tractable::{Matrix, Wanted};
-    /// let y = Matrix::new(vec![1.0, 0.0], 2)?;
-    /// let first_only = Wanted::from(&y).only(&[true, false]);
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn only(mut self, wanted: &'a [bool]) -> Self {
-        self.observation.seen = Some(wanted);
-        self
-    }
-
-    /// Return the posterior of this hidden layer instead of the input's; see
-    /// [`Network::layer_names`](crate::Network::layer_names).
-    ///
-    /// ```
-    /// # use tractable::{Matrix, Wanted};
-    /// let y = Matrix::column(vec![1.0])?;
-    /// let hidden = Wanted::from(&y).layer("relu1");
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn layer(mut self, name: &'a str) -> Self {
-        self.layer = Some(name);
-        self
-    }
-
-    /// Repeat so often, the posterior of one round being the prior of the next.
-    ///
-    /// Hidden units are treated as independent, so one round overstates how far an input with a large
-    /// variance should move. Many gentle rounds move it along the curve instead: `n` rounds with a
-    /// [`noise_var`](Wanted::noise_var) of `n r` observe the output once with variance `r`.
-    ///
-    /// ```
-    /// # use tractable::Wanted;
-    /// let class_three = Wanted::from(&[3]).rounds(10);
-    /// ```
-    pub fn rounds(mut self, rounds: usize) -> Self {
-        self.rounds = rounds;
-        self
     }
 }
 

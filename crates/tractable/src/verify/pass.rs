@@ -18,15 +18,15 @@ pub(super) const KINDS: [&str; 4] = ["linear", "conv2d", "avgpool2d", "maxpool2d
 
 /// A golden network as ours, and where each of its layers lies in it: the states before and after the
 /// activation (the same where there is none).
-struct Net {
-    network: Network,
-    places: Vec<(usize, usize)>,
+pub(super) struct Net {
+    pub(super) network: Network,
+    pub(super) places: Vec<(usize, usize)>,
 }
 
 /// One forward, observation and backward pass, and the update that follows from it.
 pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
     let (mx, sx) = (golden.get("mx")?, golden.get("Sx")?);
-    let Net { mut network, places } = build(golden, &mx, device)?;
+    let Net { mut network, places } = build(golden, sample(&mx)?, device)?;
     let (mean, var, y) = (mx.numbers()?, sx.numbers()?, golden.get("y")?.numbers()?);
     let width = network.output().units();
     let (noise_at, mask_at) = (golden.get("R")?, golden.get("mask")?);
@@ -98,7 +98,7 @@ pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Resul
 /// Iterated posterior of the input, given a label.
 pub(super) fn attack(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
     let x = golden.get("x")?;
-    let Net { network, .. } = build(golden, &x, device)?;
+    let Net { network, .. } = build(golden, sample(&x)?, device)?;
     let sigma_x = golden.get("sigma_x")?.number()?;
     let noise = NoiseVar::One(golden.get("sigma_v")?.number()?.powi(2));
     let mut mean = x.numbers()?;
@@ -129,7 +129,7 @@ pub(super) fn attack(golden: &Golden, device: Device, worst: &mut Worst) -> Resu
         };
         compare("out_ma_before", &out.mean)?;
         compare("out_Sa_before", &out.var)?;
-        (mean, var) = network.condition_seen(&mean, Some(&var), seen)?;
+        [mean, var] = network.condition_seen(&mean, Some(&var), seen)?;
         compare("mx", &mean)?;
         compare("Sx", &var)?;
         let after = network.trace(&mean, None, seen)?;
@@ -257,13 +257,17 @@ fn picked(network: &Network, trace: &[Trace], at: usize, argmax: &Golden) -> Res
     Ok(picked)
 }
 
-/// Our network from a golden one; the shape of the input is that of `x`, `[batch]` then the sample.
-fn build(golden: &Golden, x: &Golden, device: Device) -> Result<Net> {
-    let input = match x.dims()[..] {
-        [_, n] => Shape::flat(n),
-        [_, c, h, w] => Shape::image(c, h, w),
-        _ => return Err(x.error("is neither [batch][unit] nor [batch][channel][row][column]")),
-    };
+/// The shape of a sample of `x`, which is `[batch]` then the sample.
+fn sample(x: &Golden) -> Result<Shape> {
+    match x.dims()[..] {
+        [_, n] => Ok(Shape::flat(n)),
+        [_, c, h, w] => Ok(Shape::image(c, h, w)),
+        _ => Err(x.error("is neither [batch][unit] nor [batch][channel][row][column]")),
+    }
+}
+
+/// Our network from a golden one.
+pub(super) fn build(golden: &Golden, input: Shape, device: Device) -> Result<Net> {
     let (mut layers, mut contents, mut places) = (Vec::new(), Vec::new(), vec![(0, 0)]);
     for g in golden.get("net")?.list()? {
         let (layer, parameters) = layer(&g)?;

@@ -25,7 +25,7 @@ const ALONE: usize = 1 << 19;
 
 impl Cpu {
     /// Runs `tasks`, on one thread when there are few products to share.
-    fn share(&self, products: usize, tasks: usize, job: &(dyn Fn(usize, usize) + Sync)) {
+    pub(super) fn share(&self, products: usize, tasks: usize, job: &(dyn Fn(usize, usize) + Sync)) {
         if products < ALONE { (0..tasks).for_each(|t| job(t, 0)) } else { self.team.run(tasks, job) }
     }
 

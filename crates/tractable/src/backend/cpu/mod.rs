@@ -1,8 +1,10 @@
 //! The fast device: f32, the widest vectors the processor has (chosen at run time), a team of threads.
 //!
 //! `tile` holds the three inner loops, `map` drives them for dense and convolutional layers over `weights` and
-//! `window`s, `state` says how a layer lies in memory, `elementwise`, `pool` and `norm` do the rest, `team` shares the work.
+//! `window`s, `state` says how a layer lies in memory, `elementwise`, `pool` and `norm` do the rest, `derivative` goes
+//! the other way round the chain rule, `team` shares the work.
 
+mod derivative;
 mod elementwise;
 mod lines;
 mod map;
@@ -15,8 +17,9 @@ mod turn;
 mod weights;
 mod window;
 
-use super::{Backend, Map, Parameters, Part, Pool, Seen, Statistics, Tally};
+use super::{Backend, Map, Parameters, Part, Pool, Seen, Statistics, Tally, Units};
 use crate::moments::Activation;
+use crate::moments::derivative::Gate;
 use crate::shape::{Shape, Window};
 
 pub(crate) struct Cpu {
@@ -68,6 +71,7 @@ impl Backend for Cpu {
     type Scratch = window::Scratch;
     type Weights = weights::Weights;
     type Norm = norm::Norm;
+    type Derivative = derivative::Derivative;
 
     fn state(&self, shape: Shape) -> Self::State {
         state::State::new(shape)
@@ -180,5 +184,30 @@ impl Backend for Cpu {
 
     fn posterior(&self, state: &mut Self::State) {
         self.state_posterior(state);
+    }
+
+    fn derivative_output(&self, units: Units<'_, Self::State>, output: usize, d: &mut Self::Derivative) {
+        self.derivative_of_output(units, output, d);
+    }
+
+    fn derivative_map(
+        &self,
+        w: &Self::Weights,
+        scratch: &mut Self::Scratch,
+        below: Units<'_, Self::State>,
+        above: Units<'_, Self::State>,
+        d_above: &Self::Derivative,
+        gate: Gate,
+        d: &mut Self::Derivative,
+    ) {
+        self.derivative_below(w, &mut scratch.derivative, below, above, d_above, gate, d);
+    }
+
+    fn derivative_read(&self, d: &Self::Derivative) -> [Vec<f64>; 3] {
+        d.read()
+    }
+
+    fn stationary(&self, d: &Self::Derivative, noise: &[f64], towards: f64, state: &mut Self::State) {
+        self.make_stationary(d, noise, towards, state);
     }
 }

@@ -79,13 +79,13 @@ pub(super) struct Segment {
 }
 
 #[inline(always)]
-unsafe fn load<S: Simd>(from: *const f32) -> S::f32s {
+pub(super) unsafe fn load<S: Simd>(from: *const f32) -> S::f32s {
     // SAFETY: callers give pointers to a whole vector.
     unsafe { (from as *const S::f32s).read_unaligned() }
 }
 
 #[inline(always)]
-unsafe fn store<S: Simd>(to: *mut f32, v: S::f32s) {
+pub(super) unsafe fn store<S: Simd>(to: *mut f32, v: S::f32s) {
     // SAFETY: callers give pointers to a whole vector.
     unsafe { (to as *mut S::f32s).write_unaligned(v) }
 }

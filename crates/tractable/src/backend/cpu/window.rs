@@ -1,6 +1,7 @@
 //! How a map reads its input: where windows start, where the inputs of a window lie, and the memory that a pass
 //! over a batch keeps.
 
+use super::derivative::Work;
 use super::lines::Lines;
 use super::norm::Standard;
 use super::tile::{PANEL, Segment};
@@ -28,6 +29,8 @@ pub(crate) struct Scratch {
     pub(super) images: Vec<[Lines; 2]>,
     /// Where every window of the batch starts.
     pub(super) rows: Vec<usize>,
+    /// Of a derivative.
+    pub(super) derivative: Work,
     /// Batch normalisation: what was subtracted and divided by.
     pub(super) standard: Standard,
 }

@@ -3,11 +3,13 @@
 //!
 //! Layout: states `[row][channel][y][x]`, weights `[out][in]` or `[out][in][y][x]`.
 
+mod derivative;
 mod parts;
 
 use parts::{Norm, Scratch, State, Weights, positions};
 
-use super::{Backend, Map, Parameters, Part, Pool, Seen, Statistics, Tally};
+use super::{Backend, Map, Parameters, Part, Pool, Seen, Statistics, Tally, Units};
+use crate::moments::derivative::{Gate, Node};
 use crate::moments::{Activation, observe, product, smooth};
 use crate::shape::{Shape, Window};
 
@@ -35,6 +37,7 @@ impl Backend for Reference {
     type Scratch = Scratch;
     type Weights = Weights;
     type Norm = Norm;
+    type Derivative = derivative::Derivative;
 
     fn state(&self, shape: Shape) -> State {
         State { shape, ..State::default() }
@@ -258,5 +261,31 @@ impl Backend for Reference {
             (state.mean[unit], state.var[unit]) =
                 smooth::posterior(state.mean[unit], state.var[unit], state.d_mean[unit], state.d_var[unit]);
         }
+    }
+
+    fn derivative_output(&self, units: Units<'_, State>, output: usize, d: &mut Self::Derivative) {
+        *d = Self::derivative_of_output(units, output);
+    }
+
+    fn derivative_map(
+        &self,
+        w: &Weights,
+        _: &mut Scratch,
+        below: Units<'_, State>,
+        above: Units<'_, State>,
+        d_above: &Self::Derivative,
+        gate: Gate,
+        d: &mut Self::Derivative,
+    ) {
+        *d = Self::derivative_below(w, below, above, d_above, gate);
+    }
+
+    fn derivative_read(&self, d: &Self::Derivative) -> [Vec<f64>; 3] {
+        let parts: [fn(&Node<f64>) -> f64; 3] = [|n| n.mean, |n| n.var, |n| n.cov];
+        parts.map(|part| d.iter().map(part).collect())
+    }
+
+    fn stationary(&self, d: &Self::Derivative, noise: &[f64], towards: f64, state: &mut State) {
+        Self::make_stationary(d, noise, towards, state);
     }
 }

@@ -1,0 +1,57 @@
+//! Derivatives on the reference device: a sum over the branches of every unit, as the formulae stand.
+
+use super::Reference;
+use super::parts::{State, Weights};
+use crate::backend::Units;
+use crate::moments::derivative::{Gate, Node, Unit, shrunk, stationary};
+use crate::moments::{Activation, Moments};
+
+/// One node a unit, `[row][unit]`.
+pub(crate) type Derivative = Vec<Node<f64>>;
+
+impl Units<'_, State> {
+    fn moments(&self, unit: usize) -> Moments<f64> {
+        let slope = if self.activation == Activation::Identity { 1.0 } else { self.a.slope[unit] };
+        Moments { mean: self.a.mean[unit], var: self.a.var[unit], slope }
+    }
+
+    fn unit(&self, unit: usize) -> Unit<f64> {
+        Unit::new(self.activation, self.z.mean[unit], self.z.var[unit], self.moments(unit))
+    }
+}
+
+impl Reference {
+    pub(super) fn derivative_of_output(units: Units<'_, State>, output: usize) -> Derivative {
+        let width = units.z.shape.len();
+        let chosen = |unit: usize| if unit % width == output { 1.0 } else { 0.0 };
+        (0..units.z.mean.len()).map(|unit| Node::output(&units.unit(unit), chosen(unit))).collect()
+    }
+
+    pub(super) fn derivative_below(
+        w: &Weights,
+        below: Units<'_, State>,
+        above: Units<'_, State>,
+        d_above: &Derivative,
+        gate: Gate,
+    ) -> Derivative {
+        let units: Vec<_> = (0..below.z.mean.len()).map(|unit| below.unit(unit)).collect();
+        let factors: Vec<_> = (0..above.z.mean.len())
+            .map(|unit| gate.factors(below.activation, &above.unit(unit), above.moments(unit)))
+            .collect();
+        let mut nodes = vec![Node::default(); units.len()];
+        w.each(below.a, above.z, |out, from, weight| {
+            let (mu_w, var_w) = (w.p.mean[weight], w.p.var[weight]);
+            nodes[from].add(mu_w, var_w, &units[from], &d_above[out], factors[out]);
+        });
+        nodes
+    }
+
+    pub(super) fn make_stationary(d: &Derivative, noise: &[f64], towards: f64, state: &mut State) {
+        for (unit, node) in d.iter().enumerate() {
+            let var = node.var + noise[unit % noise.len()];
+            let (d_mean, d_var) = stationary(node.mean, var, node.cov, towards);
+            state.mean[unit] += d_mean;
+            state.var[unit] = shrunk(state.var[unit], d_var);
+        }
+    }
+}

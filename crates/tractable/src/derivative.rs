@@ -1,0 +1,283 @@
+//! Derivatives of a network's output, with their uncertainty: [`Network::derivative`].
+
+mod second;
+
+use crate::error::{Error, Result};
+use crate::gaussian::{Gaussian, Input, Matrix};
+use crate::layer::Layer;
+use crate::moments::derivative::Gate;
+use crate::network::Network;
+use crate::stack::Slope;
+
+/// By what to differentiate, and what: made from a layer's name, or by [`Wrt::input`].
+///
+/// ```
+/// use tractable::{Activation, Matrix, Network, Wrt};
+/// let net = Network::mlp([2, 8, 3], Activation::Tanh).build()?;
+/// let x = Matrix::new(vec![0.1, 0.2], 2)?;
+/// let by_input = net.derivative(&x, Wrt::input().output(2))?;
+/// let by_hidden = net.derivative(&x, Wrt::from("linear1").output(2))?;
+/// assert_eq!((by_input.width(), by_hidden.width()), (2, 8));
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wrt<'a> {
+    layer: &'a str,
+    output: Option<usize>,
+    gate: Gate,
+}
+
+impl<'a> From<&'a str> for Wrt<'a> {
+    fn from(layer: &'a str) -> Self {
+        Wrt { layer, output: None, gate: Gate::default() }
+    }
+}
+
+impl Wrt<'static> {
+    /// The input.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Wrt::input(), "input".into());
+    /// ```
+    pub fn input() -> Self {
+        Wrt::from("input")
+    }
+}
+
+impl Wrt<'_> {
+    /// Which output is differentiated, from 0; needed where there are several.
+    ///
+    /// ```
+    /// let second = tractable::Wrt::input().output(1);
+    /// ```
+    pub fn output(mut self, output: usize) -> Self {
+        self.output = Some(output);
+        self
+    }
+
+    /// Which slopes count as correlated; [`Gate::Input`] reproduces the authors' code.
+    ///
+    /// ```
+    /// let as_published = tractable::Wrt::input().gate(tractable::Gate::Input);
+    /// ```
+    pub fn gate(mut self, gate: Gate) -> Self {
+        self.gate = gate;
+        self
+    }
+}
+
+/// What is known of a derivative, `[rows, width]`, in the units of output over those of the layer.
+///
+/// ```
+/// # use tractable::{Activation, Matrix, Network, Wrt};
+/// let net = Network::mlp([1, 16, 1], Activation::Tanh).build()?;
+/// let d = net.derivative(&Matrix::column(vec![0.3])?, Wrt::input())?;
+/// println!("{} +- {}", d.mean()[0], d.var()[0].sqrt());
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Derivative {
+    slope: Gaussian,
+    cov: Vec<f64>,
+}
+
+impl Derivative {
+    /// Means, row after row.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network, Wrt};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).build()?;
+    /// let d = net.derivative(&Matrix::column(vec![0.3, 0.4])?, Wrt::input())?;
+    /// assert_eq!(d.mean().len(), 2);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn mean(&self) -> &[f64] {
+        self.slope.mean()
+    }
+
+    /// Variances. Covariances between branches of the network are ignored, so they are rough: see the equations.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network, Wrt};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).build()?;
+    /// let d = net.derivative(&Matrix::column(vec![0.3])?, Wrt::input())?;
+    /// assert!(d.var()[0] > 0.0);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn var(&self) -> &[f64] {
+        self.slope.var()
+    }
+
+    /// Covariance of each derivative with the unit it is taken by; zero where that is known exactly.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network, Wrt};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).build()?;
+    /// let d = net.derivative(&Matrix::column(vec![0.3])?, Wrt::input())?;
+    /// assert_eq!(d.cov(), [0.0]); // the input has no variance
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn cov(&self) -> &[f64] {
+        &self.cov
+    }
+
+    /// Samples.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network, Wrt};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).build()?;
+    /// assert_eq!(net.derivative(&Matrix::column(vec![0.3])?, Wrt::input())?.rows(), 1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn rows(&self) -> usize {
+        self.slope.rows()
+    }
+
+    /// Units of the layer.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network, Wrt};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).build()?;
+    /// assert_eq!(net.derivative(&Matrix::column(vec![0.3])?, Wrt::from("tanh1"))?.width(), 16);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn width(&self) -> usize {
+        self.slope.width()
+    }
+}
+
+impl Network {
+    /// **How does the output change with the input, or a hidden layer?** Mean and variance of the derivative of one
+    /// output by every unit of a layer, and the covariance with that unit, for every row of `x`. An activation on
+    /// the output is differentiated too. Dense networks only; the cost grows with the number of weights.
+    ///
+    /// ```
+    /// use tractable::{Activation, Gaussian, Network, Wrt};
+    /// let net = Network::mlp([2, 16, 1], Activation::Tanh).seed(1).build()?;
+    /// let x = Gaussian::new(vec![0.3, -0.2], vec![0.01; 2], 2)?;
+    /// let d = net.derivative(&x, Wrt::input())?;
+    /// assert!(d.var().iter().all(|&v| v > 0.0));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn derivative<'a, 'b>(&self, x: impl Into<Input<'a>>, wrt: impl Into<Wrt<'b>>) -> Result<Derivative> {
+        let (x, wrt) = (self.check_input(x.into())?, wrt.into());
+        let slope = self.slope(wrt.layer, wrt.output, wrt.gate)?;
+        let [mut mean, mut var, mut cov] = self.slopes(x, slope)?;
+        let (y_unit, x_units) = self.units_of(slope);
+        for i in 0..mean.len() {
+            let unit = y_unit / x_units[i % x_units.len()];
+            mean[i] *= unit;
+            var[i] *= unit * unit;
+            cov[i] *= y_unit;
+        }
+        let width = mean.len() / x.rows();
+        Ok(Derivative { slope: Gaussian::computed(mean, var, width), cov })
+    }
+
+    /// The mean of the second derivative of one output by every unit of a layer, `[rows, width]`: exact where weights
+    /// and input are known, and with the means of slopes and their bends elsewhere. Zero where every activation above
+    /// is a straight line, as ReLU's is.
+    ///
+    /// ```
+    /// use tractable::{Activation, Matrix, Network, Wrt};
+    /// let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(1).build()?;
+    /// let at = |x: f64| -> Result<f64, tractable::Error> {
+    ///     Ok(net.derivative(&Matrix::column(vec![x])?, Wrt::input())?.mean()[0])
+    /// };
+    /// let second = net.second_derivative(&Matrix::column(vec![0.3])?, Wrt::input())?;
+    /// assert!((second.data()[0] - (at(0.31)? - at(0.29)?) / 0.02).abs() < 0.05);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn second_derivative<'a, 'b>(
+        &self,
+        x: impl Into<Input<'a>>,
+        wrt: impl Into<Wrt<'b>>,
+    ) -> Result<Matrix> {
+        let (x, wrt) = (self.check_input(x.into())?, wrt.into());
+        let slope = self.slope(wrt.layer, wrt.output, wrt.gate)?;
+        let states = self.states(x)?;
+        let contents = self.contents();
+        let weights: Vec<_> = contents.iter().map(|c| c.as_ref().map(|c| &c.parameters.mean[..])).collect();
+        let width = states[slope.at][0].len() / x.rows();
+        let mut second: Vec<f64> = (0..x.rows())
+            .flat_map(|row| second::by_units(self.layers(), &weights, &states, slope, row, x.rows()))
+            .collect();
+        let (y_unit, x_units) = self.units_of(slope);
+        second.iter_mut().enumerate().for_each(|(i, v)| *v *= y_unit / x_units[i % x_units.len()].powi(2));
+        Matrix::new(second, width)
+    }
+
+    /// Checks what is asked for against the network.
+    pub(crate) fn slope(&self, layer: &str, output: Option<usize>, gate: Gate) -> Result<Slope> {
+        let at = if layer == "input" { 0 } else { self.layer_index(layer)? + 1 };
+        let units = self.output().units();
+        let output = match output {
+            Some(output) if output < units => output,
+            Some(output) => {
+                return Err(Error::invalid(
+                    "output",
+                    format!("{output} is not there; there are {units}, from 0"),
+                ));
+            }
+            None if units == 1 => 0,
+            None => {
+                return Err(Error::invalid("output", format!("say which of the {units} to differentiate")));
+            }
+        };
+        let names = &self.spec.names;
+        let refuse =
+            |i: usize, why: &str| Err(Error::invalid("derivative", format!("layer `{}` {why}", names[i])));
+        for (i, layer) in self.spec.layers.iter().enumerate() {
+            match layer {
+                Layer::Linear { .. } => {}
+                Layer::Activation { .. }
+                    if i > 0 && matches!(self.spec.layers[i - 1], Layer::Activation { .. }) =>
+                {
+                    return refuse(i, "follows another activation; one at a time can be differentiated");
+                }
+                Layer::Activation { .. } => {}
+                _ => {
+                    return refuse(i, "is not dense; derivatives are known for linear layers and activations");
+                }
+            }
+        }
+        if !self.input().is_flat() {
+            return Err(Error::invalid(
+                "derivative",
+                "the input is an image; derivatives are known for flat inputs",
+            ));
+        }
+        Ok(Slope { output, at, gate })
+    }
+
+    /// The unit of the output, and those of the layer's entries, in the network's own.
+    pub(crate) fn units_of(&self, slope: Slope) -> (f64, &[f64]) {
+        let y_unit = self.output_scaler().map_or(1.0, |s| s.std()[slope.output]);
+        (y_unit, self.scaler_at(slope.at).map_or(&[1.0], |s| s.std()))
+    }
+
+    /// Refuses a layer that cannot move: neither its own activation nor the next one is curved, so its
+    /// covariance with any derivative is zero.
+    pub(crate) fn check_can_move(&self, at: usize) -> Result<()> {
+        // Its own activation, if it has one, and the one behind the next map.
+        let mut maps = 0;
+        for layer in &self.spec.layers[at..] {
+            match layer {
+                Layer::Activation { function } if function.is_curved() => return Ok(()),
+                Layer::Activation { .. } => {}
+                _ => maps += 1,
+            }
+            if maps == 2 {
+                break;
+            }
+        }
+        let first = if at == 0 { "first layer" } else { "next layer" };
+        Err(Error::invalid(
+            "activation",
+            format!(
+                "the {first} is piecewise linear, so the derivative does not depend on where the input is and nothing can \
+                 move; give the {first} a curved activation: tanh, sigmoid, softplus or mixture_relu"
+            ),
+        ))
+    }
+}

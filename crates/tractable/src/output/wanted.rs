@@ -1,0 +1,184 @@
+//! What `condition` is asked for: [`Wanted`].
+
+use super::Observation;
+use crate::moments::derivative::Gate;
+
+/// What `condition` is asked for: an output, or some of it, or a label; or that the output has a maximum, a minimum or
+/// either there; which layer's posterior to return; and how often to repeat.
+///
+/// ```
+/// use tractable::{Activation, Gaussian, Matrix, Network, Wanted};
+/// let net = Network::mlp([2, 16, 1], Activation::Tanh).seed(3).build()?;
+/// let prior = Gaussian::new(vec![0.1, -0.2], vec![0.5, 0.5], 2)?;
+/// let y = Matrix::column(vec![1.0])?;
+/// let x = net.condition(&prior, Wanted::from(&y).noise_var(0.01))?;
+/// assert!(x.var().iter().all(|&v| v <= 0.5));
+/// let hidden = net.condition(&prior, Wanted::from(&y).layer("tanh1"))?;
+/// assert_eq!(hidden.width(), 16);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    pub(crate) goal: Goal<'a>,
+    pub(crate) noise_var: f64,
+    pub(crate) layer: Option<&'a str>,
+    pub(crate) rounds: usize,
+}
+
+/// What is wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Goal<'a> {
+    Output(Observation<'a>),
+    /// That the derivative of an output is zero: at a maximum (1), a minimum (-1) or either (0).
+    Stationary {
+        towards: f64,
+        output: Option<usize>,
+        gate: Gate,
+    },
+}
+
+impl<'a, T: Into<Observation<'a>>> From<T> for Wanted<'a> {
+    fn from(observation: T) -> Self {
+        Wanted::goal(Goal::Output(observation.into()))
+    }
+}
+
+impl<'a> Wanted<'a> {
+    fn goal(goal: Goal<'a>) -> Self {
+        Wanted { goal, noise_var: 0.0, layer: None, rounds: 1 }
+    }
+
+    fn towards(towards: f64) -> Self {
+        Wanted::goal(Goal::Stationary { towards, output: None, gate: Gate::default() })
+    }
+
+    /// That the derivative of the output is zero: the posterior given `d(output)/dx = 0`, which is a maximum, a
+    /// minimum or neither. Each unit moves by `-cov/var` times its derivative. Dense networks only, and the
+    /// layer or the one above it must have a curved activation.
+    ///
+    /// ```
+    /// use tractable::{Activation, Gaussian, Network, Wanted};
+    /// let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(1).build()?;
+    /// let x = net.condition(&Gaussian::new(vec![0.3], vec![1e-4], 1)?, Wanted::stationary())?;
+    /// assert!(x.var()[0] < 1e-4);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn stationary() -> Self {
+        Wanted::towards(0.0)
+    }
+
+    /// As [`stationary`](Wanted::stationary), the move being made uphill.
+    ///
+    /// ```
+    /// use tractable::{Activation, Gaussian, Network, Wanted};
+    /// let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(1).build()?;
+    /// let start = Gaussian::new(vec![0.3], vec![1e-4], 1)?;
+    /// let higher = net.condition(&start, Wanted::maximum().rounds(20))?;
+    /// assert!(net.predict(&higher)?.mean()[0] > net.predict(&start)?.mean()[0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn maximum() -> Self {
+        Wanted::towards(1.0)
+    }
+
+    /// As [`stationary`](Wanted::stationary), the move being made downhill.
+    ///
+    /// ```
+    /// use tractable::{Activation, Gaussian, Network, Wanted};
+    /// let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(1).build()?;
+    /// let start = Gaussian::new(vec![0.3], vec![1e-4], 1)?;
+    /// let lower = net.condition(&start, Wanted::minimum().rounds(20))?;
+    /// assert!(net.predict(&lower)?.mean()[0] < net.predict(&start)?.mean()[0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn minimum() -> Self {
+        Wanted::towards(-1.0)
+    }
+
+    /// Which output is to be at its maximum or minimum, from 0; needed where there are several.
+    ///
+    /// ```
+    /// let second_is_highest = tractable::Wanted::maximum().output(1);
+    /// ```
+    pub fn output(mut self, of: usize) -> Self {
+        if let Goal::Stationary { output, .. } = &mut self.goal {
+            *output = Some(of);
+        }
+        self
+    }
+
+    /// Which slopes count as correlated in a derivative; [`Gate::Input`] reproduces the authors' code.
+    ///
+    /// ```
+    /// let as_published = tractable::Wanted::maximum().gate(tractable::Gate::Input);
+    /// ```
+    pub fn gate(mut self, with: Gate) -> Self {
+        if let Goal::Stationary { gate, .. } = &mut self.goal {
+            *gate = with;
+        }
+        self
+    }
+
+    /// How exactly the output is wanted, as a variance in its own units (of a maximum or minimum: how exactly the
+    /// derivative is to be zero). 0, the default, wants it exactly, in one linear step, which can overshoot where
+    /// the prior is wide: see [`rounds`](Wanted::rounds).
+    ///
+    /// ```
+    /// # use tractable::{Matrix, Wanted};
+    /// let y = Matrix::column(vec![1.0])?;
+    /// let about_one = Wanted::from(&y).noise_var(0.01);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn noise_var(mut self, var: f64) -> Self {
+        self.noise_var = var;
+        if let Goal::Output(observation) = &mut self.goal {
+            observation.noise_var = None;
+        }
+        self
+    }
+
+    /// Which entries are wanted, `[rows, width]`; the others may come out as they like. Says nothing about a
+    /// maximum or minimum.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, Wanted};
+    /// let y = Matrix::new(vec![1.0, 0.0], 2)?;
+    /// let first_only = Wanted::from(&y).only(&[true, false]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn only(mut self, wanted: &'a [bool]) -> Self {
+        if let Goal::Output(observation) = &mut self.goal {
+            observation.seen = Some(wanted);
+        }
+        self
+    }
+
+    /// Return the posterior of this hidden layer instead of the input's; see
+    /// [`Network::layer_names`](crate::Network::layer_names).
+    ///
+    /// ```
+    /// # use tractable::{Matrix, Wanted};
+    /// let y = Matrix::column(vec![1.0])?;
+    /// let hidden = Wanted::from(&y).layer("relu1");
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn layer(mut self, name: &'a str) -> Self {
+        self.layer = Some(name);
+        self
+    }
+
+    /// Repeat so often, the posterior of one round being the prior of the next.
+    ///
+    /// Hidden units are treated as independent, so one round overstates how far an input with a large
+    /// variance should move. Many gentle rounds move it along the curve instead: `n` rounds with a
+    /// [`noise_var`](Wanted::noise_var) of `n r` observe the output once with variance `r`.
+    ///
+    /// ```
+    /// # use tractable::Wanted;
+    /// let class_three = Wanted::from(&[3]).rounds(10);
+    /// ```
+    pub fn rounds(mut self, rounds: usize) -> Self {
+        self.rounds = rounds;
+        self
+    }
+}
