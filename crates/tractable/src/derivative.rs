@@ -237,7 +237,10 @@ impl Network {
                 }
                 Layer::Activation { .. } => {}
                 _ => {
-                    return refuse(i, "is not dense; derivatives are known for linear layers and activations");
+                    return refuse(
+                        i,
+                        "is not dense; derivatives are known for linear layers and activations",
+                    );
                 }
             }
         }

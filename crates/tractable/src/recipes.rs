@@ -46,3 +46,22 @@ pub fn cifar10() -> NetworkBuilder {
     }
     net.layer(Layer::linear(64)).layer(Activation::Relu).layer(Layer::linear(11)).classes(10)
 }
+
+/// The paper's value network: what a state and an action are worth. Three layers of 128; the first is tanh, so that its
+/// derivative by the action depends on the action.
+///
+/// ```
+/// let net = tractable::recipes::value(17 + 6).build()?;
+/// assert_eq!(net.layer_names()[1], "tanh1");
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn value(inputs: usize) -> NetworkBuilder {
+    Network::builder(Shape::flat(inputs))
+        .layer(Layer::linear(128))
+        .layer(Activation::Tanh)
+        .layer(Layer::linear(128))
+        .layer(Activation::Relu)
+        .layer(Layer::linear(128))
+        .layer(Activation::Relu)
+        .layer(Layer::linear(1))
+}

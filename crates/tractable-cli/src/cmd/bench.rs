@@ -1,20 +1,21 @@
-//! `tractable bench`: how long one `learn` takes on this machine, beside what its arithmetic allows.
+//! `tractable bench`: how long one `learn` or `derivative` takes on this machine, beside what its arithmetic allows.
 
 use crate::report::{Outcome, Report, table};
 use serde::Serialize;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-use tractable::{Activation, Device, Layer, Matrix, Network, NetworkBuilder, Output, recipes};
+use tractable::{Activation, Device, Gaussian, Layer, Matrix, Network, NetworkBuilder, Output, Wrt, recipes};
 
 const AFTER_HELP: &str = "\
 Example:
   tractable bench --json > bench.jsonl
 
-Every line is one learn (forward, back, update of all weights): the best of several blocks and
-their median, and the share of the processor's measured peak that its arithmetic reached.
+Every line is one learn (forward, back, update of all weights) or one derivative (of the output by
+the inputs, forward included): the best of several blocks and their median, and the share of the
+processor's measured peak that its arithmetic reached.
 Leave the machine alone while it runs.";
 
-/// Time one learn on the networks of the paper
+/// Time one learn, or one derivative, on the networks of the paper
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -29,14 +30,15 @@ pub(crate) struct Args {
 /// One line of the table.
 #[derive(Serialize)]
 struct Line {
+    verb: &'static str,
     network: &'static str,
     batch: usize,
     threads: usize,
-    /// Best and median over blocks, microseconds a learn.
+    /// Best and median over blocks, microseconds a call.
     best_us: f64,
     median_us: f64,
     samples_per_second: f64,
-    /// Arithmetic of the method at the measured peak, microseconds a learn.
+    /// Arithmetic of the method at the measured peak, microseconds a call.
     floor_us: f64,
     share_of_peak: f64,
 }
@@ -63,6 +65,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
     })?;
     let mlp = |widths: &[usize]| Network::mlp(widths.iter().copied(), Activation::Relu);
     let two = machine.cores.min(2);
+    let (name, net) = ("23-128-128-128-1", recipes::value(23).device(Device::cpu(1)).build()?);
+    let differentiated = differentiate(name, net, 16, machine.peak_gflops_a_core, budget)?;
     let work: [(&'static str, NetworkBuilder, usize, usize); 8] = [
         ("1-64-64-1", mlp(&[1, 64, 64, 1]), 1, 1),
         ("23-128-128-128-1", mlp(&[23, 128, 128, 128, 1]), 16, 1),
@@ -74,16 +78,20 @@ pub(crate) fn run(args: &Args) -> Outcome {
         ("CIFAR-10", recipes::cifar10(), 128, two),
     ];
     let mut rows = vec![
-        ["network", "batch", "threads", "best us", "median us", "samples/s", "floor us", "of peak"]
+        ["verb", "network", "batch", "threads", "best us", "median us", "samples/s", "floor us", "of peak"]
             .map(String::from)
             .to_vec(),
     ];
-    for (name, builder, batch, threads) in work {
-        let line = measure(name, builder, batch, threads, machine.peak_gflops_a_core, budget)?;
+    let learned = work.into_iter().map(|(name, builder, batch, threads)| {
+        learn(name, builder, batch, threads, machine.peak_gflops_a_core, budget)
+    });
+    for line in learned.chain([Ok(differentiated)]) {
+        let line = line?;
         if args.json {
             report.say("bench", &line, String::new)?;
         }
         rows.push(vec![
+            line.verb.into(),
             line.network.into(),
             line.batch.to_string(),
             line.threads.to_string(),
@@ -95,12 +103,12 @@ pub(crate) fn run(args: &Args) -> Outcome {
         ]);
     }
     if !args.json {
-        report.say("table", &(), || table(&rows, &[0]).trim_end().to_string())?;
+        report.say("table", &(), || table(&rows, &[0, 1]).trim_end().to_string())?;
     }
     Ok(())
 }
 
-fn measure(
+fn learn(
     network: &'static str,
     builder: NetworkBuilder,
     batch: usize,
@@ -117,10 +125,59 @@ fn measure(
         Output::Classes { .. } => net.learn(&x, &labels),
         _ => net.learn(&x, &y),
     };
+    let flops = learning(&net)?;
+    let times = measure(budget, || learn(&mut net).map(|_| ()))?;
+    Ok(Line::new("learn", network, batch, threads, times, flops / (peak * 1e3)))
+}
+
+/// The derivative of the output by all inputs.
+fn differentiate(
+    network: &'static str,
+    net: Network,
+    batch: usize,
+    peak: f64,
+    budget: Duration,
+) -> tractable::Result<Line> {
+    let width = net.input().len();
+    let number = |i: usize| ((i * 7919 + 13) % 1009) as f64 / 504.5 - 1.0;
+    let x = Gaussian::new((0..batch * width).map(number).collect(), vec![0.01; batch * width], width)?;
+    let times = measure(budget, || net.derivative(&x, Wrt::input()).map(|_| ()))?;
+    Ok(Line::new("derivative", network, batch, 1, times, differentiating(&net)? / (peak * 1e3)))
+}
+
+impl Line {
+    /// `[best, median]` microseconds a call; the arithmetic of one sample takes `floor_us` on one core.
+    fn new(
+        verb: &'static str,
+        network: &'static str,
+        batch: usize,
+        threads: usize,
+        [best_us, median_us]: [f64; 2],
+        floor_us: f64,
+    ) -> Self {
+        let floor_us = floor_us * batch as f64 / threads as f64;
+        let samples_per_second = batch as f64 * 1e6 / best_us;
+        let share_of_peak = floor_us / best_us;
+        Line {
+            verb,
+            network,
+            batch,
+            threads,
+            best_us,
+            median_us,
+            samples_per_second,
+            floor_us,
+            share_of_peak,
+        }
+    }
+}
+
+/// Best and median microseconds of a call.
+fn measure(budget: Duration, mut call: impl FnMut() -> tractable::Result<()>) -> tractable::Result<[f64; 2]> {
     // Blocks long enough for the clock, short enough that some escape whatever else the machine does.
     let start = Instant::now();
-    learn(&mut net)?;
-    learn(&mut net)?;
+    call()?;
+    call()?;
     let once = start.elapsed() / 2;
     let block = (Duration::from_millis(5).as_nanos() / once.as_nanos().max(1)).max(1) as usize;
     let mut blocks = Vec::new();
@@ -128,28 +185,17 @@ fn measure(
     while start.elapsed() < budget || blocks.len() < 5 {
         let begin = Instant::now();
         for _ in 0..block {
-            black_box(learn(&mut net)?);
+            call()?;
         }
         blocks.push(begin.elapsed().as_secs_f64() * 1e6 / block as f64);
     }
     blocks.sort_by(f64::total_cmp);
-    let best_us = blocks[0];
-    let floor_us = flops(&net)? * batch as f64 / (peak * 1e3 * threads as f64);
-    Ok(Line {
-        network,
-        batch,
-        threads,
-        best_us,
-        median_us: blocks[blocks.len() / 2],
-        samples_per_second: batch as f64 * 1e6 / best_us,
-        floor_us,
-        share_of_peak: floor_us / best_us,
-    })
+    Ok([blocks[0], blocks[blocks.len() / 2]])
 }
 
 /// Floating-point operations of one sample's learn: for every weight and use three multiply-adds forward, two
 /// back and two in the update; the first layer's exact inputs need two forward and none back.
-fn flops(net: &Network) -> tractable::Result<f64> {
+fn learning(net: &Network) -> tractable::Result<f64> {
     let mut shape = net.input();
     let mut flops = 0.0;
     for layer in net.layers() {
@@ -161,6 +207,20 @@ fn flops(net: &Network) -> tractable::Result<f64> {
         };
         flops += uses as f64 * if flops == 0.0 { 8.0 } else { 14.0 };
         shape = output;
+    }
+    Ok(flops)
+}
+
+/// Floating-point operations of one sample's derivative: for every weight three multiply-adds forward and five sums
+/// (the first layer, below a curved one, has eleven).
+fn differentiating(net: &Network) -> tractable::Result<f64> {
+    let mut shape = net.input();
+    let mut flops = 0.0;
+    for layer in net.layers() {
+        if let Layer::Linear { outputs } = layer {
+            flops += (shape.len() * outputs) as f64 * if flops == 0.0 { 28.0 } else { 16.0 };
+        }
+        shape = layer.output(shape)?;
     }
     Ok(flops)
 }

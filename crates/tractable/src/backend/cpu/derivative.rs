@@ -28,7 +28,9 @@ pub(crate) struct Derivative {
     width: usize,
     /// Numbers from one row to the next.
     stride: usize,
+    /// The parts of a [`Node`], in its order.
     nodes: [Lines; 7],
+    /// Those of a [`Curve`].
     curves: [Lines; 4],
 }
 
@@ -39,16 +41,14 @@ pub(super) struct Work {
     turned: Lines,
     /// Numbers of the units above, `[group][row][unit][term]`.
     numbers: [Lines; 4],
+    /// Pair and twist of the units above where they are not their own.
+    factors: [Lines; 2],
 }
 
 /// Places in [`Derivative::nodes`].
 const MEAN: usize = 0;
 const VAR: usize = 1;
 const COV: usize = 2;
-const REST: usize = 3;
-const MEAN_MEAN: usize = 4;
-const MEAN_REST: usize = 5;
-const REST_REST: usize = 6;
 
 /// Terms of the four groups: always there; where the layer above is curved; where slopes of both layers are
 /// correlated, first and second order.
@@ -62,12 +62,6 @@ impl Derivative {
         (self.rows, self.width, self.stride) = (z.rows, z.shape.channels, z.sample());
         let n = self.rows * self.stride;
         self.nodes.iter_mut().chain(&mut self.curves).for_each(|v| v.grow(n));
-    }
-
-    fn node(&self, at: usize) -> Node<f32> {
-        let [mean, var, cov, rest, mean_mean, mean_rest, rest_rest] =
-            [0, 1, 2, 3, 4, 5, 6].map(|p| self.nodes[p][at]);
-        Node { mean, var, cov, rest, mean_mean, mean_rest, rest_rest }
     }
 
     pub(super) fn read(&self) -> [Vec<f64>; 3] {
@@ -123,7 +117,7 @@ impl Cpu {
         for (numbers, terms) in work.numbers.iter_mut().zip(GROUPS).take(groups) {
             numbers.grow(d.rows * outputs * terms);
         }
-        self.numbers_above(&mut work.numbers, groups, below.activation, &above, d_above, gate);
+        self.numbers_above(work, groups, below.activation, &above, d_above, gate);
         let chunks = inputs.div_ceil(PANEL);
         work.turned.grow(chunks * 2 * outputs * PANEL);
         let turned = Shared(work.turned.as_mut_ptr());
@@ -212,44 +206,66 @@ impl Cpu {
     /// What the products need of the units above, group by group.
     fn numbers_above(
         &self,
-        numbers: &mut [Lines; 4],
+        work: &mut Work,
         groups: usize,
         below: Activation,
         above: &Units<'_, State>,
         d: &Derivative,
         gate: Gate,
     ) {
-        let [always, curved, first, second] = numbers.each_mut().map(|v| &mut v[..]);
-        let n = d.rows * d.width;
-        self.arch.dispatch(
-            #[inline(always)]
-            || {
-                for (at, to) in always.as_chunks_mut::<5>().0[..n].iter_mut().enumerate() {
-                    let at = at / d.width * d.stride + at % d.width;
-                    let n = d.node(at);
-                    let all = n.var + n.mean_mean;
-                    *to = [n.mean, n.mean * n.mean, all, all, n.var];
+        let Work { numbers: [always, curved, first, second], factors, .. } = work;
+        let [_, _, bend, twist] = d.curves.each_ref().map(|v| &v[..]);
+        // Bend, pair and twist: mostly those of the units themselves.
+        let [h, t, b] = match gate {
+            Gate::Both => [bend, bend, twist],
+            Gate::Input => {
+                factors.iter_mut().for_each(|v| v.grow(d.rows * d.stride));
+                let [pairs, twists] = factors;
+                for at in 0..d.rows * d.stride {
+                    let unit = Unit { var_z: above.z.var[at], ..Unit::default() };
+                    let [_, pair, twist] = gate.factors(below, &unit, above.moments(at));
+                    (pairs[at], twists[at]) = (pair, twist);
                 }
-            },
-        );
-        if groups == 1 {
-            return;
-        }
-        for i in 0..n {
-            let at = i / d.width * d.stride + i % d.width;
-            let (m, own) = (d.node(at), d.curves.each_ref().map(|v| v[at]));
-            let curve = Curve { mean: own[0], var: own[1], bend: own[2], twist: own[3] };
-            let unit = Unit { curve, var_z: above.z.var[at], ..Unit::default() };
-            let [h, t, b] = gate.factors(below, &unit, above.moments(at));
-            let (hr, tr, br) = (h * m.rest, t * m.rest, b * m.rest);
-            let (q2, q3) = (m.mean_rest, m.rest_rest);
-            curved.as_chunks_mut::<6>().0[i] = [hr, hr, h * q2, h * h * q3, m.mean * hr, hr * hr];
+                [bend, &pairs[..], &twists[..]]
+            }
+        };
+        for row in 0..d.rows {
+            let (here, there) =
+                (row * d.stride..row * d.stride + d.width, row * d.width..(row + 1) * d.width);
+            let [mean, var, _, rest, q1, q2, q3] = d.nodes.each_ref().map(|v| &v[here.clone()]);
+            let [h, t, b] = [h, t, b].map(|v| &v[here.clone()]);
+            let always = &mut always.as_chunks_mut::<5>().0[there.clone()];
+            self.arch.dispatch(
+                #[inline(always)]
+                || {
+                    for i in 0..always.len() {
+                        let all = var[i] + q1[i];
+                        always[i] = [mean[i], mean[i] * mean[i], all, all, var[i]];
+                    }
+                },
+            );
+            if groups > 1 {
+                let curved = &mut curved.as_chunks_mut::<6>().0[there.clone()];
+                self.arch.dispatch(
+                    #[inline(always)]
+                    || {
+                        for i in 0..curved.len() {
+                            let hr = h[i] * rest[i];
+                            curved[i] = [hr, hr, h[i] * q2[i], h[i] * h[i] * q3[i], mean[i] * hr, hr * hr];
+                        }
+                    },
+                );
+            }
             if groups == 4 {
-                first.as_chunks_mut::<7>().0[i] =
-                    [tr, t * q2, t * t * q3, h * t * q3, m.mean * tr, tr * tr, hr * tr];
-                let (hb, tb) = (h * b * q3, t * b * q3);
-                second.as_chunks_mut::<9>().0[i] =
-                    [br, b * q2, b * b * q3, hb, tb, m.mean * br, br * br, hr * br, tr * br];
+                let first = &mut first.as_chunks_mut::<7>().0[there.clone()];
+                let second = &mut second.as_chunks_mut::<9>().0[there];
+                for i in 0..first.len() {
+                    let (h, t, b, m, q2, q3) = (h[i], t[i], b[i], mean[i], q2[i], q3[i]);
+                    let (hr, tr, br) = (h * rest[i], t * rest[i], b * rest[i]);
+                    first[i] = [tr, t * q2, t * t * q3, h * t * q3, m * tr, tr * tr, hr * tr];
+                    let (hb, tb) = (h * b * q3, t * b * q3);
+                    second[i] = [br, b * q2, b * b * q3, hb, tb, m * br, br * br, hr * br, tr * br];
+                }
             }
         }
     }
@@ -281,8 +297,8 @@ impl WithSimd for Below<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let wide = if S::REGISTER_COUNT >= 32 { ROWS } else { 2 };
         let mut row = 0;
+        let mut sums = [[[0.0; PANEL]; TERMS]; ROWS];
         while row < self.rows {
-            let mut sums = [[[0.0; PANEL]; TERMS]; ROWS];
             let rows = if self.rows - row >= wide { wide } else { 1 };
             match rows {
                 4 => self.sums::<S, 4>(simd, row, &mut sums),
@@ -290,7 +306,11 @@ impl WithSimd for Below<'_> {
                 _ => self.sums::<S, 1>(simd, row, &mut sums),
             }
             for (r, sums) in sums.iter().enumerate().take(rows) {
-                self.combine(row + r, sums);
+                match self.groups {
+                    1 => self.combine::<1>(row + r, sums),
+                    2 => self.combine::<2>(row + r, sums),
+                    _ => self.combine::<4>(row + r, sums),
+                }
             }
             row += rows;
         }
@@ -402,35 +422,50 @@ impl Below<'_> {
         }
     }
 
-    /// T35. The nodes of one row from their sums.
+    /// T35. The nodes of one row from their sums; those of groups that are not there are zero.
     #[inline(always)]
-    fn combine(&self, row: usize, sums: &[[f32; PANEL]; TERMS]) {
+    fn combine<const GROUPS: usize>(&self, row: usize, sums: &[[f32; PANEL]; TERMS]) {
         let at = row * self.stride + self.from;
-        let [mu_a, var_z] = self.units.map(|v| &v[at..][..PANEL]);
-        let [mean, var, bend, twist] = self.curves.each_ref().map(|v| &v[at..][..PANEL]);
-        let slope = self.slope.map(|v| &v[at..][..PANEL]);
-        // SAFETY: this task's own panel of this row.
-        let nodes = self.nodes.each_ref().map(|p| unsafe { &mut *(p.at(at) as *mut [f32; PANEL]) });
+        let panel = |v: &[f32]| -> [f32; PANEL] { v[at..at + PANEL].try_into().expect("a panel") };
+        let ([mu_a, var_z], [mean, var, bend, twist]) =
+            (self.units.map(panel), self.curves.each_ref().map(|v| panel(v)));
+        let slope = self.slope.map_or([1.0; PANEL], panel);
+        let mut nodes = [[0.0; PANEL]; 7];
         for i in 0..PANEL {
-            let s = |n: usize| sums[n][i];
-            let cov_az = slope.map_or(1.0, |s| s[i]) * var_z[i];
+            let [a, b, c, d, e] = [0, 1, 2, 3, 4].map(|n| sums[n][i]);
+            let cov_az = slope[i] * var_z[i];
             let (m, v, x) = (mean[i], var[i], mu_a[i] * mean[i]);
-            let (f, k) = (bend[i] * cov_az, 2.0 * twist[i] * cov_az * cov_az);
             // T35
-            let mixed = x * s(9) + f * s(15) + k * s(23);
-            nodes[MEAN][i] = m * s(0) + x * s(5) + f * s(11) + k * s(18);
-            nodes[REST][i] = s(0);
-            nodes[COV][i] = cov_az * m * s(6) + bend[i] * var_z[i] * s(0);
-            let squares = x * x * s(8) + f * f * s(13) + k * k * s(20);
-            let crosses =
-                x * f * s(14) + x * k * s(21) + f * k * s(22) + m * (x * s(7) + f * s(12) + k * s(19));
-            let spread = (v + m * m) * s(2) + v * s(3) + m * m * s(4) + squares + 2.0 * crosses;
-            nodes[VAR][i] = spread.max(0.0);
-            let squares = m * m * s(1) + x * x * s(10) + f * f * s(16) + k * k * s(24);
-            let crosses = x * f * s(17) + x * k * s(25) + f * k * s(26) + m * mixed;
-            nodes[MEAN_MEAN][i] = squares + 2.0 * crosses;
-            nodes[MEAN_REST][i] = m * s(1) + mixed;
-            nodes[REST_REST][i] = s(1);
+            let rest = a;
+            let mut mean = m * a;
+            let mut spread = (v + m * m) * c + v * d + m * m * e;
+            let mut cov = bend[i] * var_z[i] * a;
+            let (mut mean_mean, mut mean_rest) = (m * m * b, m * b);
+            if GROUPS > 1 {
+                let s = |n: usize| sums[5 + n][i];
+                mean += x * s(0);
+                cov += cov_az * m * s(1);
+                spread += x * x * s(3) + 2.0 * m * x * s(2);
+                mean_mean += x * x * s(5) + 2.0 * m * x * s(4);
+                mean_rest += x * s(4);
+            }
+            if GROUPS == 4 {
+                let (s, u) = (|n: usize| sums[11 + n][i], |n: usize| sums[18 + n][i]);
+                let (f, k) = (bend[i] * cov_az, 2.0 * twist[i] * cov_az * cov_az);
+                mean += f * s(0) + k * u(0);
+                spread += f * f * s(2) + k * k * u(2);
+                spread += 2.0 * (x * f * s(3) + x * k * u(3) + f * k * u(4) + m * (f * s(1) + k * u(1)));
+                let mixed = f * s(4) + k * u(5);
+                mean_mean += f * f * s(5) + k * k * u(6);
+                mean_mean += 2.0 * (x * f * s(6) + x * k * u(7) + f * k * u(8) + m * mixed);
+                mean_rest += mixed;
+            }
+            let node = [mean, spread.max(0.0), cov, rest, mean_mean, mean_rest, b];
+            (0..7).for_each(|part| nodes[part][i] = node[part]);
+        }
+        for (to, node) in self.nodes.iter().zip(&nodes) {
+            // SAFETY: this task's own panel of this row.
+            unsafe { *(to.at(at) as *mut [f32; PANEL]) = *node };
         }
     }
 }
