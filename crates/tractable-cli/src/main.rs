@@ -6,6 +6,8 @@
 mod cmd;
 mod files;
 mod interrupt;
+#[allow(dead_code, reason = "verbs come to use all of it")]
+mod plot;
 mod progress;
 mod report;
 mod run_folder;
