@@ -6,7 +6,7 @@
 mod cmd;
 mod files;
 mod interrupt;
-#[allow(dead_code, reason = "verbs come to use all of it")]
+#[allow(dead_code, unused_imports, reason = "verbs come to use all of it")]
 mod plot;
 mod progress;
 mod report;

@@ -7,6 +7,7 @@ use super::panel::{Panel, Series, Shape};
 use super::style::{self, Color, LABEL, PANEL_TITLE, SMALL, TITLE, Theme};
 use crate::report::{Outcome, Stop};
 use kuva::render::render::TextAnchor::{End, Middle, Start};
+use std::mem::discriminant;
 use std::path::Path;
 
 /// Pixels between a text and what is next to it.
@@ -132,7 +133,7 @@ impl Figure {
             wanted -= 1;
             below = axes[0].ticks(wanted);
         }
-        let ticks = [below, axes[1].ticks(((high / 48.0) as usize).max(1))];
+        let ticks = [below, axes[1].ticks(((high / 56.0) as usize).max(1))];
         let title = style::wrapped(&panel.title, PANEL_TITLE, self.size.0);
         Ok(Prepared { panel, axes, ticks, title, legend: legend(panel, self.size.0) })
     }
@@ -167,7 +168,14 @@ fn legend(panel: &Panel, room: f64) -> Vec<Vec<Entry<'_>>> {
     }
     let (mut rows, mut used) = (Vec::<Vec<Entry>>::new(), 0.0);
     for name in names {
-        let series = panel.series.iter().filter(|s| s.name == name).collect();
+        let mut series: Vec<&Series> = Vec::new();
+        for one in panel.series.iter().filter(|s| s.name == name) {
+            let alike =
+                |s: &&Series| s.color == one.color && discriminant(&s.shape) == discriminant(&one.shape);
+            if !series.iter().any(alike) {
+                series.push(one);
+            }
+        }
         let entry = Entry { name: style::fitted(name, SMALL, room - SAMPLE - 6.0 - 2.0 * GAP), series };
         used += entry.width();
         match rows.last_mut() {
