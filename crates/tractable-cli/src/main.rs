@@ -7,6 +7,8 @@ mod cmd;
 mod files;
 mod interrupt;
 #[allow(dead_code, unused_imports, reason = "verbs come to use all of it")]
+mod objective;
+#[allow(dead_code, unused_imports, reason = "verbs come to use all of it")]
 mod plot;
 mod progress;
 mod report;
