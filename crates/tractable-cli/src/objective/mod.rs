@@ -3,6 +3,7 @@
 mod bounds;
 mod expression;
 mod named;
+mod reader;
 
 pub(crate) use bounds::{parse_bounds, spread_bounds};
 pub(crate) use expression::ParseError;

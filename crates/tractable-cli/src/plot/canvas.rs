@@ -152,9 +152,41 @@ impl Canvas {
     }
 }
 
+/// A curve that looks the same with fewer points: of those in one half pixel across, which follow each other,
+/// only the first, the last, the lowest and the highest are left.
+pub(super) fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    if points.len() < 4000 {
+        return points;
+    }
+    let column = |p: &(f64, f64)| (p.0 * 2.0).floor();
+    let mut kept = Vec::new();
+    for run in points.chunk_by(|a, b| column(a) == column(b)) {
+        let by_height = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
+        let ends = [run.first(), run.iter().min_by(by_height), run.iter().max_by(by_height), run.last()];
+        kept.extend(ends.into_iter().flatten().copied());
+    }
+    // In runs of three or fewer there is nothing to gain.
+    if kept.len() < points.len() { kept } else { points }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thinning_keeps_the_ends_and_the_spikes() {
+        let mut points: Vec<(f64, f64)> =
+            (0..100_000).map(|i| (f64::from(i) * 0.005, f64::from(i % 7))).collect();
+        (points[54_321].1, points[54_322].1) = (99.0, -99.0);
+        let kept = thinned(points.clone());
+        assert!(kept.len() <= 4 * 1001, "{}", kept.len());
+        assert!(kept.contains(&points[54_321]) && kept.contains(&points[54_322]));
+        assert_eq!((kept[0], kept[kept.len() - 1]), (points[0], points[99_999]));
+        // Few points stay as they are, and so do many that are far apart.
+        assert_eq!(thinned(points[..100].to_vec()), points[..100]);
+        let apart: Vec<(f64, f64)> = (0..5000).map(|i| (f64::from(i), 0.0)).collect();
+        assert_eq!(thinned(apart.clone()), apart);
+    }
 
     #[test]
     fn dashes_go_on_across_short_pieces() {

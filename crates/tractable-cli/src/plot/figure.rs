@@ -1,7 +1,7 @@
 //! A figure: panels in a grid under a title, drawn to SVG and PNG.
 
 use super::axis::{Axis, Ticks};
-use super::canvas::{Area, Canvas};
+use super::canvas::{Area, Canvas, thinned};
 use super::drawing::Drawing;
 use super::panel::{Panel, Series, Shape};
 use super::style::{self, Color, LABEL, PANEL_TITLE, SMALL, TITLE, Theme};
@@ -15,6 +15,8 @@ const GAP: f64 = 8.0;
 /// Around the whole, and between panels.
 const EDGE: f64 = 14.0;
 const TICK: f64 = 5.0;
+/// From an area up to what is above it: the number at the top of its axis reaches there.
+const LIFT: f64 = 11.0;
 
 /// Panels in a grid, row by row.
 pub(crate) struct Figure {
@@ -206,7 +208,7 @@ impl Prepared<'_> {
         let title = self.title.len() as f64 * style::line_height(PANEL_TITLE);
         let legend = self.legend.len() as f64 * style::line_height(LABEL);
         let label = if self.y_label().is_empty() { 0.0 } else { style::line_height(LABEL) };
-        title + legend + label + GAP
+        title + legend + label + LIFT
     }
 
     /// Room below it: ticks and the label of x.
@@ -274,7 +276,7 @@ impl Prepared<'_> {
         canvas.text(&label, LABEL, x, y, Middle);
         canvas.text(factor, SMALL, area.right(), y, End);
         let label = style::fitted(&self.y_label(), LABEL, area.width + self.left());
-        canvas.text(&label, LABEL, area.left - self.left(), area.top - GAP, Start);
+        canvas.text(&label, LABEL, area.left - self.left(), area.top - LIFT, Start);
     }
 }
 
@@ -290,13 +292,13 @@ fn draw_series(
     match &series.shape {
         // One point makes no line.
         Shape::Line { x, y, .. } if x.len() == 1 => canvas.dots(curve(x, y), &paint),
-        Shape::Line { x, y, dashed: false } => canvas.stroke(curve(x, y), &paint, style::LINE_WIDTH),
-        Shape::Line { x, y, dashed: true } => canvas.dashes(&curve(x, y), &paint, style::LINE_WIDTH),
+        Shape::Line { x, y, dashed: false } => canvas.stroke(thinned(curve(x, y)), &paint, style::LINE_WIDTH),
+        Shape::Line { x, y, dashed: true } => canvas.dashes(&thinned(curve(x, y)), &paint, style::LINE_WIDTH),
         Shape::Band { x, lower, upper } => {
-            let mut outline = curve(x, upper);
+            let mut outline = thinned(curve(x, upper));
             // NaN on a log axis is what lies below it.
             let below = |(x, y): (f64, f64)| (x, if y.is_nan() { area.bottom() + 10.0 } else { y });
-            outline.extend(curve(x, lower).into_iter().rev());
+            outline.extend(thinned(curve(x, lower)).into_iter().rev());
             let outline: Vec<_> = outline.into_iter().map(below).collect();
             canvas.fill(&outline, &paint, style::BAND_OPACITY);
         }

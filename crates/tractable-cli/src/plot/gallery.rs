@@ -145,7 +145,7 @@ fn both_files_are_written_or_neither() {
 
 #[test]
 fn every_figure_can_be_drawn() {
-    for figure in [curves(true), curves(false), cubic(), diagram(), cubic().theme(Theme::Dark)] {
+    for figure in [curves(true), curves(false), cubic(), diagram(), corners(), cubic().theme(Theme::Dark)] {
         let drawing = figure.draw().unwrap();
         let numbers = drawing.svg.replace("by inference", "");
         assert!(!numbers.contains("NaN") && !numbers.contains("inf"), "a number is missing");
@@ -153,6 +153,40 @@ fn every_figure_can_be_drawn() {
     }
     assert_eq!(cubic().draw().unwrap().svg.matches("clipPath id").count(), 4);
     assert!(Figure::new("empty").draw().err().unwrap().contains("no panels"));
+}
+
+/// Data that are hard to show: very many, all alike, one only, far outside the limits, over many decades.
+fn corners() -> Figure {
+    let x = line(200_000, 1e-3, 1e4);
+    let noisy: Vec<f64> =
+        x.iter().enumerate().map(|(i, x)| x.sqrt() + (i * 7919 % 1000) as f64 / 50.0).collect();
+    let few = line(50, -3.0, 3.0);
+    let steep = of(&few, |x| 1e6 * x.powi(7));
+    Figure::new("Corners")
+        .columns(3)
+        .panel_size(300.0, 200.0)
+        .panel(Panel::new("200 000 points", "step", "return").line("", Color::Blue, &x, &noisy))
+        .panel(Panel::new("constant", "x", "y").gaussian("c", Color::Green, &few, &[1e-9; 50], &[0.0; 50]))
+        .panel(Panel::new("one point", "x", "y").line("", Color::Orange, &[1234567.0], &[-5e-12]))
+        .panel(
+            Panel::new("limits", "x", "y")
+                .band("", Color::Sky, &few, &of(&steep, |y| y - 1e12), &of(&steep, |y| y + 1.0))
+                .line("", Color::Blue, &few, &steep)
+                .y_limits(-2.0, 2.0),
+        )
+        .panel(
+            Panel::new("log, log", "x", "y")
+                .line("", Color::Purple, &x, &of(&x, |x| x.powi(-3)))
+                .log_x()
+                .log_y(),
+        )
+        .panel(Panel::new("far from zero", "x", "y").points(
+            "p",
+            Color::Ink,
+            &of(&few, |x| 1e6 + x * 1e-3),
+            &few,
+        ))
+        .panel(Panel::new("", "", "").bars("", Color::Green, &[0.0, 1.0, 2.0, 3.0], &[1.0, -2.0, 0.5]))
 }
 
 #[test]
@@ -167,6 +201,7 @@ fn gallery() {
     save(cubic(), "optimum");
     save(cubic().theme(Theme::Dark), "optimum_dark");
     save(diagram(), "reliability");
+    save(corners(), "corners");
     let x = line(40, 0.0, 2e6);
     let named: Vec<String> = (0..10).map(|i| format!("environment number {i} with a long name")).collect();
     let ys: Vec<Vec<f64>> = (0..10).map(|i| of(&x, |x| (x / 1e5 + f64::from(i)).sqrt() * 1e-6)).collect();
