@@ -100,7 +100,7 @@ impl Figure {
         let width = EDGE + left.iter().map(|l| l + wide + right).sum::<f64>();
         let title = style::wrapped(&self.title, TITLE, width - 2.0 * EDGE);
         let title_height =
-            if title.is_empty() { EDGE } else { EDGE + title.len() as f64 * style::line_height(TITLE) };
+            if title.is_empty() { EDGE } else { EDGE + title.len() as f64 * style::line_height(TITLE) + GAP };
         let row_height = |r: usize| top[r] + high + bottom[r] + EDGE;
         let height = title_height + (0..top.len()).map(row_height).sum::<f64>();
 

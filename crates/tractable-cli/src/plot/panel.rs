@@ -66,7 +66,8 @@ impl Panel {
         self.with(name, color, Shape::Line { x: x.into(), y: y.into(), dashed: true })
     }
 
-    /// The shaded region between two curves. On a log axis what is not above zero is cut off at the axis.
+    /// The shaded region between two curves. On a log axis, what is far below all
+    /// the rest or not above zero is cut off.
     pub(crate) fn band(self, name: &str, color: Color, x: &[f64], lower: &[f64], upper: &[f64]) -> Self {
         self.with(name, color, Shape::Band { x: x.into(), lower: lower.into(), upper: upper.into() })
     }
@@ -150,8 +151,15 @@ impl Panel {
             };
         }
         let values = self.series.iter().flat_map(|s| s.spanned(which));
-        // Only the lower side of a band can be so on a log axis, after the check.
-        let values = values.filter(|v| scale == Scale::Linear || *v > 0.0);
+        // The lower side of a band may reach zero or come close to it: a log axis then ends a decade below
+        // all the rest.
+        let floor = match scale {
+            Scale::Linear => f64::NEG_INFINITY,
+            Scale::Log => {
+                self.series.iter().flat_map(|s| s.above(which)).fold(f64::INFINITY, f64::min) / 10.0
+            }
+        };
+        let values = values.filter(|v| *v >= floor && (scale == Scale::Linear || *v > 0.0));
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
         if low > high {
             return Err(format!("nothing there has a place on the {name} axis"));
@@ -182,6 +190,16 @@ impl Series {
             (Shape::Vertical(v), 0) | (Shape::Horizontal(v), 1) => vec![*v],
             (Shape::Vertical(_) | Shape::Horizontal(_), _) => Vec::new(),
         }
+    }
+
+    /// The same without the lower sides of bands, and without what has no place on a log axis.
+    fn above(&self, which: usize) -> Vec<f64> {
+        let mut values = match (&self.shape, which) {
+            (Shape::Band { upper, .. }, 1) => upper.clone(),
+            _ => self.spanned(which),
+        };
+        values.retain(|v| *v > 0.0);
+        values
     }
 
     fn check(&self, scales: [Scale; 2]) -> Result<(), String> {
@@ -307,6 +325,9 @@ mod tests {
         let band = empty().band("b", Color::Blue, &[1.0, 2.0], &[-1.0, 0.5], &[1.0, 2.0]).log_y();
         let [_, y] = band.axes().unwrap();
         assert!(y.low > 0.4 && y.low < 0.5 && y.high > 2.0, "{y:?}");
+        let band = empty().band("b", Color::Blue, &[1.0, 2.0], &[1e-30, 0.5], &[1.0, 2.0]).log_y();
+        let [_, y] = band.axes().unwrap();
+        assert!(y.low > 0.09 && y.low < 0.5, "{y:?}");
         let bars = empty().bars("b", Color::Blue, &[0.0, 1.0, 2.0], &[3.0, 1.0]);
         let [x, y] = bars.axes().unwrap();
         assert_eq!((x.low, x.high, y.low), (0.0, 2.0, 0.0));
