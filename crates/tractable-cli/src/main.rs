@@ -6,6 +6,10 @@
 mod cmd;
 mod files;
 mod interrupt;
+#[allow(dead_code, unused_imports, reason = "verbs come to use all of it")]
+mod objective;
+#[allow(dead_code, unused_imports, reason = "verbs come to use all of it")]
+mod plot;
 mod progress;
 mod report;
 mod run_folder;
