@@ -321,7 +321,7 @@ fn sweep(folder: &Path) {
 /// Writes a file crash-safely: a temporary file beside it, flushed to the disk, renamed over it, and the
 /// folder flushed. Every save has a temporary file of its own, so that two at once do not write into one; one
 /// that a crash left behind is removed by the next save into the same folder.
-fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let fail = |doing| move |source| Error::File { path: path.into(), doing, source };
     if path.file_name().is_none() {
         return Err(Error::invalid("path", format!("{} is not a file name", path.display())));

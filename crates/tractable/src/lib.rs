@@ -45,6 +45,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`moments`] | the mathematics, as scalar functions |
+//! | [`optimize`] | where is the output largest, or smallest: functions, experiments, trained networks |
 //! | [`data`] | CSV files, data sets, standardisation |
 //! | [`metrics`] | scores of predictions with uncertainty |
 //! | [`recipes`] | the paper's networks |
@@ -69,6 +70,7 @@ mod layer;
 pub mod metrics;
 pub mod moments;
 mod network;
+pub mod optimize;
 mod output;
 pub mod recipes;
 pub mod rng;

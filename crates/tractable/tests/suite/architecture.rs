@@ -36,7 +36,9 @@ const FLOORS: &[&[&str]] = &[
     &["stack"],
     // A builder makes networks, and a network checks shapes as the builder does.
     &["network", "builder"],
+    &["derivative"],
     &["train", "checkpoint", "recipes", "verify"],
+    &["optimize"],
 ];
 
 fn module(file: &str) -> &str {

@@ -1,0 +1,96 @@
+//! Optimisation by inference: where is the output largest, or smallest?
+//!
+//! All of it is [`Network::condition`](crate::Network::condition) on "the derivative is zero"
+//! ([`Wanted::maximum`](crate::Wanted::maximum), [`Wanted::minimum`](crate::Wanted::minimum)), inside a box and with
+//! steps of limited length:
+//!
+//! | you have | use |
+//! |---|---|
+//! | a function to call | [`Optimizer::run`] |
+//! | an experiment outside: ask where to look, tell what came out | [`Optimizer::ask`], [`Optimizer::tell`], [`Optimizer::save`] |
+//! | a trained network | [`search`] |
+//! | data, and the paper's algorithm: move the input while the network learns | [`follow`] |
+//!
+//! ```
+//! use tractable::optimize::Optimizer;
+//! let mut search = Optimizer::minimize([(-2.0, 2.0), (-2.0, 2.0)])?.seed(1);
+//! let found = search.run(40, |x| (x[0] - 0.5).powi(2) + (x[1] + 1.0).powi(2))?;
+//! assert!((found.x.mean()[0] - 0.5).abs() < 0.1);
+//! # Ok::<(), tractable::Error>(())
+//! ```
+
+mod bounds;
+mod follow;
+mod optimizer;
+mod region;
+mod search;
+mod state;
+mod surrogate;
+
+pub use bounds::Bounds;
+pub use follow::{Follow, Path, follow};
+pub use optimizer::{Optimizer, Trial};
+pub use search::{Search, search};
+
+use crate::gaussian::Gaussian;
+use crate::output::Wanted;
+use serde::{Deserialize, Serialize};
+
+/// Which way is better.
+///
+/// ```
+/// use tractable::optimize::Goal;
+/// assert!(Goal::Minimum.better(1.0, 2.0) && Goal::Maximum.better(2.0, 1.0));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    /// Small is good.
+    Minimum,
+    /// Large is good.
+    Maximum,
+}
+
+impl Goal {
+    /// Whether the value `a` is better than `b`.
+    ///
+    /// ```
+    /// assert!(!tractable::optimize::Goal::Minimum.better(1.0, 1.0));
+    /// ```
+    pub fn better(self, a: f64, b: f64) -> bool {
+        self.sign() * a < self.sign() * b
+    }
+
+    /// What values are multiplied with so that small is good.
+    fn sign(self) -> f64 {
+        match self {
+            Goal::Minimum => 1.0,
+            Goal::Maximum => -1.0,
+        }
+    }
+
+    fn wanted(self) -> Wanted<'static> {
+        match self {
+            Goal::Minimum => Wanted::minimum(),
+            Goal::Maximum => Wanted::maximum(),
+        }
+    }
+}
+
+/// A place where the output has its maximum or minimum, and how sure that is.
+///
+/// ```
+/// # use tractable::optimize::Optimizer;
+/// let found = Optimizer::maximize([(-1.0, 1.0)])?.run(15, |x| 1.0 - x[0] * x[0])?;
+/// println!("{} +- {}: {}", found.x.mean()[0], found.x.std()[0], found.value.mean()[0]);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Optimum {
+    /// Posterior of the place, one row. The variance is that of a stationary point under the network's uncertainty;
+    /// on the edge of the box, where the derivative need not be zero, it says little.
+    pub x: Gaussian,
+    /// What the network expects the function to be there, one number.
+    pub value: Gaussian,
+}

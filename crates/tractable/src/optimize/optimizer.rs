@@ -1,0 +1,387 @@
+//! [`Optimizer`]: asks where to look next, is told what came out, and knows the posterior of the optimum.
+
+use super::region::Region;
+use super::surrogate::{Surrogate, nudged};
+use super::{Bounds, Goal, Optimum};
+use crate::error::{Error, Result};
+use crate::rng;
+use serde::{Deserialize, Serialize};
+
+/// Looks for the optimum of a function that is known only by asking for its values.
+///
+/// Around the best point so far a small network learns the function from the points nearby; where inference under
+/// "the derivative is zero" leads in it is asked for next. The region grows with success and shrinks without; when
+/// it has shrunk to nothing the search begins somewhere else. The cost of a point does not depend on how many came
+/// before, short of sorting them by distance.
+///
+/// ```
+/// use tractable::optimize::Optimizer;
+/// let mut search = Optimizer::maximize([(-2.0, 2.0)])?;
+/// for _ in 0..20 {
+///     let x = search.ask()?;
+///     let y = x[0].powi(3) - 3.0 * x[0]; // or an experiment that takes a week
+///     search.tell(&x, y)?;
+/// }
+/// assert!(search.best().unwrap().y.unwrap() > 1.9);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Optimizer {
+    pub(super) bounds: Bounds,
+    pub(super) goal: Goal,
+    pub(super) seed: u64,
+    pub(super) noise_std: f64,
+    pub(super) trials: Vec<Trial>,
+    pub(super) pending: Vec<Vec<f64>>,
+    pub(super) region: Region,
+    /// Points asked for so far.
+    pub(super) asked: u64,
+}
+
+/// A point, and the value that was told for it.
+///
+/// ```
+/// # use tractable::optimize::Optimizer;
+/// let mut search = Optimizer::minimize([(0.0, 1.0)])?;
+/// let x = search.ask()?;
+/// search.tell(&x, f64::NAN)?; // the experiment failed
+/// assert_eq!(search.history()[0].y, None);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trial {
+    /// The point.
+    pub x: Vec<f64>,
+    /// Its value; `None` where that was not a finite number and the point was set aside.
+    pub y: Option<f64>,
+    /// The region it was asked for.
+    pub(super) region: usize,
+}
+
+/// Nearer than this share of the region counts as the same point.
+const SAME: f64 = 1e-3;
+
+impl Optimizer {
+    /// To find where a function is smallest in a box: (lowest, highest) of every coordinate.
+    ///
+    /// ```
+    /// # use tractable::optimize::Optimizer;
+    /// let found = Optimizer::minimize([(-1.0, 3.0)])?.run(20, |x| (x[0] - 1.0).powi(2))?;
+    /// assert!((found.x.mean()[0] - 1.0).abs() < 0.1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn minimize(bounds: impl IntoIterator<Item = (f64, f64)>) -> Result<Self> {
+        Ok(Self::new(Bounds::new(bounds)?, Goal::Minimum))
+    }
+
+    /// To find where it is largest.
+    ///
+    /// ```
+    /// # use tractable::optimize::Optimizer;
+    /// assert!(Optimizer::maximize([(1.0, -1.0)]).is_err()); // reversed
+    /// ```
+    pub fn maximize(bounds: impl IntoIterator<Item = (f64, f64)>) -> Result<Self> {
+        Ok(Self::new(Bounds::new(bounds)?, Goal::Maximum))
+    }
+
+    /// With a box that was checked already.
+    ///
+    /// ```
+    /// use tractable::optimize::{Bounds, Goal, Optimizer};
+    /// let search = Optimizer::new(Bounds::new([(0.0, 1.0)])?, Goal::Maximum);
+    /// assert_eq!(search.goal(), Goal::Maximum);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn new(bounds: Bounds, goal: Goal) -> Self {
+        Optimizer {
+            bounds,
+            goal,
+            seed: 0,
+            noise_std: 0.0,
+            trials: Vec::new(),
+            pending: Vec::new(),
+            region: Region::new(0),
+            asked: 0,
+        }
+    }
+
+    /// Seed of everything that is random; the same seed and values give the same points.
+    ///
+    /// ```
+    /// # use tractable::optimize::Optimizer;
+    /// let first = |seed| Optimizer::minimize([(0.0, 1.0)])?.seed(seed).ask();
+    /// assert_eq!(first(3)?, first(3)?);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Standard deviation of the noise in the values told, in their units. With noise the best point is the one
+    /// that the network expects to be best, not the luckiest.
+    ///
+    /// ```
+    /// # use tractable::optimize::Optimizer;
+    /// assert!(Optimizer::minimize([(0.0, 1.0)])?.noise_std(-1.0).is_err());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn noise_std(mut self, std: f64) -> Result<Self> {
+        if !(std >= 0.0 && std.is_finite()) {
+            return Err(Error::invalid(
+                "noise",
+                format!("a standard deviation of {std} is not a number of at least 0"),
+            ));
+        }
+        self.noise_std = std;
+        Ok(self)
+    }
+
+    /// The next point to look at. Points asked for and not told yet are pending: further ones keep away from
+    /// them.
+    ///
+    /// ```
+    /// # use tractable::optimize::Optimizer;
+    /// let mut search = Optimizer::minimize([(0.0, 1.0)])?;
+    /// let (a, b) = (search.ask()?, search.ask()?); // two experiments at a time
+    /// assert_ne!(a, b);
+    /// assert_eq!(search.pending().len(), 2);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn ask(&mut self) -> Result<Vec<f64>> {
+        let mut rng = rng::stream(self.seed, "ask", self.asked);
+        let first = Region::first_points(self.bounds.len());
+        let x = if self.region.asked < first {
+            let mut rng = rng::stream(self.seed, "spread", self.region.number as u64);
+            let points = self.bounds.spread(first, &mut rng);
+            points[self.region.asked * self.bounds.len()..][..self.bounds.len()].to_vec()
+        } else {
+            match self.center() {
+                None => self.bounds.random(&mut rng),
+                Some(center) => self.inferred(&center, &mut rng)?,
+            }
+        };
+        self.asked += 1;
+        self.region.asked += 1;
+        self.pending.push(x.clone());
+        Ok(x)
+    }
+
+    fn inferred(&self, center: &[f64], rng: &mut rng::ChaCha8Rng) -> Result<Vec<f64>> {
+        let (bounds, radius) = (&self.bounds, self.region.radius);
+        let surrogate = Surrogate::fit(&self.values(), bounds, center, radius, self.noise_std, rng)?;
+        let region = bounds.around(center, radius);
+        let center = self.expected_best(&surrogate, &region)?.unwrap_or_else(|| center.to_vec());
+        let x = surrogate.candidate(&region, &center, rng)?;
+        let half = bounds.half_widths();
+        let same = |other: &[f64]| {
+            let apart = other.iter().zip(&x).zip(&half).map(|((a, b), h)| (a - b).abs() / h);
+            apart.fold(0.0, f64::max) < SAME * radius
+        };
+        let known = self.trials.iter().map(|t| &t.x).chain(&self.pending);
+        Ok(if known.into_iter().any(|x| same(x)) { nudged(&region, &x, rng) } else { x })
+    }
+
+    /// Where values are noisy: the point of the region that the network expects to be best.
+    fn expected_best(&self, surrogate: &Surrogate, region: &Bounds) -> Result<Option<Vec<f64>>> {
+        if self.noise_std == 0.0 {
+            return Ok(None);
+        }
+        let inside: Vec<&Trial> =
+            self.trials.iter().filter(|t| t.y.is_some() && region.contains(&t.x)).collect();
+        let expected =
+            surrogate.expect(inside.iter().flat_map(|t| t.x.clone()).collect(), self.bounds.len())?;
+        let best = (0..inside.len()).min_by(|&a, &b| expected[a].total_cmp(&expected[b]));
+        Ok(best.map(|i| inside[i].x.clone()))
+    }
+
+    /// Tells the value at a point that was asked for. A value that is not finite sets the point aside: it is
+    /// counted, and the search goes on without it.
+    ///
+    /// ```
+    /// # use tractable::optimize::Optimizer;
+    /// let mut search = Optimizer::minimize([(0.0, 1.0)])?;
+    /// assert!(search.tell(&[0.5], 1.0).is_err()); // never asked: that is what `add` is for
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn tell(&mut self, x: &[f64], y: f64) -> Result<()> {
+        let Some(at) = self.pending.iter().position(|p| p == x) else {
+            let why = match self.trials.iter().any(|t| t.x == x) {
+                true => "was told already",
+                false => "was never asked for; give results of your own choice to add()",
+            };
+            return Err(Error::invalid("point", format!("{x:?} {why}")));
+        };
+        self.pending.remove(at);
+        self.record(x, y);
+        Ok(())
+    }
+
+    /// Adds a point of your own and its value, as from earlier experiments.
+    ///
+    /// ```
+    /// # use tractable::optimize::Optimizer;
+    /// let mut search = Optimizer::minimize([(0.0, 1.0)])?;
+    /// search.add(&[0.5], 1.0)?;
+    /// assert!(search.add(&[1.5], 1.0).is_err()); // outside the box
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn add(&mut self, x: &[f64], y: f64) -> Result<()> {
+        if !self.bounds.contains(x) {
+            let why = format!("{x:?} is not in the box {:?}", self.bounds.pairs());
+            return Err(Error::invalid("point", why));
+        }
+        self.record(x, y);
+        Ok(())
+    }
+
+    fn record(&mut self, x: &[f64], y: f64) {
+        let region = self.region.number;
+        let before = self.best_of(|t| t.region == region).and_then(|t| t.y);
+        self.trials.push(Trial { x: x.to_vec(), y: y.is_finite().then_some(y), region });
+        // While the first points come in there is nothing to grow or shrink.
+        if self.trials.iter().filter(|t| t.region == region).count() > Region::first_points(self.bounds.len())
+        {
+            let by = 1e-3 * before.map_or(0.0, f64::abs).min(self.spread());
+            let better = before.is_none_or(|b| self.goal.sign() * y < self.goal.sign() * b - by);
+            self.region.tell(better, self.bounds.len());
+        }
+    }
+
+    /// Calls `f` until it was asked so many times in all, and returns the posterior of the optimum.
+    ///
+    /// ```
+    /// # use tractable::optimize::Optimizer;
+    /// let mut search = Optimizer::minimize([(-5.0, 5.0)])?;
+    /// let found = search.run(25, |x| x[0].cos())?;
+    /// assert!(found.value.mean()[0] < -0.98);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn run(&mut self, evaluations: usize, mut f: impl FnMut(&[f64]) -> f64) -> Result<Optimum> {
+        while self.trials.len() < evaluations {
+            let x = self.ask()?;
+            let y = f(&x);
+            self.tell(&x, y)?;
+        }
+        self.optimum()
+    }
+
+    /// The posterior of the optimum from what was told so far: where it is, how sure, and what to expect there.
+    ///
+    /// ```
+    /// # use tractable::optimize::Optimizer;
+    /// assert!(Optimizer::minimize([(0.0, 1.0)])?.optimum().is_err()); // nothing told yet
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn optimum(&self) -> Result<Optimum> {
+        let Some(best) = self.best() else {
+            return Err(Error::invalid("optimum", "no finite value was told yet"));
+        };
+        // As wide as the nearest few points are apart: the region at the end can be very narrow.
+        let mut rng = rng::stream(self.seed, "optimum", self.asked);
+        let radius = self.region.radius.max(SAME);
+        let surrogate =
+            Surrogate::fit(&self.values(), &self.bounds, &best.x, radius, self.noise_std, &mut rng)?;
+        let region = self.bounds.around(&best.x, radius);
+        let start = self.expected_best(&surrogate, &region)?.unwrap_or_else(|| best.x.clone());
+        surrogate.optimum(&region, &start, self.goal)
+    }
+
+    /// The best point told so far.
+    ///
+    /// ```
+    /// # use tractable::optimize::Optimizer;
+    /// let mut search = Optimizer::minimize([(0.0, 1.0)])?;
+    /// assert!(search.best().is_none());
+    /// search.add(&[0.5], 2.0)?;
+    /// assert_eq!(search.best().unwrap().y, Some(2.0));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn best(&self) -> Option<&Trial> {
+        self.best_of(|_| true)
+    }
+
+    fn best_of(&self, among: impl Fn(&Trial) -> bool) -> Option<&Trial> {
+        let value = |t: &Trial| t.y.map(|y| self.goal.sign() * y);
+        let known = self.trials.iter().filter(|t| t.y.is_some() && among(t));
+        known.min_by(|a, b| value(a).unwrap_or(f64::NAN).total_cmp(&value(b).unwrap_or(f64::NAN)))
+    }
+
+    /// The best point of this region, or any while there is none.
+    fn center(&self) -> Option<Vec<f64>> {
+        let best = self.best_of(|t| t.region == self.region.number).or_else(|| self.best());
+        best.map(|t| t.x.clone())
+    }
+
+    /// Points with their values, small being good.
+    fn values(&self) -> Vec<(&[f64], f64)> {
+        self.trials.iter().filter_map(|t| t.y.map(|y| (&t.x[..], self.goal.sign() * y))).collect()
+    }
+
+    /// How far apart the values of this region are, about.
+    fn spread(&self) -> f64 {
+        let here = self.trials.iter().filter(|t| t.region == self.region.number);
+        let values = here.filter_map(|t| t.y);
+        let (low, high) = values.fold((f64::MAX, f64::MIN), |(l, h), y| (l.min(y), h.max(y)));
+        (high - low).max(0.0)
+    }
+
+    /// Everything told so far, in order.
+    ///
+    /// ```
+    /// # use tractable::optimize::Optimizer;
+    /// assert!(Optimizer::minimize([(0.0, 1.0)])?.history().is_empty());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn history(&self) -> &[Trial] {
+        &self.trials
+    }
+
+    /// Points that were asked for and not told yet.
+    ///
+    /// ```
+    /// # use tractable::optimize::Optimizer;
+    /// assert!(Optimizer::minimize([(0.0, 1.0)])?.pending().is_empty());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn pending(&self) -> &[Vec<f64>] {
+        &self.pending
+    }
+
+    /// Points whose value was not finite.
+    ///
+    /// ```
+    /// # use tractable::optimize::Optimizer;
+    /// let mut search = Optimizer::minimize([(0.0, 1.0)])?;
+    /// search.add(&[0.5], f64::INFINITY)?;
+    /// assert_eq!(search.set_aside(), 1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn set_aside(&self) -> usize {
+        self.trials.iter().filter(|t| t.y.is_none()).count()
+    }
+
+    /// The box.
+    ///
+    /// ```
+    /// # use tractable::optimize::Optimizer;
+    /// assert_eq!(Optimizer::minimize([(0.0, 1.0)])?.bounds().len(), 1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
+    /// Which way is better.
+    ///
+    /// ```
+    /// # use tractable::optimize::{Goal, Optimizer};
+    /// assert_eq!(Optimizer::minimize([(0.0, 1.0)])?.goal(), Goal::Minimum);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn goal(&self) -> Goal {
+        self.goal
+    }
+}

@@ -1,0 +1,110 @@
+//! Optima of a trained network: many starting points, each moved by inference until its derivative is zero.
+
+use super::{Bounds, Goal, Optimum};
+use crate::error::{Error, Result};
+use crate::gaussian::{Gaussian, Matrix};
+use crate::network::Network;
+use crate::rng;
+
+/// Settings of [`search`].
+///
+/// ```
+/// use tractable::optimize::Search;
+/// let thorough = Search { starts: 256, ..Search::default() };
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Search {
+    /// Points to start from, spread over the box.
+    pub starts: usize,
+    /// Steps of inference from each.
+    pub rounds: usize,
+    /// Longest step along a coordinate, as a share of the box, and the standard deviation of the place before it:
+    /// the guard against the Newton step of an over-confident network.
+    pub step: f64,
+    /// Which output, where there are several.
+    pub output: usize,
+    /// Of the starting points.
+    pub seed: u64,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Search { starts: 64, rounds: 100, step: 0.02, output: 0, seed: 0 }
+    }
+}
+
+/// The optima of a trained network's output in a box, best first; weights are left alone. Starting points that end
+/// within two steps of each other count as one.
+///
+/// ```
+/// use tractable::optimize::{Bounds, Goal, Search, search};
+/// use tractable::{Activation, Matrix, Network};
+/// let mut net = Network::mlp([1, 32, 1], Activation::Tanh).noise_std([0.05]).build()?;
+/// let x: Vec<f64> = (0..40).map(|i| i as f64 / 10.0 - 2.0).collect();
+/// for _ in 0..40 {
+///     for x in &x {
+///         net.learn(&Matrix::column(vec![*x])?, &Matrix::column(vec![x.sin()])?)?;
+///     }
+/// }
+/// let optima = search(&net, &Bounds::new([(-2.0, 2.0)])?, Goal::Maximum, &Search::default())?;
+/// assert!((optima[0].x.mean()[0] - std::f64::consts::FRAC_PI_2).abs() < 0.2);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn search(net: &Network, bounds: &Bounds, goal: Goal, settings: &Search) -> Result<Vec<Optimum>> {
+    let n = bounds.len();
+    if n != net.input().len() {
+        return Err(Error::shape("bounds", format!("{} coordinates", net.input().len()), n));
+    }
+    if settings.starts == 0 || settings.rounds == 0 {
+        return Err(Error::invalid("search", "at least one start and one round are needed"));
+    }
+    if !(settings.step > 0.0 && settings.step <= 1.0) {
+        return Err(Error::invalid("step", format!("{} is not a share of the box, 0 to 1", settings.step)));
+    }
+    let starts = bounds.spread(settings.starts, &mut rng::stream(settings.seed, "search", 0));
+    let wanted = goal.wanted().output(settings.output);
+    let step: Vec<f64> = bounds.half_widths().iter().map(|h| 2.0 * h * settings.step).collect();
+    let mut places = Gaussian::new(starts, vec![1.0; n * settings.starts], n)?;
+    for _ in 0..settings.rounds {
+        places = guarded(net, places.mean(), wanted, bounds, &step)?;
+    }
+    let outputs = net.output().units();
+    let values = net.predict(&Matrix::new(places.mean().to_vec(), n)?)?;
+    let value = |i: usize| values.mean()[i * outputs + settings.output];
+    let mut order: Vec<usize> = (0..settings.starts).collect();
+    order.sort_by(|&a, &b| (goal.sign() * value(a)).total_cmp(&(goal.sign() * value(b))));
+    let mut optima: Vec<Optimum> = Vec::new();
+    for i in order {
+        let x = &places.mean()[i * n..(i + 1) * n];
+        let near =
+            |o: &Optimum| o.x.mean().iter().zip(x).zip(&step).all(|((a, b), s)| (a - b).abs() < 2.0 * s);
+        if !optima.iter().any(near) {
+            let at = i * outputs + settings.output;
+            optima.push(Optimum {
+                x: Gaussian::computed(x.to_vec(), places.var()[i * n..(i + 1) * n].to_vec(), n),
+                value: Gaussian::computed(vec![values.mean()[at]], vec![values.var()[at]], 1),
+            });
+        }
+    }
+    Ok(optima)
+}
+
+/// One step of inference from every row of `x`, whose standard deviation is `step`, no longer than `step`, inside the
+/// box.
+pub(super) fn guarded(
+    net: &Network,
+    x: &[f64],
+    wanted: crate::output::Wanted<'_>,
+    bounds: &Bounds,
+    step: &[f64],
+) -> Result<Gaussian> {
+    let n = bounds.len();
+    let var = (0..x.len()).map(|i| step[i % n] * step[i % n]).collect();
+    let posterior = net.condition(&Gaussian::new(x.to_vec(), var, n)?, wanted)?;
+    let limited = |(i, x): (usize, &f64)| {
+        let moved = posterior.mean()[i] - x;
+        bounds.clamp(i, x + moved.clamp(-step[i % n], step[i % n]))
+    };
+    let mean = x.iter().enumerate().map(limited).collect();
+    Ok(Gaussian::computed(mean, posterior.var().to_vec(), n))
+}

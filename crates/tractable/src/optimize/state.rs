@@ -1,0 +1,69 @@
+//! The file an [`Optimizer`] is kept in between asking and telling: JSON, checked when it is read.
+
+use super::Optimizer;
+use crate::checkpoint::write_file;
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File<O> {
+    /// What the file is, and which form of it.
+    tractable_optimizer: u32,
+    optimizer: O,
+}
+
+impl Optimizer {
+    /// Saves everything, so that [`load`](Optimizer::load) goes on as if nothing had happened. After a crash there
+    /// is the old file or the new one, never a mixture.
+    ///
+    /// ```
+    /// use tractable::optimize::Optimizer;
+    /// let path = std::env::temp_dir().join(format!("tractable-doc-{}.json", std::process::id()));
+    /// let mut search = Optimizer::minimize([(0.0, 1.0)])?;
+    /// let x = search.ask()?;
+    /// search.save(&path)?;
+    /// let mut later = Optimizer::load(&path)?;
+    /// later.tell(&x, 0.3)?;
+    /// # std::fs::remove_file(&path).unwrap();
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let file = File { tractable_optimizer: VERSION, optimizer: self };
+        let mut text = serde_json::to_string_pretty(&file).expect("numbers and names");
+        text.push('\n');
+        write_file(path.as_ref(), text.as_bytes())
+    }
+
+    /// Loads what [`save`](Optimizer::save) wrote; anything else is refused with the reason.
+    ///
+    /// ```
+    /// assert!(tractable::optimize::Optimizer::load("no-such-file.json").is_err());
+    /// ```
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let fail = |source| Error::File { path: path.into(), doing: "read it", source };
+        let text = std::fs::read_to_string(path).map_err(fail)?;
+        let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
+        let file: File<Optimizer> = serde_json::from_str(&text).map_err(|e| refuse("JSON", e.to_string()))?;
+        if file.tractable_optimizer != VERSION {
+            let why = format!("is {}; this build knows {VERSION}", file.tractable_optimizer);
+            return Err(refuse("tractable_optimizer", why));
+        }
+        let search = file.optimizer;
+        let inside = |x: &Vec<f64>| search.bounds.contains(x);
+        if let Some(i) = search.trials.iter().position(|t| !inside(&t.x)) {
+            return Err(refuse(&format!("trials[{i}]"), "is not a point of the box".into()));
+        }
+        if let Some(i) = search.pending.iter().position(|x| !inside(x)) {
+            return Err(refuse(&format!("pending[{i}]"), "is not a point of the box".into()));
+        }
+        if !search.region.is_sound() || !(search.noise_std >= 0.0) {
+            return Err(refuse("region", "holds numbers that no search has".into()));
+        }
+        Ok(search)
+    }
+}

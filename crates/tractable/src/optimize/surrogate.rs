@@ -1,0 +1,160 @@
+//! A network that knows a function near one place: fitted afresh to the points around it.
+
+use super::bounds::unit;
+use super::search::guarded;
+use super::{Bounds, Goal, Optimum};
+use crate::backend::Device;
+use crate::data::Scaler;
+use crate::error::Result;
+use crate::gaussian::{Gaussian, Matrix};
+use crate::layer::Layer;
+use crate::moments::Activation;
+use crate::network::Network;
+use crate::rng::{ChaCha8Rng, shuffle};
+use crate::shape::Shape;
+
+/// Units of each of two hidden layers.
+const WIDTH: usize = 32;
+/// Observations to learn from at most, and how many learning steps to take in all, about.
+const MOST_POINTS: usize = 200;
+const STEPS: usize = 1800;
+/// Noise of the observations in units of their spread: from coarse to fine.
+const NOISE: (f64, f64) = (0.5, 0.05);
+/// Places to start from, steps from each, and the length of a step as a share of the region.
+const STARTS: usize = 16;
+const ROUNDS: usize = 25;
+const STEP: f64 = 0.25;
+
+pub(super) struct Surrogate {
+    net: Network,
+    warp: Warp,
+}
+
+/// How values are seen by the network: linear up to the median, logarithmic above it, so that cliffs far from
+/// the optimum do not drown it; small is good.
+#[derive(Debug, Clone, Copy)]
+struct Warp {
+    best: f64,
+    spread: f64,
+}
+
+impl Warp {
+    fn new(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        let spread = values[values.len() / 2] - values[0];
+        // All alike: nothing to scale.
+        Warp { best: values[0], spread: if spread > 0.0 && spread.is_finite() { spread } else { 1.0 } }
+    }
+
+    fn apply(&self, value: f64) -> f64 {
+        let t = (value - self.best) / self.spread;
+        if t <= 1.0 { t } else { 1.0 + t.ln() }
+    }
+
+    /// The value, and how fast it changes.
+    fn undo(&self, t: f64) -> (f64, f64) {
+        let (t, rate) = if t <= 1.0 { (t, 1.0) } else { ((t - 1.0).exp(), (t - 1.0).exp()) };
+        (self.best + self.spread * t, self.spread * rate)
+    }
+}
+
+impl Surrogate {
+    /// Fits the nearest of `points` (place, value; small is good) around `center`, at least those within two `radius`.
+    pub(super) fn fit(
+        points: &[(&[f64], f64)],
+        bounds: &Bounds,
+        center: &[f64],
+        radius: f64,
+        noise_std: f64,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Self> {
+        let half = bounds.half_widths();
+        let distance = |x: &[f64]| {
+            x.iter().zip(center).zip(&half).map(|((x, c), h)| (x - c).abs() / h).fold(0.0, f64::max)
+        };
+        let mut near: Vec<(f64, usize)> =
+            points.iter().enumerate().map(|(i, p)| (distance(p.0), i)).collect();
+        near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let inside = near.iter().filter(|(d, _)| *d <= 2.0 * radius).count();
+        near.truncate(inside.max(3 * bounds.len() + 4).min(MOST_POINTS));
+        let reach = near.last().map_or(radius, |n| n.0.max(radius));
+
+        let warp = Warp::new(near.iter().map(|n| points[n.1].1).collect());
+        let values = Matrix::column(near.iter().map(|n| warp.apply(points[n.1].1)).collect())?;
+        let y = Scaler::fit(&values);
+        let noise_std = noise_std / warp.spread / y.std()[0];
+        let mut net = Network::builder(Shape::flat(bounds.len()))
+            .layer(Layer::linear(WIDTH))
+            .layer(Activation::Tanh)
+            .layer(Layer::linear(WIDTH))
+            .layer(Activation::Tanh)
+            .layer(Layer::linear(1))
+            .seed(rand::Rng::next_u64(rng))
+            .device(Device::cpu(1))
+            .build()?;
+        let x = Scaler::new(center.to_vec(), half.iter().map(|h| h * reach).collect())?;
+        net.set_scalers(Some(x), Some(y))?;
+
+        let rows = near.iter().map(|n| Matrix::new(points[n.1].0.to_vec(), bounds.len()));
+        let rows = rows.collect::<Result<Vec<_>>>()?;
+        let values = values.data().iter().map(|&v| Matrix::column(vec![v])).collect::<Result<Vec<_>>>()?;
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        let epochs = (STEPS / rows.len()).clamp(10, 90);
+        for epoch in 0..epochs {
+            let done = epoch as f64 / (epochs - 1) as f64;
+            let noise = NOISE.0 * (NOISE.1 / NOISE.0).powf(done);
+            net.set_noise_std([noise.hypot(noise_std)])?;
+            shuffle(&mut order, rng);
+            for &i in &order {
+                net.learn(&rows[i], &values[i])?;
+            }
+        }
+        Ok(Surrogate { net, warp })
+    }
+
+    /// What looks best in a part of the box: where inference leads from the center and from places around it,
+    /// judged by one standard deviation better than expected.
+    pub(super) fn candidate(
+        &self,
+        region: &Bounds,
+        center: &[f64],
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Vec<f64>> {
+        let n = region.len();
+        let mut x = center.to_vec();
+        (1..STARTS).for_each(|_| x.extend(region.random(rng)));
+        let step: Vec<f64> = region.half_widths().iter().map(|h| h.max(f64::MIN_POSITIVE) * STEP).collect();
+        for _ in 0..ROUNDS {
+            x = guarded(&self.net, &x, Goal::Minimum.wanted(), region, &step)?.mean().to_vec();
+        }
+        let y = self.net.predict(&Matrix::new(x.clone(), n)?)?;
+        let hoped = |i: &usize| y.mean()[*i] - y.var()[*i].sqrt();
+        let best = (0..STARTS).min_by(|a, b| hoped(a).total_cmp(&hoped(b))).expect("there are starts");
+        Ok(x[best * n..(best + 1) * n].to_vec())
+    }
+
+    /// What the network expects at every one of these places, small being good.
+    pub(super) fn expect(&self, places: Vec<f64>, width: usize) -> Result<Vec<f64>> {
+        Ok(self.net.predict(&Matrix::new(places, width)?)?.mean().to_vec())
+    }
+
+    /// The posterior of the optimum, from `center` on.
+    pub(super) fn optimum(&self, region: &Bounds, center: &[f64], goal: Goal) -> Result<Optimum> {
+        let step: Vec<f64> = region.half_widths().iter().map(|h| h.max(f64::MIN_POSITIVE) * STEP).collect();
+        let mut x = guarded(&self.net, center, Goal::Minimum.wanted(), region, &step)?;
+        for _ in 1..ROUNDS {
+            x = guarded(&self.net, x.mean(), Goal::Minimum.wanted(), region, &step)?;
+        }
+        let y = self.net.predict(&x)?;
+        let (value, rate) = self.warp.undo(y.mean()[0]);
+        let value = Gaussian::computed(vec![goal.sign() * value], vec![y.var()[0] * rate * rate], 1);
+        Ok(Optimum { x, value })
+    }
+}
+
+/// A point near `x`, for when `x` itself was looked at already.
+pub(super) fn nudged(region: &Bounds, x: &[f64], rng: &mut ChaCha8Rng) -> Vec<f64> {
+    let half = region.half_widths();
+    let moved = |(i, x): (usize, &f64)| region.clamp(i, x + 0.3 * half[i] * (2.0 * unit(rng) - 1.0));
+    x.iter().enumerate().map(moved).collect()
+}
