@@ -1,5 +1,6 @@
 //! Files that are whole or not there: written under a name of their own, then renamed.
 
+use crate::report::{Outcome, file_error};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -57,4 +58,12 @@ impl Drop for NewFile {
             let _ = fs::remove_file(&self.temporary);
         }
     }
+}
+
+/// Writes a whole file, or leaves what was there.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Outcome {
+    let fail = file_error(path, "write it");
+    let mut file = NewFile::beside(path).map_err(&fail)?;
+    file.write_all(bytes).map_err(&fail)?;
+    file.keep().map_err(&fail)
 }

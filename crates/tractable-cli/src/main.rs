@@ -6,7 +6,6 @@
 mod cmd;
 mod files;
 mod interrupt;
-#[allow(dead_code, unused_imports, reason = "verbs come to use all of it")]
 mod objective;
 #[allow(dead_code, unused_imports, reason = "verbs come to use all of it")]
 mod plot;
@@ -48,6 +47,8 @@ enum Command {
     Predict(cmd::predict::Args),
     /// How good a model's predictions are on a CSV file with targets
     Evaluate(cmd::evaluate::Args),
+    /// Find where a function, a model or data are largest or smallest
+    Optimize(Box<cmd::optimize::Args>),
     /// What is in a model file
     Inspect(cmd::inspect::Args),
     /// Recompute golden vectors with this build on this machine
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         Command::Train(args) => cmd::train::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),
         Command::Evaluate(args) => cmd::evaluate::run(&args),
+        Command::Optimize(args) => cmd::optimize::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),
         Command::Reproduce(args) => cmd::reproduce::run(&args),

@@ -88,8 +88,9 @@ impl Goal {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Optimum {
-    /// Posterior of the place, one row. The variance is that of a stationary point under the network's uncertainty;
-    /// on the edge of the box, where the derivative need not be zero, it says little.
+    /// Posterior of the place, one row. The variance is that of a stationary point given the network's own uncertainty
+    /// about its derivative, which is rough; on the edge of the box, where the derivative need not be zero, it
+    /// says nothing.
     pub x: Gaussian,
     /// What the network expects the function to be there, one number.
     pub value: Gaussian,

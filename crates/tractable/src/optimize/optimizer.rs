@@ -286,7 +286,7 @@ impl Optimizer {
             Surrogate::fit(&self.values(), &self.bounds, &best.x, radius, self.noise_std, &mut rng)?;
         let region = self.bounds.around(&best.x, radius);
         let start = self.expected_best(&surrogate, &region)?.unwrap_or_else(|| best.x.clone());
-        surrogate.optimum(&region, &start, self.goal)
+        surrogate.optimum(&self.bounds, &region, &start, self.goal)
     }
 
     /// The best point told so far.

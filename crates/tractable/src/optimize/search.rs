@@ -1,9 +1,11 @@
 //! Optima of a trained network: many starting points, each moved by inference until its derivative is zero.
 
 use super::{Bounds, Goal, Optimum};
+use crate::derivative::Wrt;
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Matrix};
 use crate::network::Network;
+use crate::output::Wanted;
 use crate::rng;
 
 /// Settings of [`search`].
@@ -64,24 +66,25 @@ pub fn search(net: &Network, bounds: &Bounds, goal: Goal, settings: &Search) -> 
     let starts = bounds.spread(settings.starts, &mut rng::stream(settings.seed, "search", 0));
     let wanted = goal.wanted().output(settings.output);
     let step: Vec<f64> = bounds.half_widths().iter().map(|h| 2.0 * h * settings.step).collect();
-    let mut places = Gaussian::new(starts, vec![1.0; n * settings.starts], n)?;
+    let mut places = starts;
     for _ in 0..settings.rounds {
-        places = guarded(net, places.mean(), wanted, bounds, &step)?;
+        places = guarded(net, &places, wanted, bounds, &step)?;
     }
+    let sure = place_var(net, &places, &bounds.half_widths(), settings.output)?;
     let outputs = net.output().units();
-    let values = net.predict(&Matrix::new(places.mean().to_vec(), n)?)?;
+    let values = net.predict(&Matrix::new(places.clone(), n)?)?;
     let value = |i: usize| values.mean()[i * outputs + settings.output];
     let mut order: Vec<usize> = (0..settings.starts).collect();
     order.sort_by(|&a, &b| (goal.sign() * value(a)).total_cmp(&(goal.sign() * value(b))));
     let mut optima: Vec<Optimum> = Vec::new();
     for i in order {
-        let x = &places.mean()[i * n..(i + 1) * n];
+        let x = &places[i * n..(i + 1) * n];
         let near =
             |o: &Optimum| o.x.mean().iter().zip(x).zip(&step).all(|((a, b), s)| (a - b).abs() < 2.0 * s);
         if !optima.iter().any(near) {
             let at = i * outputs + settings.output;
             optima.push(Optimum {
-                x: Gaussian::computed(x.to_vec(), places.var()[i * n..(i + 1) * n].to_vec(), n),
+                x: Gaussian::computed(x.to_vec(), sure[i * n..(i + 1) * n].to_vec(), n),
                 value: Gaussian::computed(vec![values.mean()[at]], vec![values.var()[at]], 1),
             });
         }
@@ -89,15 +92,15 @@ pub fn search(net: &Network, bounds: &Bounds, goal: Goal, settings: &Search) -> 
     Ok(optima)
 }
 
-/// One step of inference from every row of `x`, whose standard deviation is `step`, no longer than `step`, inside the
-/// box.
+/// The place each row of `x` has after one step of inference towards what is wanted, its standard deviation before
+/// being `step`; no further than `step`, inside the box.
 pub(super) fn guarded(
     net: &Network,
     x: &[f64],
-    wanted: crate::output::Wanted<'_>,
+    wanted: Wanted<'_>,
     bounds: &Bounds,
     step: &[f64],
-) -> Result<Gaussian> {
+) -> Result<Vec<f64>> {
     let n = bounds.len();
     let var = (0..x.len()).map(|i| step[i % n] * step[i % n]).collect();
     let posterior = net.condition(&Gaussian::new(x.to_vec(), var, n)?, wanted)?;
@@ -105,6 +108,21 @@ pub(super) fn guarded(
         let moved = posterior.mean()[i] - x;
         bounds.clamp(i, x + moved.clamp(-step[i % n], step[i % n]))
     };
-    let mean = x.iter().enumerate().map(limited).collect();
-    Ok(Gaussian::computed(mean, posterior.var().to_vec(), n))
+    Ok(x.iter().enumerate().map(limited).collect())
+}
+
+/// How sure the place of a stationary point is, `[rows, width]`: its variance given that the derivative is zero, where
+/// the derivative has variance `v` at the place itself and changes with the place by `c`. From a prior variance `s`,
+/// conditioning leaves `s v/(v + c^2 s)`.
+pub(super) fn place_var(net: &Network, x: &[f64], prior_std: &[f64], output: usize) -> Result<Vec<f64>> {
+    let n = prior_std.len();
+    let at = Matrix::new(x.to_vec(), n)?;
+    let wrt = Wrt::input().output(output);
+    let (slope, curvature) = (net.derivative(&at, wrt)?, net.second_derivative(&at, wrt)?);
+    let var = |(i, c): (usize, &f64)| {
+        let (s, v) = (prior_std[i % n].powi(2), slope.var()[i]);
+        let total = v + c * c * s;
+        if total > 0.0 { s * v / total } else { s }
+    };
+    Ok(curvature.data().iter().enumerate().map(var).collect())
 }

@@ -1,7 +1,7 @@
 //! A network that knows a function near one place: fitted afresh to the points around it.
 
 use super::bounds::unit;
-use super::search::guarded;
+use super::search::{guarded, place_var};
 use super::{Bounds, Goal, Optimum};
 use crate::backend::Device;
 use crate::data::Scaler;
@@ -125,7 +125,7 @@ impl Surrogate {
         (1..STARTS).for_each(|_| x.extend(region.random(rng)));
         let step: Vec<f64> = region.half_widths().iter().map(|h| h.max(f64::MIN_POSITIVE) * STEP).collect();
         for _ in 0..ROUNDS {
-            x = guarded(&self.net, &x, Goal::Minimum.wanted(), region, &step)?.mean().to_vec();
+            x = guarded(&self.net, &x, Goal::Minimum.wanted(), region, &step)?;
         }
         let y = self.net.predict(&Matrix::new(x.clone(), n)?)?;
         let hoped = |i: &usize| y.mean()[*i] - y.var()[*i].sqrt();
@@ -138,13 +138,21 @@ impl Surrogate {
         Ok(self.net.predict(&Matrix::new(places, width)?)?.mean().to_vec())
     }
 
-    /// The posterior of the optimum, from `center` on.
-    pub(super) fn optimum(&self, region: &Bounds, center: &[f64], goal: Goal) -> Result<Optimum> {
+    /// The posterior of the optimum in the box, looked for in a part of it, from `center` on.
+    pub(super) fn optimum(
+        &self,
+        bounds: &Bounds,
+        region: &Bounds,
+        center: &[f64],
+        goal: Goal,
+    ) -> Result<Optimum> {
         let step: Vec<f64> = region.half_widths().iter().map(|h| h.max(f64::MIN_POSITIVE) * STEP).collect();
-        let mut x = guarded(&self.net, center, Goal::Minimum.wanted(), region, &step)?;
-        for _ in 1..ROUNDS {
-            x = guarded(&self.net, x.mean(), Goal::Minimum.wanted(), region, &step)?;
+        let mut x = center.to_vec();
+        for _ in 0..ROUNDS {
+            x = guarded(&self.net, &x, Goal::Minimum.wanted(), region, &step)?;
         }
+        let sure = place_var(&self.net, &x, &bounds.half_widths(), 0)?;
+        let x = Gaussian::computed(x, sure, region.len());
         let y = self.net.predict(&x)?;
         let (value, rate) = self.warp.undo(y.mean()[0]);
         let value = Gaussian::computed(vec![goal.sign() * value], vec![y.var()[0] * rate * rate], 1);

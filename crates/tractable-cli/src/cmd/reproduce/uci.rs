@@ -17,25 +17,6 @@ use tractable::data::{self, Dataset, Target};
 use tractable::{Activation, Device, Fit, Network, Policy, Prior, metrics};
 
 const AFTER_HELP: &str = "\
-Examples:
-  tractable reproduce uci --data uci/
-  tractable reproduce uci --data uci/ --sets boston,yacht --splits 5";
-
-/// Results of the literature, computed again
-#[derive(clap::Args)]
-#[command(after_help = AFTER_HELP)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(clap::Subcommand)]
-enum What {
-    /// UCI regression: RMSE and log-likelihood on nine sets beside the published ones
-    Uci(Uci),
-}
-
-const AFTER_HELP_UCI: &str = "\
 Example:
   tractable reproduce uci --data uci/ --check
 
@@ -45,8 +26,8 @@ the same method, known to the digits shown. `off by` is the difference in standa
 splits; --check allows for two of them and for half of the last digit shown.";
 
 #[derive(clap::Args)]
-#[command(after_help = AFTER_HELP_UCI)]
-struct Uci {
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
     /// Folder of the data
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
@@ -169,12 +150,6 @@ struct SplitRow {
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
-    match &args.what {
-        What::Uci(args) => uci(args),
-    }
-}
-
-fn uci(args: &Uci) -> Outcome {
     interrupt::listen()?;
     if args.splits == Some(0) || (args.check && args.splits == Some(1)) {
         return Err(Stop::Error("--splits: one is the least, two with --check".into()));
@@ -217,7 +192,7 @@ fn chosen(names: &[String]) -> Outcome<Vec<&'static Benchmark>> {
     names.iter().map(find).collect()
 }
 
-fn load(benchmark: &'static Benchmark, args: &Uci) -> Outcome<Loaded> {
+fn load(benchmark: &'static Benchmark, args: &Args) -> Outcome<Loaded> {
     let file = |end: &str| args.data.join(format!("{}{end}", benchmark.name));
     let csv = data::csv(file(".csv"))?;
     let target = csv.names().last().cloned().unwrap_or_default();
@@ -239,7 +214,7 @@ fn read_splits(path: &Path) -> Outcome<Vec<Split>> {
 
 /// Every split of every set, the longest first, each on one thread.
 fn in_parallel(
-    args: &Uci,
+    args: &Args,
     sets: &[Loaded],
     mut done: impl FnMut(usize, usize, Tested) -> Outcome,
 ) -> Outcome {

@@ -1,0 +1,173 @@
+//! A function that can be called: expression or test function, optimised by asking for its values.
+
+use super::figure::four_panels;
+use super::{Args, Found, names, parse_error};
+use crate::interrupt;
+use crate::objective::{Direction, Objective};
+use crate::plot::{Curve, LearningCurves, learning_curves};
+use crate::progress::Progress;
+use crate::report::{Outcome, Report, Stop, file_error, short};
+use serde::Serialize;
+use std::path::Path;
+use tractable::data::Dataset;
+use tractable::optimize::{Bounds, Goal, Optimizer};
+use tractable::{Activation, Device, Fit, Gaussian, Matrix, Network};
+
+#[derive(Serialize)]
+struct Best<'a> {
+    x: &'a [f64],
+    y: f64,
+    evaluations: usize,
+    /// Points whose value was not a number.
+    set_aside: usize,
+    /// How far the value is from the known optimum, for test functions.
+    regret: Option<f64>,
+}
+
+pub(super) fn run(args: &Args, text: &str) -> Outcome {
+    interrupt::listen()?;
+    let objective = Objective::from_text(text).map_err(|e| parse_error(&e))?;
+    let pairs = objective
+        .bounds(args.given_bounds()?.as_deref())
+        .map_err(|why| Stop::Error(format!("--bounds: {why}")))?;
+    let own = objective.test_function().map(|f| match f.direction {
+        Direction::Minimize => Goal::Minimum,
+        Direction::Maximize => Goal::Maximum,
+    });
+    let goal = args.goal().or(own).unwrap_or(Goal::Minimum);
+    if args.evaluations == 0 {
+        return Err(Stop::Error("--evaluations: one is the least".into()));
+    }
+    let bounds = Bounds::new(pairs.clone())?;
+    let fresh = || Optimizer::new(bounds.clone(), goal).seed(args.seed).noise_std(args.noise_std);
+    let mut search: Optimizer = match &args.out {
+        Some(dir) if args.resume => going_on(dir, &pairs, goal)?,
+        Some(dir) => {
+            std::fs::create_dir_all(dir).map_err(file_error(dir, "make this folder"))?;
+            if dir.join(STATE).exists() {
+                let why = format!("{}: holds a search already; add --resume to go on with it", dir.display());
+                return Err(Stop::Error(why));
+            }
+            fresh()?
+        }
+        None => fresh()?,
+    };
+    // Points that were asked for when an earlier run ended are looked at first.
+    for x in search.pending().to_vec() {
+        search.tell(&x, objective.value(&x))?;
+    }
+    let mut progress = Progress::new(Some(args.evaluations as u64), args.quiet);
+    while search.history().len() < args.evaluations && !interrupt::asked() {
+        let x = search.ask()?;
+        search.tell(&x, objective.value(&x))?;
+        progress.at(search.history().len() as u64, || said(&search));
+    }
+    progress.done(&said(&search));
+    if let Some(dir) = &args.out {
+        search.save(dir.join(STATE))?;
+        crate::files::write(&dir.join("history.csv"), history(&search).as_bytes())?;
+    }
+    if interrupt::asked() {
+        let saved = match &args.out {
+            Some(dir) => format!("saved in {}; go on with --resume", dir.display()),
+            None => "nothing was saved; -o DIR keeps the search".into(),
+        };
+        return Err(Stop::Interrupted(format!("after {} evaluations: {saved}", search.history().len())));
+    }
+    let Some(best) = search.best() else {
+        let why = format!(
+            "none of {} values was a number; is the function defined in the box?",
+            search.set_aside()
+        );
+        return Err(Stop::Error(why));
+    };
+    let direction = if goal == Goal::Minimum { Direction::Minimize } else { Direction::Maximize };
+    let known = objective.test_function().and_then(|f| f.known(direction));
+    let y = best.y.unwrap_or(f64::NAN);
+    let best = Best {
+        x: &best.x,
+        y,
+        evaluations: search.history().len(),
+        set_aside: search.set_aside(),
+        regret: known.map(|k| (y - k.value).abs()),
+    };
+    let report = Report::new(args.json);
+    report.say("best", &best, || {
+        let place: Vec<String> = best.x.iter().map(|x| short(*x)).collect();
+        let regret = best.regret.map_or(String::new(), |r| format!(", {r:.1e} from the known optimum"));
+        format!("best of {}: {} at ({}){regret}", best.evaluations, short(best.y), place.join(", "))
+    })?;
+    Found::new(&search.optimum()?).say(report, &names(pairs.len()))?;
+    match &args.out {
+        Some(dir) => picture(&search, &objective, known.and_then(|k| k.places.first().map(|p| p[0])), dir),
+        None => Ok(()),
+    }
+}
+
+/// The file that a search is kept in.
+const STATE: &str = "search.json";
+
+fn going_on(dir: &Path, pairs: &[(f64, f64)], goal: Goal) -> Outcome<Optimizer> {
+    let search = Optimizer::load(dir.join(STATE))?;
+    if search.bounds().pairs() != pairs || search.goal() != goal {
+        let why = format!("{}: that search has other bounds or another goal", dir.display());
+        return Err(Stop::Error(why));
+    }
+    Ok(search)
+}
+
+fn said(search: &Optimizer) -> String {
+    let best = search.best().and_then(|t| t.y).map_or("none yet".into(), short);
+    let aside = match search.set_aside() {
+        0 => String::new(),
+        n => format!(", {n} set aside"),
+    };
+    format!("{} evaluations, best {best}{aside}", search.history().len())
+}
+
+fn history(search: &Optimizer) -> String {
+    let mut text = format!("{},y\n", names(search.bounds().len()).join(","));
+    for trial in search.history() {
+        let x: Vec<String> = trial.x.iter().map(f64::to_string).collect();
+        text += &format!("{},{}\n", x.join(","), trial.y.map_or("nan".into(), |y| y.to_string()));
+    }
+    text
+}
+
+/// Of one number: the paper's four panels. Of several: how the best value got better.
+fn picture(search: &Optimizer, objective: &Objective, known: Option<f64>, dir: &Path) -> Outcome {
+    let path = dir.join("optimum");
+    let told: Vec<(&[f64], f64)> =
+        search.history().iter().filter_map(|t| t.y.map(|y| (&t.x[..], y))).collect();
+    let (x, y): (Vec<f64>, Vec<f64>) = told.iter().map(|(x, y)| (x[0], *y)).unzip();
+    if let [bounds] = search.bounds().pairs() {
+        let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(y.clone())?)?.standardize();
+        let mut net = Network::mlp([1, 64, 64, 1], Activation::Tanh).device(Device::cpu(1)).build()?;
+        net.fit(&data, &Fit::new().epochs(100).batch(1).noise_std(0.05))?;
+        let places: tractable::Result<Vec<_>> =
+            x.iter().map(|&x| Gaussian::new(vec![x], vec![0.0], 1)).collect();
+        let truth = |x: f64| objective.value(&[x]);
+        let title = "Optimisation by inference";
+        return four_panels(title, &net, *bounds, Some(&truth), (&x, &y), &places?, known)?.save(&path);
+    }
+    let mut best = f64::NAN;
+    let so_far: Vec<f64> = y
+        .iter()
+        .map(|&y| {
+            best = if best.is_nan() || search.goal().better(y, best) { y } else { best };
+            best
+        })
+        .collect();
+    let evaluations: Vec<f64> = (1..=so_far.len()).map(|i| i as f64).collect();
+    learning_curves(&LearningCurves {
+        title: "Optimisation by inference",
+        x_label: "evaluations",
+        y_label: "value",
+        log_y: false,
+        curves: &[
+            Curve { name: "best so far", x: &evaluations, y: &so_far, band: None },
+            Curve { name: "evaluated", x: &evaluations, y: &y, band: None },
+        ],
+    })
+    .save(&path)
+}

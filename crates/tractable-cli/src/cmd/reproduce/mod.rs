@@ -1,0 +1,40 @@
+//! `tractable reproduce`: results of the literature, computed again; one of them a file.
+
+mod regret;
+mod table2;
+mod uci;
+
+use crate::report::Outcome;
+
+const AFTER_HELP: &str = "\
+Examples:
+  tractable reproduce uci --data uci/
+  tractable reproduce table-2 --seeds 5 -o table-2/
+  tractable reproduce regret --seeds 10";
+
+/// Results of the literature, computed again
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// UCI regression: RMSE and log-likelihood on nine sets beside the published ones
+    Uci(uci::Args),
+    /// The paper's second table: optima of x^3 - 3x found while the network learns it
+    #[command(name = "table-2")]
+    Table2(table2::Args),
+    /// Optimisation against others: regret on four test functions, and the cost of ten thousand evaluations
+    Regret(regret::Args),
+}
+
+pub(crate) fn run(args: &Args) -> Outcome {
+    match &args.what {
+        What::Uci(args) => uci::run(args),
+        What::Table2(args) => table2::run(args),
+        What::Regret(args) => regret::run(args),
+    }
+}
