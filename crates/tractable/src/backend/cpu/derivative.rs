@@ -17,7 +17,7 @@ use super::tile::{LINE, PANEL, load, store};
 use super::weights::Weights;
 use super::{Cpu, Shared, turn};
 use crate::backend::Units;
-use crate::moments::derivative::{Curve, Gate, Node, Unit, shrunk, stationary};
+use crate::moments::derivative::{Curve, Gate, Node, Unit, repaired, shrunk, stationary};
 use crate::moments::{Activation, Moments, mixture_relu, sigmoid, softplus, tanh};
 use pulp::{Simd, WithSimd};
 
@@ -460,7 +460,7 @@ impl Below<'_> {
                 mean_mean += 2.0 * (x * f * s(6) + x * k * u(7) + f * k * u(8) + m * mixed);
                 mean_rest += mixed;
             }
-            let node = [mean, spread.max(0.0), cov, rest, mean_mean, mean_rest, b];
+            let node = [mean, repaired(spread), cov, rest, mean_mean, mean_rest, b];
             (0..7).for_each(|part| nodes[part][i] = node[part]);
         }
         for (to, node) in self.nodes.iter().zip(&nodes) {

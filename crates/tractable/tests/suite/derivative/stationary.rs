@@ -132,7 +132,6 @@ fn leads_to_the_optimum() {
                 y = net.predict(&x).unwrap().mean()[0];
             }
             let at = x.mean()[0];
-            println!("{start} -> {at}, {first} -> {y}");
             assert!((at - expected).abs() < 0.15, "from {start} to {at}");
             assert!((y - first) * expected < 0.0, "{first} to {y}");
         }
