@@ -99,14 +99,6 @@ fn agree<T>(what: &str, terms: usize, run: T)
 where
     T: Fn(Which<'_>) -> Vec<(&'static str, Vec<f64>)>,
 {
-    agree_to(what, 1.0, terms, run);
-}
-
-/// As [`agree`], for kernels that round so many `times` as often.
-fn agree_to<T>(what: &str, times: f64, terms: usize, run: T)
-where
-    T: Fn(Which<'_>) -> Vec<(&'static str, Vec<f64>)>,
-{
     let reference = run(Which::Reference(&Reference));
     for (name, arch) in archs() {
         let mut of_one_thread = None;
@@ -117,7 +109,7 @@ where
                 let scale = reference.iter().fold(1e-30, |m: f64, v| m.max(v.abs()));
                 let off = ours.iter().zip(reference).map(|(a, b)| (a - b).abs());
                 let worst = off.fold(0.0, |m: f64, d| if d.is_nan() || d > m { d } else { m }) / scale;
-                let bound = times * EPSILON * (8.0 + (terms as f64).sqrt());
+                let bound = EPSILON * (8.0 + (terms as f64).sqrt());
                 assert!(
                     worst <= bound,
                     "{what}, {name}, {threads} threads: {part} off by {worst:e}, allowed {bound:e}"

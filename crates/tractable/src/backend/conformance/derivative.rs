@@ -72,7 +72,7 @@ fn derivatives_agree() {
                 let tower = Tower::new(n, m, rows, case as u64);
                 let what =
                     format!("{below:?} below {above:?} below {output:?}, {gate:?}, {m} x {n}, {rows} rows");
-                agree_to(&what, 4.0, m + 3, |b| on!(b, b => tower.run(b, [below, above, output], gate)));
+                agree(&what, m + 3, |b| on!(b, b => tower.run(b, [below, above, output], gate)));
             }
         }
     }
@@ -86,9 +86,8 @@ fn derivatives_of_every_shape_agree() {
             let rows = 1 + (3 * i + j) % 9;
             let tower = Tower::new(n, m, rows, (6 * i + j) as u64);
             for below in [tanh, Activation::Relu] {
-                agree_to(
+                agree(
                     &format!("{below:?}, {m} x {n}, {rows} rows"),
-                    4.0,
                     m + 3,
                     |b| on!(b, b => tower.run(b, [below, tanh, Activation::Identity], Gate::Both)),
                 );
@@ -102,5 +101,5 @@ fn derivatives_of_every_shape_agree() {
 fn large_derivatives_agree() {
     let tower = Tower::new(131, 257, 37, 5);
     let tanh = Activation::Tanh;
-    agree_to("large", 4.0, 260, |b| on!(b, b => tower.run(b, [tanh, tanh, tanh], Gate::Both)));
+    agree("large", 260, |b| on!(b, b => tower.run(b, [tanh, tanh, tanh], Gate::Both)));
 }

@@ -405,11 +405,10 @@ impl Below<'_> {
                     let line = o * PANEL + lane;
                     let terms =
                         terms(load::<S>(means.as_ptr().add(line)), load::<S>(vars.as_ptr().add(line)));
-                    for r in 0..R {
+                    for (r, acc) in acc.iter_mut().enumerate() {
                         let numbers = numbers.as_ptr().add((r * self.outputs + o) * N);
-                        for n in 0..N {
-                            acc[r][n] =
-                                simd.mul_add_e_f32s(simd.splat_f32s(*numbers.add(n)), terms[n], acc[r][n]);
+                        for (n, acc) in acc.iter_mut().enumerate() {
+                            *acc = simd.mul_add_e_f32s(simd.splat_f32s(*numbers.add(n)), terms[n], *acc);
                         }
                     }
                 }

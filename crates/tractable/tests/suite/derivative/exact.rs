@@ -137,8 +137,8 @@ fn uncertainty_in_the_units_of_the_user() {
     let raw = Gaussian::new(vec![112.0, -3.1], vec![0.02 * 400.0, 0.03 * 0.0625], 2).unwrap();
     let after = net.derivative(&raw, Wrt::input().output(1)).unwrap();
     let (y, x) = (0.01, [20.0, 0.25]);
-    for i in 0..2 {
-        let unit = y / x[i];
+    for (i, x) in x.iter().enumerate() {
+        let unit = y / x;
         assert!((after.mean()[i] / (before.mean()[i] * unit) - 1.0).abs() < 1e-12);
         assert!((after.var()[i] / (before.var()[i] * unit * unit) - 1.0).abs() < 1e-12);
         assert!((after.cov()[i] / (before.cov()[i] * y) - 1.0).abs() < 1e-12);

@@ -4,7 +4,7 @@ use super::{LEAKY, Part, Plain, dense, jet_of, with_var};
 use crate::cases::Draw;
 use tractable::{Activation, Gaussian, Wrt};
 
-const DRAWS: usize = 100_000;
+const DRAWS: usize = 40_000;
 
 /// Mean, variance and covariance with the input of the derivative by the first input, closed form and sampled, and the
 /// standard error of the sampled mean.
