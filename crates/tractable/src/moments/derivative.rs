@@ -48,7 +48,7 @@ impl<R: Real> Curve<R> {
     ///
     /// ```
     /// # use tractable::moments::derivative::Curve;
-    /// let tanh = Curve::square(1.0 - 0.25, 0.0, -1.0, 0.5, 0.75, 0.1); // at tanh z = 0.5
+    /// let tanh = Curve::square(1.0 - 0.25, 0.0, -1.0, 0.5, 0.75, 0.1_f64); // at tanh z = 0.5
     /// assert!((tanh.mean - (0.75 - 0.75 * 0.75 * 0.1)).abs() < 1e-15);
     /// assert_eq!(tanh.bend, -2.0 * 0.5 * 0.75);
     /// ```
