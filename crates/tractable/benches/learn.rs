@@ -1,8 +1,8 @@
-//! One `learn` (forward, back, update) on the networks of the paper; `tractable bench` prints the same as a
-//! table with the processor's peak beside it.
+//! One `learn` (forward, back, update) or one `derivative` on the networks of the paper; `tractable bench` prints the
+//! same as a table with the processor's peak beside it.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use tractable::{Activation, Device, Matrix, Network, NetworkBuilder, recipes};
+use tractable::{Activation, Device, Matrix, Network, NetworkBuilder, Wrt, recipes};
 
 /// Numbers in [-1, 1) that follow no pattern a cache could like.
 fn numbers(rows: usize, width: usize) -> Matrix {
@@ -26,10 +26,23 @@ fn learn(c: &mut Criterion, name: &str, net: NetworkBuilder, rows: usize, thread
     group.finish();
 }
 
+/// The derivative of the output by all inputs.
+fn derivative(c: &mut Criterion, name: &str, net: NetworkBuilder, rows: usize) {
+    let net = net.device(Device::cpu(1)).build().expect("a network");
+    let x = numbers(rows, net.input().len());
+    let mut group = c.benchmark_group(format!("derivative of {name}"));
+    group.throughput(Throughput::Elements(rows as u64)).sample_size(20);
+    group.bench_function(BenchmarkId::new(format!("batch {rows}"), "1 threads"), |b| {
+        b.iter(|| net.derivative(&x, Wrt::input()))
+    });
+    group.finish();
+}
+
 fn benches(c: &mut Criterion) {
     let mlp = |widths: &[usize]| Network::mlp(widths.iter().copied(), Activation::Relu);
     learn(c, "1-64-64-1", mlp(&[1, 64, 64, 1]), 1, 1);
     learn(c, "23-128-128-128-1", mlp(&[23, 128, 128, 128, 1]), 16, 1);
+    derivative(c, "23-128-128-128-1", recipes::value(23), 16);
     for rows in [16, 512] {
         learn(c, "784-128-128-11", mlp(&[784, 128, 128, 11]), rows, 1);
     }

@@ -174,18 +174,20 @@ impl Network {
         Ok(Derivative { slope: Gaussian::computed(mean, var, width), cov })
     }
 
-    /// The mean of the second derivative of one output by every unit of a layer, `[rows, width]`: exact where weights
-    /// and input are known, and with the means of slopes and their bends elsewhere. Zero where every activation above
+    /// The second derivative of one output by every unit of a layer, `[rows, width]`, at the means of the weights: exact
+    /// where weights and input are known. Slopes and their bends are averaged over what is not known of the units;
+    /// covariances with the weights are left out, so before learning it says little. Zero where every activation above
     /// is a straight line, as ReLU's is.
     ///
     /// ```
-    /// use tractable::{Activation, Matrix, Network, Wrt};
-    /// let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(1).build()?;
-    /// let at = |x: f64| -> Result<f64, tractable::Error> {
-    ///     Ok(net.derivative(&Matrix::column(vec![x])?, Wrt::input())?.mean()[0])
-    /// };
-    /// let second = net.second_derivative(&Matrix::column(vec![0.3])?, Wrt::input())?;
-    /// assert!((second.data()[0] - (at(0.31)? - at(0.29)?) / 0.02).abs() < 0.05);
+    /// use tractable::{Activation, Fit, Matrix, Network, Wrt, data::Dataset};
+    /// let x: Vec<f64> = (-20..=20).map(|i| f64::from(i) / 20.0).collect();
+    /// let y = x.iter().map(|x| x * x).collect();
+    /// let data = Dataset::new(Matrix::column(x)?, Matrix::column(y)?)?;
+    /// let mut net = Network::mlp([1, 16, 1], Activation::Tanh).seed(1).build()?;
+    /// net.fit(&data, &Fit::new().epochs(50).batch(1).noise_std(0.05))?;
+    /// let second = net.second_derivative(&Matrix::column(vec![0.1])?, Wrt::input())?;
+    /// assert!(second.data()[0] > 1.0); // a valley
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn second_derivative<'a, 'b>(

@@ -9,6 +9,9 @@
 //! | [`learn`](Network::learn) | what do the data say about the weights? | updated weights, one sample or one batch at a time |
 //! | [`condition`](Network::condition) | what must the input (or a hidden layer) be, given what I want at the output? | posterior of those states; weights untouched |
 //!
+//! Besides, [`derivative`](Network::derivative) says how the output changes with the input or a hidden layer, mean and
+//! variance, and [`Wanted::maximum`] conditions on one that is zero.
+//!
 //! ```
 //! use tractable::{Activation, Fit, Gaussian, Matrix, Network, data::Dataset};
 //!

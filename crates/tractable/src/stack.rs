@@ -29,7 +29,7 @@ struct Pass<B: Backend> {
     states: Vec<B::State>,
     scratch: Vec<B::Scratch>,
     /// The derivative by the layer at hand, and room for the next.
-    derivatives: [B::Derivative; 2],
+    derivatives: Box<[B::Derivative; 2]>,
 }
 
 /// A derivative that is asked for: of this output, by the state `at` (0 is the input).
@@ -206,7 +206,8 @@ impl<B: Backend> Stack<B> {
 
     /// The derivative by one layer, from the output down, after a forward pass.
     fn differentiate(&self, pass: &mut Pass<B>, Slope { output, at, gate }: Slope) {
-        let Pass { states, scratch, derivatives: [d, below] } = pass;
+        let Pass { states, scratch, derivatives } = pass;
+        let [d, below] = &mut **derivatives;
         let units = |(z, activation, a): Station| Units { z: &states[z], activation, a: &states[a] };
         // A layer that is asked for after its activation stands for itself.
         let station = |a| if a == at { (a, Activation::Identity, a) } else { self.station(a) };

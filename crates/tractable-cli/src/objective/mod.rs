@@ -62,11 +62,6 @@ impl Objective {
         }
     }
 
-    /// How many numbers it is a function of.
-    pub(crate) fn dimension(&self) -> usize {
-        self.dimension
-    }
-
     /// The bounds to search in, a pair for every dimension: those given, or those of a function with a name.
     /// One pair holds for all dimensions of a function with a name; an expression has as many pairs as
     /// variables.
@@ -148,7 +143,7 @@ mod tests {
     fn variables_are_dimensions_in_their_order() {
         let value = |text: &str, x: &[f64]| {
             let objective = Objective::parse(text).unwrap_or_else(|e| panic!("{e}"));
-            assert_eq!(objective.dimension(), x.len(), "{text}");
+            assert_eq!(objective.dimension, x.len(), "{text}");
             objective.value(x)
         };
         assert_eq!(value("x^3-3x", &[2.0]), 2.0);
@@ -178,7 +173,7 @@ mod tests {
     #[test]
     fn names_come_before_expressions() {
         let branin = Objective::from_text("branin").unwrap();
-        assert_eq!((branin.dimension(), branin.test_function().unwrap().name), (2, "branin"));
+        assert_eq!((branin.dimension, branin.test_function().unwrap().name), (2, "branin"));
         assert!((branin.value(&[std::f64::consts::PI, 2.275]) - 0.397887).abs() < 1e-6);
         let typed = Objective::from_text("x^3-3x").unwrap();
         assert!(typed.test_function().is_none());

@@ -10,6 +10,18 @@ use crate::rng;
 use crate::shape::{Padding, Shape, Window};
 use rand::Rng;
 
+macro_rules! on {
+    ($which:expr, $b:ident => $body:expr) => {
+        match $which {
+            Which::Reference($b) => $body,
+            Which::Cpu($b) => $body,
+        }
+    };
+}
+
+// After the macro, which it uses.
+mod derivative;
+
 const EPSILON: f64 = f32::EPSILON as f64;
 
 /// Seeded f32 numbers in a range, as f64.
@@ -112,15 +124,6 @@ where
 enum Which<'a> {
     Reference(&'a Reference),
     Cpu(&'a Cpu),
-}
-
-macro_rules! on {
-    ($which:expr, $b:ident => $body:expr) => {
-        match $which {
-            Which::Reference($b) => $body,
-            Which::Cpu($b) => $body,
-        }
-    };
 }
 
 fn parameters(map: &Map, seed: u64) -> Parameters {

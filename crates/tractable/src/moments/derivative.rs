@@ -27,7 +27,7 @@ pub struct Curve<R> {
     pub var: R,
     /// `E[phi''(Z)]`: `cov(phi'(Z), X) = bend cov(Z, X)` for whatever is Gaussian together with `Z`.
     pub bend: R,
-    /// `E[phi'''(Z)]/2`, the next term: `cov(phi'(Z), phi'(Y)) = bend bend' c + 2 twist twist' c^2`, `c = cov(Z, Y)`.
+    /// `E[phi'''(Z)]/2` with the activation linearised, the next term: `cov(phi'(Z), phi'(Y)) = bend bend' c + 2 twist twist' c^2`, `c = cov(Z, Y)`.
     pub twist: R,
 }
 
@@ -48,7 +48,7 @@ impl<R: Real> Curve<R> {
     ///
     /// ```
     /// # use tractable::moments::derivative::Curve;
-    /// let tanh = Curve::square(1.0 - 0.25, 0.0, -1.0, 0.5, 0.75, 0.1); // at tanh z = 0.5
+    /// let tanh = Curve::square(1.0 - 0.25, 0.0, -1.0, 0.5, 0.75, 0.1_f64); // at tanh z = 0.5
     /// assert!((tanh.mean - (0.75 - 0.75 * 0.75 * 0.1)).abs() < 1e-15);
     /// assert_eq!(tanh.bend, -2.0 * 0.5 * 0.75);
     /// ```
@@ -238,6 +238,19 @@ impl<R: Real> Node<R> {
         self.mean_rest += mean * rest;
         self.rest_rest += rest * rest;
     }
+}
+
+/// T31. The variance of a derivative after all of its branches: 0 where their sum is negative, which counting them as
+/// independent does not forbid by itself. What is not a number stays so.
+///
+/// ```
+/// use tractable::moments::derivative::repaired;
+/// assert_eq!((repaired(0.5), repaired(-0.5)), (0.5, 0.0));
+/// assert!(repaired(f32::NAN).is_nan());
+/// ```
+#[inline(always)]
+pub fn repaired<R: Real>(var: R) -> R {
+    R::select(var < R::ZERO, R::ZERO, var) // T31
 }
 
 /// T33. What the condition "the derivative is zero" makes of a unit: the posterior minus the prior of its mean and

@@ -4,6 +4,7 @@ use super::region::Region;
 use super::surrogate::{Surrogate, nudged};
 use super::{Bounds, Goal, Optimum};
 use crate::error::{Error, Result};
+use crate::gaussian::Gaussian;
 use crate::rng;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +63,8 @@ pub struct Trial {
 
 /// Nearer than this share of the region counts as the same point.
 const SAME: f64 = 1e-3;
+/// Networks that are asked for the optimum.
+const OPINIONS: u64 = 8;
 
 impl Optimizer {
     /// To find where a function is smallest in a box: (lowest, highest) of every coordinate.
@@ -279,14 +282,19 @@ impl Optimizer {
         let Some(best) = self.best() else {
             return Err(Error::invalid("optimum", "no finite value was told yet"));
         };
-        // As wide as the nearest few points are apart: the region at the end can be very narrow.
-        let mut rng = rng::stream(self.seed, "optimum", self.asked);
         let radius = self.region.radius.max(SAME);
-        let surrogate =
-            Surrogate::fit(&self.values(), &self.bounds, &best.x, radius, self.noise_std, &mut rng)?;
         let region = self.bounds.around(&best.x, radius);
-        let start = self.expected_best(&surrogate, &region)?.unwrap_or_else(|| best.x.clone());
-        surrogate.optimum(&self.bounds, &region, &start, self.goal)
+        // Networks from other random weights disagree by more than each of them doubts itself.
+        let mut found = Vec::new();
+        for member in 0..OPINIONS {
+            let mut rng = rng::stream(self.seed, "optimum", self.asked * OPINIONS + member);
+            let surrogate =
+                Surrogate::fit(&self.values(), &self.bounds, &best.x, radius, self.noise_std, &mut rng)?;
+            let start = self.expected_best(&surrogate, &region)?.unwrap_or_else(|| best.x.clone());
+            found.push(surrogate.optimum(&self.bounds, &region, &start, self.goal)?);
+        }
+        let (x, value): (Vec<_>, Vec<_>) = found.into_iter().map(|o| (o.x, o.value)).unzip();
+        Ok(Optimum { x: pooled(&x), value: pooled(&value) })
     }
 
     /// The best point told so far.
@@ -384,4 +392,13 @@ impl Optimizer {
     pub fn goal(&self) -> Goal {
         self.goal
     }
+}
+
+/// Mean and variance of one drawn from any of several Gaussians.
+fn pooled(opinions: &[Gaussian]) -> Gaussian {
+    let (n, width) = (opinions.len() as f64, opinions[0].width());
+    let average = |of: &dyn Fn(&Gaussian) -> f64| opinions.iter().map(of).sum::<f64>() / n;
+    let mean: Vec<f64> = (0..width).map(|i| average(&|g| g.mean()[i])).collect();
+    let var = (0..width).map(|i| average(&|g| g.var()[i] + (g.mean()[i] - mean[i]).powi(2))).collect();
+    Gaussian::computed(mean, var, width)
 }

@@ -40,7 +40,7 @@ pub struct Checked {
 /// Whether a golden file was recomputed.
 ///
 /// ```
-/// let skipped = tractable::verify::Status::Skipped("derivatives are not built".into());
+/// let skipped = tractable::verify::Status::Skipped("layers of kind lstm are not built".into());
 /// assert_ne!(skipped, tractable::verify::Status::Checked);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

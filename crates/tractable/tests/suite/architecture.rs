@@ -35,8 +35,8 @@ const FLOORS: &[&[&str]] = &[
     &["layer", "output"],
     &["stack"],
     // A builder makes networks, and a network checks shapes as the builder does.
-    &["network", "builder"],
-    &["derivative"],
+    // A derivative is asked of a network, which conditions on one that is zero.
+    &["network", "builder", "derivative"],
     &["train", "checkpoint", "recipes", "verify"],
     &["optimize"],
 ];

@@ -4,6 +4,7 @@ mod architecture;
 mod cases;
 mod checkpoint;
 mod data;
+mod derivative;
 mod determinism;
 mod errors;
 mod exact;

@@ -5,7 +5,7 @@ use super::{Args, Found, names, parse_error};
 use crate::interrupt;
 use crate::objective::{Direction, Objective};
 use crate::plot::{Curve, LearningCurves, learning_curves};
-use crate::progress::Progress;
+use crate::progress::{Progress, note};
 use crate::report::{Outcome, Report, Stop, file_error, short};
 use serde::Serialize;
 use std::path::Path;
@@ -30,6 +30,9 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
     let pairs = objective
         .bounds(args.given_bounds()?.as_deref())
         .map_err(|why| Stop::Error(format!("--bounds: {why}")))?;
+    if let Some(f) = objective.test_function().filter(|_| !args.quiet) {
+        note(f.about);
+    }
     let own = objective.test_function().map(|f| match f.direction {
         Direction::Minimize => Goal::Minimum,
         Direction::Maximize => Goal::Maximum,

@@ -17,7 +17,7 @@ use super::tile::{LINE, PANEL, load, store};
 use super::weights::Weights;
 use super::{Cpu, Shared, turn};
 use crate::backend::Units;
-use crate::moments::derivative::{Curve, Gate, Node, Unit, shrunk, stationary};
+use crate::moments::derivative::{Curve, Gate, Node, Unit, repaired, shrunk, stationary};
 use crate::moments::{Activation, Moments, mixture_relu, sigmoid, softplus, tanh};
 use pulp::{Simd, WithSimd};
 
@@ -405,11 +405,10 @@ impl Below<'_> {
                     let line = o * PANEL + lane;
                     let terms =
                         terms(load::<S>(means.as_ptr().add(line)), load::<S>(vars.as_ptr().add(line)));
-                    for r in 0..R {
+                    for (r, acc) in acc.iter_mut().enumerate() {
                         let numbers = numbers.as_ptr().add((r * self.outputs + o) * N);
-                        for n in 0..N {
-                            acc[r][n] =
-                                simd.mul_add_e_f32s(simd.splat_f32s(*numbers.add(n)), terms[n], acc[r][n]);
+                        for (n, acc) in acc.iter_mut().enumerate() {
+                            *acc = simd.mul_add_e_f32s(simd.splat_f32s(*numbers.add(n)), terms[n], *acc);
                         }
                     }
                 }
@@ -460,7 +459,7 @@ impl Below<'_> {
                 mean_mean += 2.0 * (x * f * s(6) + x * k * u(7) + f * k * u(8) + m * mixed);
                 mean_rest += mixed;
             }
-            let node = [mean, spread.max(0.0), cov, rest, mean_mean, mean_rest, b];
+            let node = [mean, repaired(spread), cov, rest, mean_mean, mean_rest, b];
             (0..7).for_each(|part| nodes[part][i] = node[part]);
         }
         for (to, node) in self.nodes.iter().zip(&nodes) {

@@ -3,7 +3,7 @@
 use super::Reference;
 use super::parts::{State, Weights};
 use crate::backend::Units;
-use crate::moments::derivative::{Gate, Node, Unit, shrunk, stationary};
+use crate::moments::derivative::{Gate, Node, Unit, repaired, shrunk, stationary};
 use crate::moments::{Activation, Moments};
 
 /// One node a unit, `[row][unit]`.
@@ -43,6 +43,7 @@ impl Reference {
             let (mu_w, var_w) = (w.p.mean[weight], w.p.var[weight]);
             nodes[from].add(mu_w, var_w, &units[from], &d_above[out], factors[out]);
         });
+        nodes.iter_mut().for_each(|node| node.var = repaired(node.var));
         nodes
     }
 
