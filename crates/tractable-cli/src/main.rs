@@ -5,6 +5,9 @@
 
 mod cmd;
 mod files;
+mod image_scores;
+mod image_sets;
+mod image_settings;
 mod interrupt;
 mod progress;
 mod report;
@@ -23,6 +26,7 @@ Example:
   tractable train housing.csv --target price -o run/
   tractable evaluate run/ test.csv
   tractable predict run/ new.csv -o prices.csv
+  tractable train digits --epochs 3
 
 Results go to stdout, everything else to stderr. With --json, results are JSON Lines.
 Exit codes: 0 done, 1 a check did not hold, 2 an error, 130 interrupted (train has saved).";
@@ -38,11 +42,11 @@ struct Cli {
 enum Command {
     /// The three verbs on a noisy curve, in a second, with no data
     Demo(cmd::demo::Args),
-    /// Fit a network to a CSV file
+    /// Fit a network to a CSV file or to images
     Train(Box<cmd::train::Args>),
     /// Mean and standard deviation, or class probabilities, for every row of a CSV file
     Predict(cmd::predict::Args),
-    /// How good a model's predictions are on a CSV file with targets
+    /// How good a model's predictions are on a CSV file with targets, or on images
     Evaluate(cmd::evaluate::Args),
     /// What is in a model file
     Inspect(cmd::inspect::Args),

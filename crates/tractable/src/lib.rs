@@ -83,7 +83,7 @@ pub use gaussian::{Gaussian, Input, Matrix};
 pub use layer::{Layer, Prior, Scheme};
 pub use moments::Activation;
 pub use network::{LearnInfo, Network};
-pub use output::{Observation, Output, Tree, Wanted};
+pub use output::{Observation, Output, Spread, Tree, Wanted};
 pub use shape::{Padding, Shape, Window};
 pub use train::{Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples};
 

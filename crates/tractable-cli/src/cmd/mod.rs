@@ -8,4 +8,5 @@ pub(crate) mod inspect;
 pub(crate) mod predict;
 pub(crate) mod reproduce;
 pub(crate) mod train;
+pub(crate) mod train_images;
 pub(crate) mod verify;

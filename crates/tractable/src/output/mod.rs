@@ -2,10 +2,12 @@
 
 mod classes;
 mod observation;
+mod spread;
 
 pub use classes::Tree;
 pub(crate) use observation::{Filled, OrElse, check_size};
 pub use observation::{Observation, Wanted};
+pub use spread::Spread;
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
