@@ -17,8 +17,8 @@ pub(crate) struct ImageFlags {
     #[arg(long, value_name = "DIR")]
     #[serde(skip)]
     pub(crate) data: Option<PathBuf>,
-    /// paper, paper-norm (batch normalisation after each convolution) or mlp [default: paper]
-    #[arg(long, value_name = "NAME")]
+    /// paper, paper-norm (with batch normalisation) or mlp [default: paper]
+    #[arg(long, value_name = "NAME", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     net: Option<Net>,
     /// Learn from mirrored, shifted images with a hole, anew in every epoch
@@ -35,16 +35,13 @@ pub(crate) struct ImageFlags {
     limit: Option<usize>,
 }
 
-/// Networks by name.
+/// Networks by name. Its names have no documentation of their own, or the help of `train` would be pages long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Net {
-    /// The paper's for the size of the images.
     #[default]
     Paper,
-    /// That with batch normalisation.
     PaperNorm,
-    /// Dense layers.
     Mlp,
 }
 

@@ -4,6 +4,7 @@
 //! 130 interrupted.
 
 mod cmd;
+mod fetch;
 mod files;
 mod image_scores;
 mod image_sets;
@@ -48,6 +49,8 @@ enum Command {
     Predict(cmd::predict::Args),
     /// How good a model's predictions are on a CSV file with targets, or on images
     Evaluate(cmd::evaluate::Args),
+    /// Get the public image sets
+    Data(cmd::data::Args),
     /// What is in a model file
     Inspect(cmd::inspect::Args),
     /// Recompute golden vectors with this build on this machine
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Command::Train(args) => cmd::train::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),
         Command::Evaluate(args) => cmd::evaluate::run(&args),
+        Command::Data(args) => cmd::data::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),
         Command::Reproduce(args) => cmd::reproduce::run(&args),

@@ -30,8 +30,7 @@ pub(crate) struct Args {
     /// Folder of a run, or a model file
     #[arg(value_name = "RUN|MODEL")]
     model: PathBuf,
-    /// Rows with targets; columns are found by name, others are ignored. Or an image set, whose test images
-    /// count [default for a run on images: its own set]
+    /// Rows with targets, columns found by name; or an image set [default: that of a run on images]
     #[arg(value_name = "FILE.csv|SET")]
     file: Option<PathBuf>,
     /// Folder with the image set's files, or the folder above it

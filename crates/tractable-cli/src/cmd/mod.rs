@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod completions;
+pub(crate) mod data;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
 pub(crate) mod inspect;

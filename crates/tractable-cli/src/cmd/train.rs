@@ -27,14 +27,14 @@ Examples:
   tractable train --resume -o run/ --epochs 100
 
 RUN gets model.safetensors, metrics.jsonl and config.json (last.safetensors too with --patience). Ctrl-C saves whole epochs and stops;
---resume then goes on to the same bits.";
+--resume then goes on to the same bits. Image sets are mnist, fashion-mnist, cifar10 (get them with `tractable data fetch`) and
+digits, which needs no files; they take the flags under Images and those of the network and its noise.";
 
 /// Fit a network to a CSV file or to images
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub(crate) struct Args {
-    /// Data: a header row; inputs are numbers, a target may be empty (not observed) or a class. Or an image
-    /// set: mnist, fashion-mnist, cifar10 (see `tractable data fetch`), or digits, which needs no files
+    /// A header row and numbers; a target may be empty (not observed) or a class. Or an image set
     #[arg(value_name = "FILE.csv|SET", required_unless_present = "resume")]
     pub(super) file: Option<PathBuf>,
     /// Folder of the run [default: the file's name with "-run"]
@@ -42,8 +42,6 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
     #[command(flatten)]
     pub(super) flags: Flags,
-    #[command(flatten)]
-    pub(super) images: ImageFlags,
     /// Threads; 0 is one a core. Results do not depend on it
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(super) threads: usize,
@@ -59,6 +57,8 @@ pub(crate) struct Args {
     /// No progress
     #[arg(short, long)]
     pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) images: ImageFlags,
 }
 
 #[derive(Serialize)]
