@@ -27,7 +27,7 @@ impl NewFile {
     }
 
     /// Where it is until it is kept.
-    pub(crate) fn path(&self) -> &Path {
+    pub(crate) fn temporary(&self) -> &Path {
         &self.temporary
     }
 

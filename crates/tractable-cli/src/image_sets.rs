@@ -76,19 +76,22 @@ impl ImageSet {
         })
     }
 
-    /// Training and test images, at most `limit` of each.
+    /// Training and test images, at most `limit` of each; of digits as many as that to learn from.
     pub(crate) fn load(self, folder: Option<&Path>, limit: Option<usize>) -> Outcome<(Images, Images)> {
-        let limit = limit.unwrap_or(usize::MAX);
-        let (train, test) = match self {
+        let read = match self {
             ImageSet::Digits => {
-                let [train, test] = DIGITS.map(|n| n.min(limit));
+                // As many to learn from as are asked for.
+                let (train, test) = (limit.unwrap_or(DIGITS[0]), DIGITS[1].min(limit.unwrap_or(DIGITS[1])));
                 // Two seeds of their own: `--seed` is about the network.
                 return Ok((data::digits(train, 0)?, data::digits(test, 1)?));
             }
-            ImageSet::Mnist => data::mnist(self.folder(folder)?)?,
-            ImageSet::FashionMnist => data::fashion_mnist(self.folder(folder)?)?,
-            ImageSet::Cifar10 => data::cifar10(self.folder(folder)?)?,
+            ImageSet::Mnist => data::mnist(self.folder(folder)?),
+            ImageSet::FashionMnist => data::fashion_mnist(self.folder(folder)?),
+            ImageSet::Cifar10 => data::cifar10(self.folder(folder)?),
         };
+        let cure = format!("`tractable data fetch {}` gets a good one", self.name());
+        let (train, test) = read.map_err(|e| Stop::Error(format!("{e}; {cure}")))?;
+        let limit = limit.unwrap_or(usize::MAX);
         Ok((train.take(limit)?, test.take(limit)?))
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct ImageFlags {
     #[arg(long, value_name = "NAME", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     net: Option<Net>,
-    /// Learn from mirrored, shifted images with a hole, anew in every epoch
+    /// Change images at random in every epoch: shifted; in colour also mirrored, with a hole
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     augment: bool,
@@ -29,7 +29,7 @@ pub(crate) struct ImageFlags {
     #[arg(long, value_name = "NAME", value_parser = settings::named::<PixelScaling>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     scaling: Option<PixelScaling>,
-    /// Only the first N images to learn from, and as many to test
+    /// Only the first N images to learn from, and to test; of digits any number
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<usize>,

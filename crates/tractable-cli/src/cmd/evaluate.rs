@@ -107,7 +107,8 @@ fn images_of(args: &Args) -> Outcome<Source<'_>> {
         },
         false => None,
     };
-    let named = args.file.as_deref().filter(|f| !f.exists()).and_then(Path::to_str).and_then(ImageSet::named);
+    let named =
+        args.file.as_deref().filter(|f| !f.is_file()).and_then(Path::to_str).and_then(ImageSet::named);
     let set = match (&args.file, named, &run) {
         (_, Some(set), _) => set,
         (None, None, Some(run)) => run.images.set,
@@ -134,6 +135,13 @@ fn images(args: &Args, net: &Network, set: ImageSet, folder: Option<&Path>, limi
         return Err(Stop::Error("--max-rmse: images have classes; use --max-error".into()));
     }
     let (_, test) = set.load(folder, limit)?;
+    if net.class_names() != test.class_names() {
+        let why = format!("{}: its classes are not the model's", set.name());
+        return Err(Stop::Error(format!(
+            "{why}; to tell it from what the model knows, use --ood {}",
+            set.name()
+        )));
+    }
     let other = match args.ood {
         None => None,
         Some(other) => {

@@ -224,7 +224,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
 
 /// The image set of this name, unless a file has it.
 fn image_set(file: &Path) -> Outcome<Option<ImageSet>> {
-    let Some(name) = file.to_str().filter(|_| !file.exists()) else { return Ok(None) };
+    let Some(name) = file.to_str().filter(|_| !file.is_file()) else { return Ok(None) };
     match ImageSet::named(name) {
         Some(set) => Ok(Some(set)),
         // A word without a dot or a folder is hardly a CSV file.

@@ -61,7 +61,16 @@ pub(super) fn download(
 fn curl(url: &str, part: &Path, bytes: u64, progress: &mut Progress) -> Result<Result<(), String>, Failed> {
     let mut command = Command::new("curl");
     command
-        .args(["--fail", "--silent", "--show-error", "--location", "--connect-timeout", "15"])
+        .args([
+            "--fail",
+            "--silent",
+            "--show-error",
+            "--location",
+            "--proto",
+            "=http,https",
+            "--connect-timeout",
+            "15",
+        ])
         .args(["--speed-limit", "1000", "--speed-time", "30", "--continue-at", "-", "--output"])
         .arg(part)
         .args(["--", url]);

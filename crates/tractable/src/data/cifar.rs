@@ -10,6 +10,8 @@ use std::path::Path;
 
 const PIXELS: usize = 3 * 32 * 32;
 const RECORD: usize = 1 + PIXELS;
+/// Images in a file that is believed; a gzip file could hold any number.
+const MOST: usize = 1 << 20;
 
 /// Reads files of the form of `cifar-10-batches-bin`, one after the other, as one set.
 ///
@@ -50,6 +52,9 @@ pub fn cifar_batches(paths: &[impl AsRef<Path>], names: Vec<String>) -> Result<I
             }
             match got {
                 0 => break,
+                RECORD if labels.len() - first >= MOST => {
+                    return refuse(format!("more than {MOST} images in one file"));
+                }
                 RECORD => {
                     labels.push(record[0]);
                     pixels.extend_from_slice(&record[1..]);
