@@ -25,8 +25,17 @@ fn set(packing: Packing, mirrors: Vec<String>) -> Set {
     Set { name: "alphabet", files: vec![file], packing, mirrors, package, by_hand: "write it" }
 }
 
-/// A server that gives `body` for every path, from a given byte if asked to; what it was asked.
-fn server(body: Vec<u8>, ranges: bool) -> (String, Arc<Mutex<Vec<String>>>) {
+/// What a server was asked.
+type Asked = Arc<Mutex<Vec<String>>>;
+
+/// A server that gives `body` for every path, from a given byte if asked to.
+fn server(body: Vec<u8>, ranges: bool) -> (String, Asked) {
+    let all = body.len();
+    server_that_stops(body, ranges, all)
+}
+
+/// As [`server`], but the connection breaks after so many bytes.
+fn server_that_stops(body: Vec<u8>, ranges: bool, after: usize) -> (String, Asked) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -56,7 +65,9 @@ fn server(body: Vec<u8>, ranges: bool) -> (String, Arc<Mutex<Vec<String>>>) {
             };
             let head =
                 format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", part.len());
-            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(part));
+            let _ = stream
+                .write_all(head.as_bytes())
+                .and_then(|()| stream.write_all(&part[..part.len().min(after)]));
         }
     });
     (address, asked)
@@ -118,6 +129,13 @@ fn a_download_goes_on_where_it_stopped() {
         let first = asked.lock().unwrap()[0].to_lowercase();
         assert!(first.contains("range: bytes=9-"), "{first}");
     }
+    // The connection to one mirror breaks; the next goes on.
+    let place = tempfile::tempdir().unwrap();
+    let (breaks, _) = server_that_stops(GZIP.to_vec(), true, 10);
+    let (whole, asked) = server(GZIP.to_vec(), true);
+    assert!(fetch(&set(Packing::Gzip, vec![breaks, whole]), place.path(), None, true).is_ok());
+    let first = asked.lock().unwrap()[0].to_lowercase();
+    assert!(first.contains("range: bytes=10-"), "{first}");
     // What is left over and wrong does not spoil the next attempt.
     let place = tempfile::tempdir().unwrap();
     let (address, _) = server(GZIP.to_vec(), true);

@@ -76,9 +76,10 @@ fn four_files(folder: &Path, names: &[&str]) -> Result<(Images, Images)> {
     Ok((train, test))
 }
 
-/// A file of the set, plain or gzip.
+/// A file of the set, plain or gzip; some copies have a dot where others have a hyphen.
 fn find(folder: &Path, name: &str) -> Result<PathBuf> {
-    let names = [name.to_string(), format!("{name}.gz")];
+    let dotted = name.replace("-idx", ".idx");
+    let names = [name.to_string(), format!("{name}.gz"), format!("{dotted}.gz"), dotted];
     match names.iter().map(|n| folder.join(n)).find(|p| p.is_file()) {
         Some(path) => Ok(path),
         None => Err(data_error(folder, 0, None, format!("neither {name} nor {name}.gz is in this folder"))),

@@ -116,7 +116,7 @@ fn sets_are_found_by_the_names_of_their_files() {
     for (part, n) in [("train", 3), ("t10k", 2)] {
         let images = idx_bytes(&[n, 28, 28], &vec![n as u8; n as usize * 784]);
         folder.file(&format!("{part}-images-idx3-ubyte.gz"), &gzip(&images));
-        folder.file(&format!("{part}-labels-idx1-ubyte"), &idx_bytes(&[n], &vec![9; n as usize]));
+        folder.file(&format!("{part}-labels.idx1-ubyte"), &idx_bytes(&[n], &vec![9; n as usize]));
     }
     let (train, test) = data::mnist(folder.path()).unwrap();
     assert_eq!((train.len(), test.len(), test.pixels(1)[5]), (3, 2, 2));
