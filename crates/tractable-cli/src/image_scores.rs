@@ -47,12 +47,6 @@ impl Predictions {
     }
 }
 
-/// Share of wrong classes, and mean negative log-likelihood of the right ones.
-pub(crate) fn error_and_nll(net: &Network, images: &Images) -> Outcome<(f64, f64)> {
-    let (p, labels) = (predict(net, images)?.probabilities, images.labels());
-    Ok((metrics::error_rate(&p, &labels)?, metrics::class_nll(&p, &labels)?))
-}
-
 /// The scores on one set.
 #[derive(Serialize)]
 pub(crate) struct ImageScore {

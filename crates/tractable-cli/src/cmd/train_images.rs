@@ -1,7 +1,7 @@
 //! `tractable train SET`: fits a network to images and keeps the run in a folder, testing after every epoch.
 
 use super::train::Args;
-use crate::image_scores;
+use crate::image_scores::{self, ImageScore};
 use crate::image_sets::{ImageSet, fingerprint};
 use crate::image_settings::ImageSettings;
 use crate::interrupt;
@@ -124,6 +124,7 @@ pub(super) fn run(args: &Args, out: &Path, set: Option<ImageSet>, old: Option<&I
         began,
         epoch_began: began,
         last: String::new(),
+        score: None,
         failed: None,
     };
     let result = net.fit_with(&train, &fit, |p| session.step(p));
@@ -132,7 +133,7 @@ pub(super) fn run(args: &Args, out: &Path, set: Option<ImageSet>, old: Option<&I
         return Err(stop);
     }
     let interrupted = result?.interrupted && interrupt::asked();
-    let finished = session.finished;
+    let (finished, score) = (session.finished, session.score);
     if interrupted && !session.begun {
         if args.force {
             let why = "no epoch is finished, nothing was saved; a run that was there is as it was";
@@ -154,7 +155,8 @@ pub(super) fn run(args: &Args, out: &Path, set: Option<ImageSet>, old: Option<&I
     session.progress.done(&format!("{finished} epochs in {seconds:.1} s"));
     let end = End { run: out, model: files.model(), epochs: finished, seconds };
     report.say("end", &end, || format!("run {}: {finished} epochs", out.display()))?;
-    let score = image_scores::of(&net, &test)?;
+    // A run that had nothing left to do has not been tested yet.
+    let score = score.map_or_else(|| image_scores::of(&net, &test), Ok)?;
     files.append(&json_line("test", &score))?;
     score.say(report, "test", false)
 }
@@ -189,6 +191,7 @@ struct Session<'a> {
     epoch_began: Instant,
     /// What the last epoch came to.
     last: String,
+    score: Option<ImageScore>,
     failed: Option<Stop>,
 }
 
@@ -236,7 +239,9 @@ impl Session<'_> {
     }
 
     fn epoch(&mut self, net: &Network, epoch: &Epoch) -> Outcome {
-        let (test_error, test_nll) = image_scores::error_and_nll(net, self.test)?;
+        let score = image_scores::of(net, self.test)?;
+        let (test_error, test_nll) = (score.error_rate, score.nll);
+        self.score = Some(score);
         let images_per_second = epoch.learned.rows as f64 / epoch.seconds;
         let whole = Line { epoch, images_per_second, test_error, test_nll };
         let line = json_line("epoch", &whole);

