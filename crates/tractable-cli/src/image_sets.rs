@@ -46,6 +46,19 @@ impl ImageSet {
         Self::named(name).ok_or(format!("`{name}` is not an image set ({all}){hint}"))
     }
 
+    /// The set that is meant where a file or a set may be named; `None` for a file.
+    pub(crate) fn meant(file: &Path) -> Outcome<Option<Self>> {
+        let Some(name) = file.to_str().filter(|_| !file.is_file()) else { return Ok(None) };
+        match Self::parse(name) {
+            Ok(set) => Ok(Some(set)),
+            // A word without a dot or a folder is hardly a CSV file.
+            Err(why) if !name.contains(['.', '/', '\\']) => {
+                Err(Stop::Error(format!("{name}: there is no such file, and {why}")))
+            }
+            Err(_) => Ok(None),
+        }
+    }
+
     /// Where the files are kept when nothing is said.
     pub(crate) fn home(self) -> Option<PathBuf> {
         let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);

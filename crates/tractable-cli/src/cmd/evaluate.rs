@@ -107,8 +107,7 @@ fn images_of(args: &Args) -> Outcome<Source<'_>> {
         },
         false => None,
     };
-    let named =
-        args.file.as_deref().filter(|f| !f.is_file()).and_then(Path::to_str).and_then(ImageSet::named);
+    let named = args.file.as_deref().map_or(Ok(None), ImageSet::meant)?;
     let set = match (&args.file, named, &run) {
         (_, Some(set), _) => set,
         (None, None, Some(run)) => run.images.set,

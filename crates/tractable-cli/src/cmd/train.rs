@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let report = Report::new(args.json).unheard();
     let out = out_folder(args)?;
     let old = if args.resume { Some(RunFolder::config(&out)?) } else { None };
-    let set = args.file.as_deref().map_or(Ok(None), image_set)?;
+    let set = args.file.as_deref().map_or(Ok(None), ImageSet::meant)?;
     let old = match (old, set) {
         (Some(AnyConfig::Images(old)), _) => return train_images::run(args, &out, set, Some(&old)),
         (None, Some(_)) => return train_images::run(args, &out, set, None),
@@ -220,20 +220,6 @@ pub(crate) fn run(args: &Args) -> Outcome {
         score.say(report, "test", false)?;
     }
     Ok(())
-}
-
-/// The image set of this name, unless a file has it.
-fn image_set(file: &Path) -> Outcome<Option<ImageSet>> {
-    let Some(name) = file.to_str().filter(|_| !file.is_file()) else { return Ok(None) };
-    match ImageSet::named(name) {
-        Some(set) => Ok(Some(set)),
-        // A word without a dot or a folder is hardly a CSV file.
-        None if !name.contains(['.', '/', '\\']) => {
-            let why = ImageSet::parse(name).err().unwrap_or_default();
-            Err(Stop::Error(format!("{name}: there is no such file, and {why}")))
-        }
-        None => Ok(None),
-    }
 }
 
 fn out_folder(args: &Args) -> Outcome<PathBuf> {

@@ -134,6 +134,7 @@ fn a_run_on_images_keeps_its_settings_and_images() {
     fake_mnist(&place, "small", 14, 1);
     place.refused(&["evaluate", "run", "mnist", "--data", "small"], &["expected images of 784, got 1x14x14"]);
     place.refused(&["evaluate", "run", "--ood", "cifar11"], &["cifar11", "did you mean `cifar10`?"]);
+    place.refused(&["evaluate", "run", "mnits"], &["did you mean `mnist`?"]);
     place.refused(&["evaluate", "run/model.safetensors"], &["say on what"]);
     place.refused(&["evaluate", "run", "data.csv", "--ood", "digits"], &["--ood: is for images"]);
 }

@@ -1,6 +1,7 @@
 //! Images: files that are whole, cut, wrong or lying; digits from a seed; fits that go on to the same bits.
 
 use flate2::{Compression, write::GzEncoder};
+use proptest::prelude::*;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tractable::data::{self, Augment, Images, PixelScaling};
@@ -289,4 +290,33 @@ fn changed_images_are_shifted_mirrored_and_holed() {
         assert!([4, 6, 9].contains(&hole), "{hole}");
     }
     assert_eq!(seen(Augment::default(), 0), images.matrix(0..1).unwrap().data());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever a file holds: images or an error, never a panic nor more memory than the file can fill.
+    #[test]
+    fn no_bytes_break_the_readers(
+        packed in any::<bool>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        keep in 0.0..1.2f64,
+    ) {
+        let folder = Folder::new();
+        let spoil = |mut bytes: Vec<u8>| {
+            changes.iter().for_each(|(at, to)| { let at = at.index(bytes.len()); bytes[at] = *to });
+            bytes.truncate((keep * bytes.len() as f64) as usize);
+            bytes
+        };
+        let form = |bytes: Vec<u8>| if packed { gzip(&bytes) } else { bytes };
+        let images = folder.file("i", &spoil(form(idx_bytes(&[3, 2, 2], &[5; 12]))));
+        let labels = folder.file("l", &form(idx_bytes(&[3], &[0, 1, 2])));
+        if let Ok(read) = data::idx(&images, &labels, names(3)) {
+            prop_assert_eq!((read.len(), read.shape().len()), (3, 4));
+        }
+        let batch = folder.file("b", &spoil(form([record(1, [1, 2, 3]), record(2, [4, 5, 6])].concat())));
+        if let Ok(read) = data::cifar_batches(&[batch], names(10)) {
+            prop_assert!((1..=2).contains(&read.len()));
+        }
+    }
 }
