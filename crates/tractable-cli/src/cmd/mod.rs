@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod completions;
+pub(crate) mod data;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
 pub(crate) mod inspect;
@@ -9,4 +10,5 @@ pub(crate) mod optimize;
 pub(crate) mod predict;
 pub(crate) mod reproduce;
 pub(crate) mod train;
+pub(crate) mod train_images;
 pub(crate) mod verify;

@@ -2,7 +2,7 @@
 //! had happened.
 
 use crate::run::{Place, json_lines};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -56,6 +56,63 @@ fn ctrl_c_saves_whole_epochs() {
 #[test]
 fn terminate_saves_whole_epochs() {
     interrupted("-TERM", &["--batch", "1"]);
+}
+
+#[test]
+fn ctrl_c_saves_whole_epochs_of_images() {
+    let place = Place::new();
+    let train = ["train", "digits", "--limit", "1500", "--net", "mlp", "--hidden", "30", "-o"];
+    let mut command = place.command(&[&train[..], &["run", "--epochs", "100000"]].concat());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(&place, "run/metrics.jsonl", 2);
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    let epochs = place.text("run/metrics.jsonl").lines().count();
+    assert!(err.contains(&format!("{epochs} of 100000 epochs are saved")), "{err}");
+    assert_eq!(place.text("run/curves.csv").lines().count(), epochs + 1);
+    let more = (epochs + 1).to_string();
+    place.ok(&["train", "--resume", "-o", "run", "--epochs", &more, "-q"]);
+    place.ok(&[&train[..], &["whole", "--epochs", &more]].concat());
+    assert!(place.read("run/model.safetensors") == place.read("whole/model.safetensors"));
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_downloaded() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no curl on this machine");
+        return;
+    }
+    // A mirror that sends a part of the file, and then nothing more.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mirror = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let mut open = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let head = "HTTP/1.1 200 OK\r\nContent-Length: 9912422\r\n\r\n";
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&[7; 1 << 20]));
+            open.push(stream);
+        }
+    });
+    let place = Place::new();
+    let args = ["data", "fetch", "mnist", "--to", "data", "--mirror", &mirror, "-q"];
+    let child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let part = place.path("data/mnist/.fetch/train-images-idx3-ubyte.gz");
+    let began = Instant::now();
+    while std::fs::metadata(&part).map_or(0, |m| m.len()) == 0 {
+        assert!(began.elapsed() < Duration::from_secs(20), "nothing comes");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    assert!(err.contains("the same command goes on"), "{err}");
+    assert!(part.is_file());
+    // Half of a file is not a file of the set.
+    place.refused(&["train", "mnist", "--data", "data", "-o", "run"], &["neither train-images"]);
 }
 
 /// Six thousand rows: an epoch takes a while.
