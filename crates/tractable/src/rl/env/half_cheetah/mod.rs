@@ -1,0 +1,173 @@
+//! HalfCheetah: a trunk with two legs learns to run. The same physics, rewards and rules as Gymnasium's.
+
+mod arrow;
+mod contact;
+mod mechanism;
+mod model;
+
+use super::physics::constraint::Row;
+use super::physics::solver::{Inertia, accelerations};
+use super::{Environment, Segment, Space, Step, check_action, check_state};
+use crate::error::Result;
+use crate::rng::{standard_normal, stream, uniform};
+use model::{Model, TIMESTEP};
+
+/// Steps of the physics in one step of the task.
+const FRAME_SKIP: usize = 5;
+/// Seconds in one step of the task.
+const DT: f64 = 0.05;
+
+/// A planar cheetah with six motors, running along x.
+///
+/// - **Action**: six numbers in [-1, 1], the torques of back hip, knee and ankle and the same in front. Motors
+///   clamp what is beyond, but the cost counts the action as given.
+/// - **Observation**: 17 numbers: height, pitch and six joint angles, then the velocities of x, height, pitch
+///   and joints. The position x itself is left out.
+/// - **Reward**: forward velocity over the step, less 0.1 times the sum of squares of the action.
+/// - **Start**: every coordinate uniform within 0.1 of 0, every velocity normal with deviation 0.1.
+/// - **End**: never by itself; Gymnasium stops after 1000 steps ([`TimeLimit`](super::TimeLimit)).
+///
+/// One step is five steps of 0.01 s. The outcome depends on nothing but state and action. Versions 2 to 5 of
+/// the task are the same.
+///
+/// ```
+/// use tractable::rl::env::{Environment, HalfCheetah};
+/// let mut cheetah = HalfCheetah::new();
+/// let mut observation = [0.0; 17];
+/// cheetah.reset(0, &mut observation)?;
+/// let step = cheetah.step(&[0.0, 0.5, 0.0, 0.0, -0.5, 0.0], &mut observation)?;
+/// assert!(step.reward.abs() < 10.0 && !step.terminated);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct HalfCheetah {
+    model: Model,
+    q: [f64; 9],
+    v: [f64; 9],
+    observations: Space,
+    actions: Space,
+}
+
+impl Default for HalfCheetah {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl HalfCheetah {
+    /// Standing with all coordinates at 0.
+    ///
+    /// ```
+    /// use tractable::rl::env::{Environment, HalfCheetah};
+    /// assert_eq!(HalfCheetah::new().action_space().len(), 6);
+    /// ```
+    pub fn new() -> Self {
+        HalfCheetah {
+            model: Model::new(),
+            q: [0.0; 9],
+            v: [0.0; 9],
+            observations: Space::unbounded(17),
+            actions: Space::symmetric(6, 1.0),
+        }
+    }
+
+    fn observe(&self, to: &mut [f64]) {
+        to[..8].copy_from_slice(&self.q[1..]);
+        to[8..].copy_from_slice(&self.v);
+    }
+
+    /// One step of the physics under these torques: forces, constraints, and the semi-implicit Euler method
+    /// with the joints' damping taken at the end of the step. `guess` is where the solver begins.
+    fn advance(&mut self, torque: &[f64; 6], guess: &mut [f64; 9]) {
+        let (model, q, v) = (&self.model, &mut self.q, &mut self.v);
+        let pose = mechanism::pose(model, q);
+        let (mut inertia, bias) = mechanism::inertia_and_bias(model, &pose, v);
+        let mut force = bias.map(|b| -b);
+        for (j, joint) in model.joints.iter().enumerate() {
+            force[3 + j] += torque[j] - joint.stiffness * q[3 + j] - joint.damping * v[3 + j];
+        }
+
+        let mut rows = [Row::NONE; 6 + contact::MOST_ROWS];
+        let mut count = 0;
+        let mut add = |row| {
+            rows[count] = row;
+            count += 1;
+        };
+        for (j, joint) in model.joints.iter().enumerate() {
+            if let Some(row) = joint.limit.row(&model.limit_softness, 3 + j, q[3 + j], v[3 + j]) {
+                add(row);
+            }
+        }
+        contact::rows(model, &pose, v, &mut add);
+        if count > 0 {
+            *guess = accelerations(&inertia, &force, &rows[..count], *guess);
+            // Constraints add what the accelerations need beyond the other forces.
+            force = inertia.times(guess);
+        }
+
+        inertia.add_diagonal(&model.damping_step);
+        let a = inertia.solve(&force);
+        for i in 0..9 {
+            v[i] += TIMESTEP * a[i];
+            q[i] += TIMESTEP * v[i];
+        }
+    }
+}
+
+impl Environment for HalfCheetah {
+    fn observation_space(&self) -> &Space {
+        &self.observations
+    }
+
+    fn action_space(&self) -> &Space {
+        &self.actions
+    }
+
+    fn reset(&mut self, seed: u64, observation: &mut [f64]) -> Result<()> {
+        self.observations.check_len("observation", observation)?;
+        let mut rng = stream(seed, "half-cheetah", 0);
+        self.q = std::array::from_fn(|_| uniform(-0.1, 0.1, &mut rng));
+        self.v = std::array::from_fn(|_| 0.1 * standard_normal(&mut rng));
+        self.observe(observation);
+        Ok(())
+    }
+
+    fn step(&mut self, action: &[f64], observation: &mut [f64]) -> Result<Step> {
+        check_action(&self.actions, action)?;
+        self.observations.check_len("observation", observation)?;
+        let torque = std::array::from_fn(|i| self.model.joints[i].gear * action[i].clamp(-1.0, 1.0));
+        let (before, mut guess) = (self.q[0], [0.0; 9]);
+        for _ in 0..FRAME_SKIP {
+            self.advance(&torque, &mut guess);
+        }
+        check_state("HalfCheetah", &self.q, &self.v)?;
+        self.observe(observation);
+        let cost = 0.1 * action.iter().map(|a| a * a).sum::<f64>();
+        Step::new((self.q[0] - before) / DT - cost, false)
+    }
+
+    fn state(&self) -> Vec<f64> {
+        [self.q, self.v].concat()
+    }
+
+    fn restore(&mut self, state: &[f64]) -> Result<()> {
+        let (q, v) = super::split_state::<9>("HalfCheetah", state)?;
+        (self.q, self.v) = (q, v);
+        Ok(())
+    }
+
+    fn segments(&self) -> Vec<Segment> {
+        let pose = mechanism::pose(&self.model, &self.q);
+        let bodies = self.model.capsules.iter().zip(contact::BODY);
+        let place = |body, at| pose.origin + pose.point(body, at);
+        bodies
+            .map(|(c, body)| {
+                let [a, b] = c.ends().map(|end| place(body, end));
+                Segment { from: [a.x, a.z], to: [b.x, b.z], radius: c.radius }
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
