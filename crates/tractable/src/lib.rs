@@ -48,6 +48,7 @@
 //! | [`data`] | CSV files, data sets, standardisation |
 //! | [`metrics`] | scores of predictions with uncertainty |
 //! | [`recipes`] | the paper's networks |
+//! | [`rl`] | environments to act in |
 //! | [`verify`] | golden vectors, recomputed on this machine |
 //! | [`rng`] | named random streams from one seed |
 //!
@@ -70,6 +71,7 @@ pub mod moments;
 mod network;
 mod output;
 pub mod recipes;
+pub mod rl;
 pub mod rng;
 mod shape;
 mod stack;

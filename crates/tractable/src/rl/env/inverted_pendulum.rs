@@ -4,7 +4,7 @@ use super::physics::GRAVITY;
 use super::physics::capsule::Capsule;
 use super::physics::constraint::{Limit, Row, Softness};
 use super::physics::plane::{Turn, Vector, vector};
-use super::physics::solver::{Inertia, accelerations};
+use super::physics::solver::{Inertia, Problem};
 use super::{Environment, Segment, Space, Step, check_action, check_state, split_state};
 use crate::error::Result;
 use crate::rng::{stream, uniform};
@@ -71,6 +71,8 @@ pub struct InvertedPendulum {
     model: Model,
     q: [f64; 2],
     v: [f64; 2],
+    /// Accelerations at the end of the last step of the physics.
+    accelerations: [f64; 2],
     observations: Space,
     actions: Space,
 }
@@ -88,9 +90,17 @@ impl InvertedPendulum {
             model: Model::new(),
             q: [0.0; 2],
             v: [0.0; 2],
+            accelerations: [0.0; 2],
             observations: Space::unbounded(4),
             actions: Space::symmetric(1, MAX_ACTION),
         }
+    }
+
+    /// Solves constraints no better than MuJoCo 4 with this tolerance does. For comparisons: outcomes then
+    /// depend on the step before, too.
+    pub(crate) fn with_tolerance(mut self, tolerance: f64) -> Self {
+        self.model.tolerance = tolerance;
+        self
     }
 
     fn observe(&self, to: &mut [f64]) {
@@ -112,6 +122,8 @@ struct Model {
     second: f64,
     limits: [Limit; 2],
     softness: Softness,
+    /// Of the solver; 0 is exact.
+    tolerance: f64,
 }
 
 /// The inertia matrix of the two joints.
@@ -123,6 +135,10 @@ struct Two {
 }
 
 impl Inertia<2> for Two {
+    fn trace(&self) -> f64 {
+        self.slide + self.hinge
+    }
+
     fn times(&self, x: &[f64; 2]) -> [f64; 2] {
         [self.slide * x[0] + self.both * x[1], self.both * x[0] + self.hinge * x[1]]
     }
@@ -152,6 +168,7 @@ impl Model {
             second: pole.inertia(of_pole) + of_pole * pole.centre.dot(pole.centre),
             limits: [1.0, FRAC_PI_2].map(|bound| Limit { low: -bound, high: bound, mobility: 0.0 }),
             softness: Softness::new(0.02, TIMESTEP, [0.9, 0.95, 0.001]),
+            tolerance: 0.0,
         };
         let at_rest = model.inertia(model.moment);
         model.limits[0].mobility = at_rest.solve(&[1.0, 0.0])[0];
@@ -164,8 +181,8 @@ impl Model {
         Two { slide: self.mass, hinge: self.second, both: moment.z }
     }
 
-    /// Accelerations of both joints under a push on the cart.
-    fn accelerate(&self, q: &[f64; 2], v: &[f64; 2], push: f64) -> [f64; 2] {
+    /// Accelerations of both joints under a push on the cart. `before` are those of the last step.
+    fn accelerate(&self, q: &[f64; 2], v: &[f64; 2], push: f64, before: [f64; 2]) -> [f64; 2] {
         let moment = Turn::by(q[1]).of(self.moment);
         let inertia = self.inertia(moment);
         let force = [
@@ -180,28 +197,31 @@ impl Model {
                 count += 1;
             }
         }
+        let problem = Problem { inertia: &inertia, force: &force, rows: &rows[..count] };
         match count {
             0 => inertia.solve(&force),
-            _ => accelerations(&inertia, &force, &rows[..count], [0.0; 2]),
+            _ if self.tolerance > 0.0 => problem.solve_roughly(before, self.tolerance),
+            _ => problem.solve([0.0; 2]),
         }
     }
 
-    /// One step of the classic Runge-Kutta method.
-    fn advance(&self, q: &mut [f64; 2], v: &mut [f64; 2], push: f64) {
+    /// One step of the classic Runge-Kutta method; returns the accelerations at its end.
+    fn advance(&self, q: &mut [f64; 2], v: &mut [f64; 2], push: f64, before: [f64; 2]) -> [f64; 2] {
         let after = |x: &[f64; 2], rate: &[f64; 2], h: f64| [x[0] + h * rate[0], x[1] + h * rate[1]];
         let mean = |k: [[f64; 2]; 4], i: usize| (k[0][i] + 2.0 * (k[1][i] + k[2][i]) + k[3][i]) / 6.0;
         let half = 0.5 * TIMESTEP;
-        let a0 = self.accelerate(q, v, push);
+        let a0 = self.accelerate(q, v, push, before);
         let v1 = after(v, &a0, half);
-        let a1 = self.accelerate(&after(q, v, half), &v1, push);
+        let a1 = self.accelerate(&after(q, v, half), &v1, push, before);
         let v2 = after(v, &a1, half);
-        let a2 = self.accelerate(&after(q, &v1, half), &v2, push);
+        let a2 = self.accelerate(&after(q, &v1, half), &v2, push, before);
         let v3 = after(v, &a2, TIMESTEP);
-        let a3 = self.accelerate(&after(q, &v2, TIMESTEP), &v3, push);
+        let a3 = self.accelerate(&after(q, &v2, TIMESTEP), &v3, push, before);
         for i in 0..2 {
             q[i] += TIMESTEP * mean([*v, v1, v2, v3], i);
             v[i] += TIMESTEP * mean([a0, a1, a2, a3], i);
         }
+        a3
     }
 }
 
@@ -228,7 +248,7 @@ impl Environment for InvertedPendulum {
         self.observations.check_len("observation", observation)?;
         let push = GEAR * action[0].clamp(-MAX_ACTION, MAX_ACTION);
         for _ in 0..FRAME_SKIP {
-            self.model.advance(&mut self.q, &mut self.v, push);
+            self.accelerations = self.model.advance(&mut self.q, &mut self.v, push, self.accelerations);
         }
         check_state("InvertedPendulum", &self.q, &self.v)?;
         self.observe(observation);
@@ -273,8 +293,13 @@ mod tests {
             m.limits[0].mobility,
             m.limits[1].mobility,
         ];
-        let theirs =
-            [10.47197551196598, 5.018591641363306, 0.1887497668730885, 0.08367433805859587, 2.023912919848819];
+        let theirs = [
+            10.47197551196598,
+            5.018591641363306,
+            0.1887497668730885,
+            0.08367433805859587,
+            2.023912919848819,
+        ];
         for (a, b) in ours.iter().zip(theirs) {
             assert!((a - b).abs() < 1e-14 * b, "{a} {b}");
         }

@@ -137,7 +137,9 @@ fn check_state(task: &str, q: &[f64], v: &[f64]) -> Result<()> {
         None => Ok(()),
         Some(x) => Err(Error::invalid(
             task,
-            format!("the simulation has broken down (a coordinate or velocity is {x:e}); reset the environment"),
+            format!(
+                "the simulation has broken down (a coordinate or velocity is {x:e}); reset the environment"
+            ),
         )),
     }
 }

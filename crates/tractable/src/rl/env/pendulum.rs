@@ -89,9 +89,8 @@ impl Environment for Pendulum {
         self.observations.check_len("observation", observation)?;
         let torque = action[0].clamp(-MAX_TORQUE, MAX_TORQUE);
         let from_upright = (self.angle + PI).rem_euclid(2.0 * PI) - PI;
-        let cost = from_upright * from_upright
-            + 0.1 * self.velocity * self.velocity
-            + 0.001 * torque * torque;
+        let cost =
+            from_upright * from_upright + 0.1 * self.velocity * self.velocity + 0.001 * torque * torque;
         let gravity = 3.0 * GRAVITY / (2.0 * LENGTH) * libm::sin(self.angle);
         let acceleration = gravity + 3.0 / (MASS * LENGTH * LENGTH) * torque;
         self.velocity = (self.velocity + acceleration * DT).clamp(-MAX_SPEED, MAX_SPEED);

@@ -29,7 +29,8 @@ impl Space {
             return Err(Error::shape("upper bounds of a space", low.len(), high.len()));
         }
         if let Some(i) = (0..low.len()).find(|&i| low[i].partial_cmp(&high[i]).is_none_or(|o| o.is_gt())) {
-            let why = format!("number {i} would lie between {} and {}; the first must be lower", low[i], high[i]);
+            let why =
+                format!("number {i} would lie between {} and {}; the first must be lower", low[i], high[i]);
             return Err(Error::invalid("space", why));
         }
         Ok(Space { low, high })

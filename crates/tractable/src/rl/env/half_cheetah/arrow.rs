@@ -30,8 +30,8 @@ pub(super) struct Arrow {
     pub(super) legs: [LegBlock; 2],
 }
 
-/// Adds to the diagonal.
 impl Arrow {
+    /// Adds to the diagonal.
     pub(super) fn add_diagonal(&mut self, add: &[f64; 9]) {
         for i in 0..3 {
             self.trunk[i][i] += add[i];
@@ -91,6 +91,11 @@ fn add_outer(to: &mut Block, weight: f64, u: [f64; 3], w: [f64; 3], lower: bool)
 }
 
 impl Inertia<9> for Arrow {
+    fn trace(&self) -> f64 {
+        let [back, front] = &self.legs;
+        (0..3).map(|i| self.trunk[i][i] + back.own[i][i] + front.own[i][i]).sum()
+    }
+
     #[inline]
     fn times(&self, x: &[f64; 9]) -> [f64; 9] {
         let symmetric = |a: &Block, v: [f64; 3]| {

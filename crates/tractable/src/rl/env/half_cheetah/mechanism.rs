@@ -128,12 +128,6 @@ fn carried(model: &Model, pose: &Pose) -> [Carried; 7] {
 }
 
 /// The inertia matrix, with the armature of the motors.
-#[cfg(test)]
-pub(super) fn inertia_at(model: &Model, q: &[f64; 9]) -> Arrow {
-    inertia(model, &pose(model, q))
-}
-
-/// The inertia matrix, with the armature of the motors.
 pub(super) fn inertia(model: &Model, pose: &Pose) -> Arrow {
     inertia_of(model, pose, &carried(model, pose))
 }

@@ -6,7 +6,7 @@ mod mechanism;
 mod model;
 
 use super::physics::constraint::Row;
-use super::physics::solver::{Inertia, accelerations};
+use super::physics::solver::{Inertia, Problem};
 use super::{Environment, Segment, Space, Step, check_action, check_state};
 use crate::error::Result;
 use crate::rng::{standard_normal, stream, uniform};
@@ -44,6 +44,10 @@ pub struct HalfCheetah {
     model: Model,
     q: [f64; 9],
     v: [f64; 9],
+    /// Accelerations of the last step of the physics that met a constraint.
+    accelerations: [f64; 9],
+    /// Of the solver; 0 is exact.
+    tolerance: f64,
     observations: Space,
     actions: Space,
 }
@@ -66,9 +70,18 @@ impl HalfCheetah {
             model: Model::new(),
             q: [0.0; 9],
             v: [0.0; 9],
+            accelerations: [0.0; 9],
+            tolerance: 0.0,
             observations: Space::unbounded(17),
             actions: Space::symmetric(6, 1.0),
         }
+    }
+
+    /// Solves constraints no better than MuJoCo 4 with this tolerance does. For comparisons: outcomes then
+    /// depend on the step before, too.
+    pub(crate) fn with_tolerance(mut self, tolerance: f64) -> Self {
+        self.tolerance = tolerance;
+        self
     }
 
     fn observe(&self, to: &mut [f64]) {
@@ -77,8 +90,8 @@ impl HalfCheetah {
     }
 
     /// One step of the physics under these torques: forces, constraints, and the semi-implicit Euler method
-    /// with the joints' damping taken at the end of the step. `guess` is where the solver begins.
-    fn advance(&mut self, torque: &[f64; 6], guess: &mut [f64; 9]) {
+    /// with the joints' damping taken at the end of the step.
+    fn advance(&mut self, torque: &[f64; 6]) {
         let (model, q, v) = (&self.model, &mut self.q, &mut self.v);
         let pose = mechanism::pose(model, q);
         let (mut inertia, bias) = mechanism::inertia_and_bias(model, &pose, v);
@@ -99,11 +112,14 @@ impl HalfCheetah {
             }
         }
         contact::rows(model, &pose, v, &mut add);
-        if count > 0 {
-            *guess = accelerations(&inertia, &force, &rows[..count], *guess);
-            // Constraints add what the accelerations need beyond the other forces.
-            force = inertia.times(guess);
+        let problem = Problem { inertia: &inertia, force: &force, rows: &rows[..count] };
+        let before = self.accelerations;
+        if self.tolerance > 0.0 {
+            self.accelerations = problem.solve_roughly(before, self.tolerance);
+        } else if count > 0 {
+            self.accelerations = problem.solve(before);
         }
+        let force = problem.total_force(&self.accelerations);
 
         inertia.add_diagonal(&model.damping_step);
         let a = inertia.solve(&force);
@@ -136,9 +152,13 @@ impl Environment for HalfCheetah {
         check_action(&self.actions, action)?;
         self.observations.check_len("observation", observation)?;
         let torque = std::array::from_fn(|i| self.model.joints[i].gear * action[i].clamp(-1.0, 1.0));
-        let (before, mut guess) = (self.q[0], [0.0; 9]);
+        let before = self.q[0];
+        if self.tolerance == 0.0 {
+            // So that nothing but state and action decides, down to the last bit.
+            self.accelerations = [0.0; 9];
+        }
         for _ in 0..FRAME_SKIP {
-            self.advance(&torque, &mut guess);
+            self.advance(&torque);
         }
         check_state("HalfCheetah", &self.q, &self.v)?;
         self.observe(observation);

@@ -212,10 +212,7 @@ mod tests {
             &[1.5435146443514645, 1.5874476987447697, 1.0953974895397491, 0.8845188284518829],
         );
         close(&[m.trunk.com.x, m.trunk.com.z], &[0.15238987816307403, 0.02539831302717901]);
-        close(
-            &[b[2].second - b[2].mass * b[2].com.dot(b[2].com)],
-            &[0.0063524232635983275],
-        );
+        close(&[b[2].second - b[2].mass * b[2].com.dot(b[2].com)], &[0.0063524232635983275]);
         let bodies: Vec<f64> = (0..7).map(|b| m.mobility(b)).collect();
         close(
             &bodies,

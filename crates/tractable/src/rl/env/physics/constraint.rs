@@ -57,11 +57,7 @@ impl Softness {
     #[inline]
     pub(crate) fn at(&self, depth: f64, mobility: f64) -> Reply {
         let d = self.impedance(depth);
-        Reply {
-            stiffness: d / ((1.0 - d) * mobility),
-            push: self.spring * d * depth,
-            damping: self.damping,
-        }
+        Reply { stiffness: d / ((1.0 - d) * mobility), push: self.spring * d * depth, damping: self.damping }
     }
 }
 
