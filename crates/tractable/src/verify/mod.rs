@@ -166,6 +166,11 @@ impl Worst {
         self.include(Worst { error, at: at.into() });
     }
 
+    /// The one with the smaller error; NaN is no better than anything.
+    fn better([a, b]: [Worst; 2]) -> Worst {
+        if b.error < a.error || a.error.is_nan() { b } else { a }
+    }
+
     /// Keeps the larger error.
     fn include(&mut self, other: Worst) {
         let beaten = other.error.is_nan() || other.error > self.error;
