@@ -146,9 +146,8 @@ impl Inertia<9> for Arrow {
             own[p] = factor(&leg.own);
             let y = forward(&own[p], part(b, p + 1));
             reduced[p] = scale(&own[p], y);
-            for j in 0..3 {
-                columns[p][j] = forward(&own[p], [leg.trunk[0][j], leg.trunk[1][j], leg.trunk[2][j]]);
-            }
+            let column = |j: usize| [leg.trunk[0][j], leg.trunk[1][j], leg.trunk[2][j]];
+            columns[p] = [0, 1, 2].map(|j| forward(&own[p], column(j)));
             for i in 0..3 {
                 let scaled = scale(&own[p], columns[p][i]);
                 for j in 0..=i {

@@ -81,11 +81,11 @@ impl Pose {
 
 /// Bodies of a leg from the hip to this one; none for the trunk.
 #[inline]
-pub(super) fn leg_down_to(body: usize) -> std::ops::RangeInclusive<usize> {
+fn leg_down_to(body: usize) -> std::ops::Range<usize> {
     match body {
-        0 => 1..=0,
-        1..=3 => 1..=body,
-        _ => 4..=body,
+        0 => 1..1,
+        1..=3 => 1..body + 1,
+        _ => 4..body + 1,
     }
 }
 
@@ -141,8 +141,8 @@ fn inertia_of(model: &Model, pose: &Pose, carried: &[Carried; 7]) -> Arrow {
             let Carried { first, second } = carried[body];
             let at = pose.joints[body];
             block.trunk[i] = [first.z, -first.x, second + first.dot(at)];
-            for j in 0..i {
-                block.own[i][j] = second + first.dot(at - pose.joints[bodies[j]]);
+            for (entry, above) in block.own[i].iter_mut().zip(&bodies[..i]) {
+                *entry = second + first.dot(at - pose.joints[*above]);
             }
             block.own[i][i] = second;
         }
