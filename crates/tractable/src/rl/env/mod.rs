@@ -6,11 +6,14 @@
 //! | [`InvertedPendulum`] | a cart keeps a pole upright | as MuJoCo's, embedded |
 //! | [`Pendulum`] | a weak motor swings a rod up | three lines |
 //!
+//! The first two also run [on a real MuJoCo](mujoco), as does any model of a user's own.
+//!
 //! Steps write into the caller's slices and allocate nothing. A time limit is not part of a task: it is put
 //! around one by [`TimeLimit`], and says `truncated` where a task says `terminated`.
 
 mod half_cheetah;
 mod inverted_pendulum;
+pub mod mujoco;
 mod pendulum;
 mod physics;
 mod space;

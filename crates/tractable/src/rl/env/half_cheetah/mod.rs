@@ -3,11 +3,13 @@
 mod arrow;
 mod contact;
 mod mechanism;
+mod mjcf;
 mod model;
 
+use super::mujoco::{Mujoco, Simulator};
 use super::physics::constraint::Row;
 use super::physics::solver::{Inertia, Problem};
-use super::{Environment, Segment, Space, Step, check_action, check_state};
+use super::{Environment, Segment, Space, Step, check_action, check_state, split_state};
 use crate::error::Result;
 use crate::rng::{standard_normal, stream, uniform};
 use model::{Model, TIMESTEP};
@@ -48,6 +50,8 @@ pub struct HalfCheetah {
     accelerations: [f64; 9],
     /// Of the solver; 0 is exact.
     tolerance: f64,
+    /// Where a real MuJoCo moves the body; `None` is the embedded engine.
+    mujoco: Option<Simulator>,
     observations: Space,
     actions: Space,
 }
@@ -72,9 +76,23 @@ impl HalfCheetah {
             v: [0.0; 9],
             accelerations: [0.0; 9],
             tolerance: 0.0,
+            mujoco: None,
             observations: Space::unbounded(17),
             actions: Space::symmetric(6, 1.0),
         }
+    }
+
+    /// The same task on a real MuJoCo, for comparison: bodies are moved by it, rules are ours. Its outcomes
+    /// depend on the last accelerations too, which are part of [`state`](Environment::state).
+    ///
+    /// ```no_run
+    /// use tractable::rl::env::{HalfCheetah, mujoco::Mujoco};
+    /// let cheetah = HalfCheetah::on(&Mujoco::open(None)?)?;
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn on(mujoco: &Mujoco) -> Result<Self> {
+        let simulator = mujoco.load_text("half-cheetah", &mjcf::text())?;
+        Ok(HalfCheetah { mujoco: Some(simulator), ..Self::new() })
     }
 
     /// Solves constraints no better than MuJoCo 4 with this tolerance does. For comparisons: outcomes then
@@ -87,6 +105,18 @@ impl HalfCheetah {
     fn observe(&self, to: &mut [f64]) {
         to[..8].copy_from_slice(&self.q[1..]);
         to[8..].copy_from_slice(&self.v);
+    }
+
+    /// One step of the task by the embedded engine.
+    fn simulate(&mut self, action: &[f64]) {
+        let torque = std::array::from_fn(|i| self.model.joints[i].gear * action[i].clamp(-1.0, 1.0));
+        if self.tolerance == 0.0 {
+            // So that nothing but state and action decides, down to the last bit.
+            self.accelerations = [0.0; 9];
+        }
+        for _ in 0..FRAME_SKIP {
+            self.advance(&torque);
+        }
     }
 
     /// One step of the physics under these torques: forces, constraints, and the semi-implicit Euler method
@@ -144,6 +174,9 @@ impl Environment for HalfCheetah {
         let mut rng = stream(seed, "half-cheetah", 0);
         self.q = std::array::from_fn(|_| uniform(-0.1, 0.1, &mut rng));
         self.v = std::array::from_fn(|_| 0.1 * standard_normal(&mut rng));
+        if let Some(simulator) = &mut self.mujoco {
+            simulator.restore(&[self.q, self.v].concat())?;
+        }
         self.observe(observation);
         Ok(())
     }
@@ -151,14 +184,13 @@ impl Environment for HalfCheetah {
     fn step(&mut self, action: &[f64], observation: &mut [f64]) -> Result<Step> {
         check_action(&self.actions, action)?;
         self.observations.check_len("observation", observation)?;
-        let torque = std::array::from_fn(|i| self.model.joints[i].gear * action[i].clamp(-1.0, 1.0));
         let before = self.q[0];
-        if self.tolerance == 0.0 {
-            // So that nothing but state and action decides, down to the last bit.
-            self.accelerations = [0.0; 9];
-        }
-        for _ in 0..FRAME_SKIP {
-            self.advance(&torque);
+        match &mut self.mujoco {
+            None => self.simulate(action),
+            Some(simulator) => {
+                simulator.step(action, FRAME_SKIP)?;
+                (self.q, self.v) = simulator.positions_and_velocities();
+            }
         }
         check_state("HalfCheetah", &self.q, &self.v)?;
         self.observe(observation);
@@ -167,12 +199,20 @@ impl Environment for HalfCheetah {
     }
 
     fn state(&self) -> Vec<f64> {
-        [self.q, self.v].concat()
+        match &self.mujoco {
+            None => [self.q, self.v].concat(),
+            Some(simulator) => simulator.state(),
+        }
     }
 
     fn restore(&mut self, state: &[f64]) -> Result<()> {
-        let (q, v) = super::split_state::<9>("HalfCheetah", state)?;
-        (self.q, self.v) = (q, v);
+        (self.q, self.v) = match &mut self.mujoco {
+            None => split_state("HalfCheetah", state)?,
+            Some(simulator) => {
+                simulator.restore(state)?;
+                simulator.positions_and_velocities()
+            }
+        };
         Ok(())
     }
 

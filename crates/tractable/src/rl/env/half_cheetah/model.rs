@@ -18,23 +18,24 @@ pub(super) const HEIGHT: f64 = 0.7;
 /// Links are scaled to this mass together, in kilograms.
 const MASS: f64 = 14.0;
 /// Rotor inertia felt at every leg joint.
-const ARMATURE: f64 = 0.1;
+pub(super) const ARMATURE: f64 = 0.1;
 
 /// A link of a leg, and the joint that carries it.
-struct LegLink {
+pub(super) struct LegLink {
     /// Where the joint sits on the link above.
-    joint: Vector,
-    centre: Vector,
-    tilt: f64,
-    half_length: f64,
-    range: [f64; 2],
-    damping: f64,
-    stiffness: f64,
-    gear: f64,
+    pub(super) joint: Vector,
+    pub(super) centre: Vector,
+    pub(super) tilt: f64,
+    pub(super) half_length: f64,
+    pub(super) range: [f64; 2],
+    pub(super) damping: f64,
+    pub(super) stiffness: f64,
+    pub(super) gear: f64,
 }
 
+/// Back leg, front leg; hip, knee, ankle.
 #[rustfmt::skip]
-const LEGS: [[LegLink; 3]; 2] = [
+pub(super) const LEGS: [[LegLink; 3]; 2] = [
     [
         LegLink { joint: vector(-0.5, 0.0), centre: vector(0.1, -0.13), tilt: -3.8, half_length: 0.145,
                   range: [-0.52, 1.05], damping: 6.0, stiffness: 240.0, gear: 120.0 },
@@ -95,27 +96,35 @@ pub(super) struct Model {
     pub(super) contact_softness: Softness,
 }
 
+/// Back, head, then the links of the legs.
+fn capsules() -> [Capsule; 8] {
+    let back = Capsule::between(vector(-0.5, 0.0), vector(0.5, 0.0), RADIUS);
+    let head = Capsule::tilted(vector(0.6, 0.1), 0.87, 0.15, RADIUS);
+    let shape = |l: &LegLink| Capsule::tilted(l.centre, l.tilt, l.half_length, RADIUS);
+    let [[b0, b1, b2], [f0, f1, f2]] = LEGS.each_ref().map(|leg| leg.each_ref().map(shape));
+    [back, head, b0, b1, b2, f0, f1, f2]
+}
+
+/// Kilograms per cubic metre of every link.
+pub(super) fn density() -> f64 {
+    MASS / capsules().iter().map(Capsule::volume).sum::<f64>()
+}
+
 impl Model {
     pub(super) fn new() -> Self {
-        let back = Capsule::between(vector(-0.5, 0.0), vector(0.5, 0.0), RADIUS);
-        let head = Capsule::tilted(vector(0.6, 0.1), 0.87, 0.15, RADIUS);
-        let shape = |l: &LegLink| Capsule::tilted(l.centre, l.tilt, l.half_length, RADIUS);
-        let shapes = LEGS.each_ref().map(|leg| leg.each_ref().map(shape));
-        let [[b0, b1, b2], [f0, f1, f2]] = shapes;
-        let capsules = [back, head, b0, b1, b2, f0, f1, f2];
-        let density = MASS / capsules.iter().map(Capsule::volume).sum::<f64>();
-
+        let capsules = capsules();
+        let density = density();
         let legs: [[Link; 3]; 2] = std::array::from_fn(|p| {
             let mut below: Vec<Link> = Vec::new();
             let mut links = [None; 3];
             for i in (0..3).rev() {
-                let link = Link::new(LEGS[p][i].joint, &[shapes[p][i]], density, &below);
+                let link = Link::new(LEGS[p][i].joint, &capsules[2 + 3 * p + i..][..1], density, &below);
                 links[i] = Some(link);
                 below = vec![link];
             }
             links.map(|l| l.expect("each was made"))
         });
-        let trunk = Link::new(vector(0.0, HEIGHT), &[back, head], density, &[legs[0][0], legs[1][0]]);
+        let trunk = Link::new(vector(0.0, HEIGHT), &capsules[..2], density, &[legs[0][0], legs[1][0]]);
 
         let mut armature = [0.0; 9];
         armature[3..].fill(ARMATURE);
