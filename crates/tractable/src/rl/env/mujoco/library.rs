@@ -15,7 +15,8 @@ type LoadXml = unsafe extern "C" fn(*const c_char, *const c_void, *mut c_char, c
 type OnModel = unsafe extern "C" fn(*mut c_void);
 type OnBoth = unsafe extern "C" fn(*const c_void, *mut c_void);
 
-/// The library and its functions. The handle stays open as long as any of them can be called.
+/// The library and its functions. It is never closed: what a library leaves behind in threads and at the end of
+/// a program must still find its code.
 pub(super) struct Library {
     path: PathBuf,
     version: String,
@@ -29,7 +30,6 @@ pub(super) struct Library {
     state_size: unsafe extern "C" fn(*const c_void, c_uint) -> c_int,
     get_state: unsafe extern "C" fn(*const c_void, *const c_void, *mut f64, c_uint),
     set_state: unsafe extern "C" fn(*const c_void, *mut c_void, *const f64, c_uint),
-    _handle: Handle,
 }
 
 /// MuJoCo writes warnings to stdout and into a file of the working folder; neither is its place. What matters
@@ -51,8 +51,9 @@ impl Library {
         let handle = unsafe { Handle::new(path) }.map_err(refuse)?;
         // SAFETY: every name is a function of MuJoCo's documented interface with these arguments, unchanged from
         // 2.3.7 to 4.0.0 (signatures of states are `unsigned int` or `int`, passed alike); `mju_user_warning` is
-        // a pointer to a function of one text. Function pointers stay valid while `_handle` lives.
+        // a pointer to a function of one text. Functions stay valid because the library is never closed.
         unsafe {
+            let handle = std::mem::ManuallyDrop::new(handle);
             let version = handle.get::<unsafe extern "C" fn() -> *const c_char>(c"mj_versionString");
             let version = version.map_err(refuse)?();
             if let Ok(warning) =
@@ -73,7 +74,6 @@ impl Library {
                 state_size: *handle.get(c"mj_stateSize").map_err(refuse)?,
                 get_state: *handle.get(c"mj_getState").map_err(refuse)?,
                 set_state: *handle.get(c"mj_setState").map_err(refuse)?,
-                _handle: handle,
             }))
         }
     }

@@ -257,6 +257,10 @@ impl Simulator {
         self.data.reset();
         self.data.set(known[which], state);
         self.data.forward();
+        if which == 1 {
+            // Versions before 3.3.6 move the solver's start even without a step.
+            self.data.set(known[1], state);
+        }
         Ok(())
     }
 
