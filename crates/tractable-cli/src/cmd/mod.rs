@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
 pub(crate) mod inspect;
+pub(crate) mod mujoco;
 pub(crate) mod predict;
 pub(crate) mod reproduce;
 pub(crate) mod train;

@@ -177,6 +177,17 @@ fn verify_simulates_recorded_physics_again() {
 }
 
 #[test]
+fn mujoco_says_what_is_missing() {
+    let place = Place::new();
+    place.refused(&["mujoco", "find", "--mujoco", "nowhere"], &["no MuJoCo library at nowhere"]);
+    place.refused(
+        &["mujoco", "fetch", "--python", "no-such-python", "-o", "lib"],
+        &["no-such-python", "--python"],
+    );
+    place.refused(&["mujoco", "fetch", "--release", "../3", "-o", "lib"], &["--release", "../3"]);
+}
+
+#[test]
 fn verify_recomputes_and_skips() {
     let place = Place::new();
     let ran = place.run(&["verify", "--golden", GOLDEN]);

@@ -4,8 +4,14 @@ use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The library that was asked for, or the first one found.
-pub(super) fn library(asked: Option<&Path>) -> Result<PathBuf> {
+/// The library that was asked for, or the first one found, as [`Mujoco::open`](super::Mujoco::open) does; it is not
+/// opened.
+///
+/// ```
+/// use tractable::rl::env::mujoco::locate;
+/// assert!(locate(Some("no/such/folder".as_ref())).is_err());
+/// ```
+pub fn locate(asked: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = asked {
         return within(path).ok_or_else(|| {
             Error::invalid("MuJoCo", format!("there is no MuJoCo library at {}", path.display()))
@@ -83,7 +89,7 @@ mod tests {
     #[test]
     fn libraries_are_found_where_packages_put_them() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(within(dir.path()).is_none() && library(Some(dir.path())).is_err());
+        assert!(within(dir.path()).is_none() && locate(Some(dir.path())).is_err());
         let package = dir.path().join("mujoco");
         std::fs::create_dir(&package).unwrap();
         std::fs::write(package.join("__init__.py"), "").unwrap();
@@ -92,7 +98,7 @@ mod tests {
         std::fs::write(package.join("libmujoco.so.3.3.7"), "").unwrap();
         let found = package.join("libmujoco.so.3.3.7");
         assert_eq!(within(dir.path()), Some(found.clone()));
-        assert_eq!(library(Some(&package)).unwrap(), found);
-        assert_eq!(library(Some(&found)).unwrap(), found);
+        assert_eq!(locate(Some(&package)).unwrap(), found);
+        assert_eq!(locate(Some(&found)).unwrap(), found);
     }
 }

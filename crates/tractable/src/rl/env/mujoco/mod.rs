@@ -14,7 +14,7 @@ mod find;
 mod library;
 mod task;
 
-pub use find::fetched;
+pub use find::{fetched, locate};
 pub use task::{ModelTask, Moment};
 
 use crate::error::{Error, Result};
@@ -56,7 +56,7 @@ impl Mujoco {
     /// assert!(err.to_string().contains("no MuJoCo library at no/such/folder"));
     /// ```
     pub fn open(path: Option<&Path>) -> Result<Self> {
-        Ok(Mujoco { library: Library::open(&find::library(path)?)? })
+        Ok(Mujoco { library: Library::open(&find::locate(path)?)? })
     }
 
     /// The version it says it is.
