@@ -234,4 +234,8 @@ fn public_types_can_go_to_other_threads() {
     anywhere::<tractable::Tree>();
     anywhere::<tractable::data::Dataset>();
     anywhere::<tractable::data::Scaler>();
+    anywhere::<tractable::rl::env::HalfCheetah>();
+    anywhere::<tractable::rl::env::InvertedPendulum>();
+    anywhere::<tractable::rl::env::mujoco::Simulator>();
+    anywhere::<tractable::rl::env::mujoco::ModelTask>();
 }
