@@ -22,7 +22,7 @@ pub(super) fn rows(model: &Model, pose: &Pose, v: &[f64; 9], mut add: impl FnMut
     for (capsule, body) in model.capsules.iter().zip(BODY) {
         let centre = pose.point(body, capsule.centre);
         let half = pose.turns[body].of(capsule.half);
-        // The lower end first, to leave early; the order of rows does not matter.
+        // Most capsules are well above the floor.
         if pose.origin.z + centre.z - half.z.abs() > RADIUS {
             continue;
         }
