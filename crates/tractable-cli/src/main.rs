@@ -62,6 +62,8 @@ enum Command {
     Verify(cmd::verify::Args),
     /// Results of the literature, computed again
     Reproduce(cmd::reproduce::Args),
+    /// MuJoCo's library: fetch it, or see which one is found
+    Mujoco(cmd::mujoco::Args),
     /// How long one learn takes on this machine, beside what its arithmetic allows
     Bench(cmd::bench::Args),
     /// Completions for a shell
@@ -83,6 +85,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),
         Command::Reproduce(args) => cmd::reproduce::run(&args),
+        Command::Mujoco(args) => cmd::mujoco::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),
     };

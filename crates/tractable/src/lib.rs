@@ -52,6 +52,7 @@
 //! | [`data`] | CSV files, images, standardisation |
 //! | [`metrics`] | scores of predictions with uncertainty |
 //! | [`recipes`] | the paper's networks |
+//! | [`rl`] | environments to act in |
 //! | [`verify`] | golden vectors, recomputed on this machine |
 //! | [`rng`] | named random streams from one seed |
 //!
@@ -76,6 +77,7 @@ mod network;
 pub mod optimize;
 mod output;
 pub mod recipes;
+pub mod rl;
 pub mod rng;
 mod shape;
 mod stack;

@@ -109,3 +109,14 @@ pub fn standard_normal(rng: &mut impl Rng) -> f64 {
         }
     }
 }
+
+/// A draw from the uniform distribution between `low` and `high`.
+///
+/// ```
+/// use tractable::rng::{stream, uniform};
+/// let mut rng = stream(0, "example", 0);
+/// assert!((0..100).all(|_| (2.0..3.0).contains(&uniform(2.0, 3.0, &mut rng))));
+/// ```
+pub fn uniform(low: f64, high: f64, rng: &mut impl Rng) -> f64 {
+    low + (high - low) * open_unit(rng)
+}

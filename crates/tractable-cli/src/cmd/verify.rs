@@ -1,4 +1,4 @@
-//! `tractable verify`: recomputes golden vectors with this build on this machine.
+//! `tractable verify`: recomputes golden vectors, or recorded physics, with this build on this machine.
 
 use crate::progress::note;
 use crate::report::{Outcome, Report, Stop, table};
@@ -10,20 +10,25 @@ use tractable::verify::{self, Checked, Status};
 const AFTER_HELP: &str = "\
 Example:
   tractable verify --golden golden/ --device reference --tolerance 1e-12
+  tractable verify --physics physics/
 
 Exits 1 if a file is above the tolerance. Files of a kind this build does not compute are
 listed as skipped; where all are, stderr says that nothing was checked.";
 
-/// Recompute every golden vector of a folder and print the worst relative error of each file
+/// Recompute every file of a folder and print the worst error of each
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
+#[command(group(clap::ArgGroup::new("what").required(true).args(["golden", "physics"])))]
 pub(crate) struct Args {
     /// Folder of golden vectors (*.json)
     #[arg(long, value_name = "DIR")]
-    golden: PathBuf,
-    /// Largest relative error accepted
-    #[arg(long, value_name = "ERROR", default_value_t = 1e-5)]
-    tolerance: f64,
+    golden: Option<PathBuf>,
+    /// Folder of steps (*.csv) and trajectories (*.json) recorded from MuJoCo
+    #[arg(long, value_name = "DIR")]
+    physics: Option<PathBuf>,
+    /// Largest error accepted: relative for --golden [default: 1e-5], absolute for --physics [default: 1e-9]
+    #[arg(long, value_name = "ERROR")]
+    tolerance: Option<f64>,
     /// cpu (fast, f32) or reference (slow, f64)
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     device: DeviceName,
@@ -40,7 +45,7 @@ pub(crate) struct Args {
 struct Verdict<'a> {
     file: &'a str,
     result: &'static str,
-    /// Largest relative error; null where it is not a number or nothing was computed.
+    /// Largest error; null where it is not a number or nothing was computed.
     worst: Option<f64>,
     at: &'a str,
     reason: Option<&'a str>,
@@ -55,19 +60,20 @@ struct Summary {
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
-    if args.tolerance.is_nan() || args.tolerance < 0.0 {
-        return Err(Stop::Error(format!("--tolerance: {} is not a positive number or 0", args.tolerance)));
+    let tolerance = args.tolerance.unwrap_or(if args.golden.is_some() { 1e-5 } else { 1e-9 });
+    if tolerance.is_nan() || tolerance < 0.0 {
+        return Err(Stop::Error(format!("--tolerance: {tolerance} is not a positive number or 0")));
     }
     let report = Report::new(args.json);
-    let files = verify::golden(&args.golden, args.device.with(args.threads))?;
-    let verdicts: Vec<Verdict<'_>> = files.iter().map(|f| judge(f, args.tolerance)).collect();
-    let count = |result| verdicts.iter().filter(|v| v.result == result).count();
-    let summary = Summary {
-        passed: count("ok"),
-        failed: count("FAIL"),
-        skipped: count("skipped"),
-        tolerance: args.tolerance,
+    let files = match (&args.golden, &args.physics) {
+        (Some(dir), _) => verify::golden(dir, args.device.with(args.threads))?,
+        (None, Some(dir)) => verify::physics(dir)?,
+        (None, None) => unreachable!("clap asks for one of the two"),
     };
+    let verdicts: Vec<Verdict<'_>> = files.iter().map(|f| judge(f, tolerance)).collect();
+    let count = |result| verdicts.iter().filter(|v| v.result == result).count();
+    let summary =
+        Summary { passed: count("ok"), failed: count("FAIL"), skipped: count("skipped"), tolerance };
     if args.json {
         for v in &verdicts {
             report.say("file", v, String::new)?;
@@ -83,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     match summary.failed {
         0 => Ok(()),
-        n => Err(Stop::NotHeld(format!("{n} golden files are off by more than {:e}", args.tolerance))),
+        n => Err(Stop::NotHeld(format!("{n} files are off by more than {tolerance:e}"))),
     }
 }
 

@@ -5,6 +5,7 @@ use tractable::data::Dataset;
 use tractable::{Activation, Fit, Matrix, Network};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tractable/tests/data/golden");
+const PHYSICS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tractable/tests/data/physics");
 
 #[test]
 fn regression_from_training_to_prediction() {
@@ -151,6 +152,39 @@ fn prediction_streams_in_chunks_that_do_not_show() {
     assert_eq!(out.lines().count(), rows + 1);
     let first = out.lines().nth(1).unwrap();
     assert!(out.lines().skip(1).all(|l| l == first));
+}
+
+#[test]
+fn verify_simulates_recorded_physics_again() {
+    let place = Place::new();
+    let said = place.ok(&["verify", "--physics", PHYSICS]);
+    assert!(said.contains("half_cheetah_one_step.csv") && said.contains("6 passed, 0 failed"), "{said}");
+    let lines = place.json(&["verify", "--physics", PHYSICS]);
+    assert_eq!((&lines[6]["tolerance"], &lines[6]["passed"]), (&1e-9.into(), &6.into()));
+    assert!(lines[..6].iter().all(|f| f["worst"].as_f64().unwrap() <= 1e-9));
+
+    let ran = place.run(&["verify", "--physics", PHYSICS, "--tolerance", "0"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.starts_with("check failed: "), "{ran:?}");
+    place.refused(&["verify"], &["--golden", "--physics"]);
+    place.refused(&["verify", "--physics", PHYSICS, "--golden", GOLDEN], &["cannot be used with"]);
+    place.refused(&["verify", "--physics", "none"], &["none: cannot"]);
+    std::fs::create_dir(place.path("recorded")).unwrap();
+    place.write("recorded/steps.csv", "q0,v0\n1,2\n");
+    let ran = place.run(&["verify", "--physics", "recorded"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.err.contains("nothing was checked"), "{ran:?}");
+}
+
+#[test]
+fn mujoco_says_what_is_missing() {
+    let place = Place::new();
+    place.refused(&["mujoco", "find", "--mujoco", "nowhere"], &["no MuJoCo library at nowhere"]);
+    place.refused(
+        &["mujoco", "fetch", "--python", "no-such-python", "-o", "lib"],
+        &["no-such-python", "--python"],
+    );
+    place.refused(&["mujoco", "fetch", "--release", "../3", "-o", "lib"], &["--release", "../3"]);
 }
 
 #[test]

@@ -67,6 +67,10 @@ impl Golden {
         self.value.as_f64().ok_or_else(|| self.error("is not a number"))
     }
 
+    pub(super) fn flag(&self) -> Result<bool> {
+        self.value.as_bool().ok_or_else(|| self.error("is neither true nor false"))
+    }
+
     pub(super) fn whole(&self) -> Result<usize> {
         self.value.as_u64().map(|n| n as usize).ok_or_else(|| self.error("is not a whole number"))
     }

@@ -1,5 +1,7 @@
 //! Proof on this machine: recomputes reference vectors with this build and says how far off it is.
 //!
+//! [`physics`] does the same for the simulators of [`rl::env`](crate::rl::env).
+//!
 //! A folder of golden files (JSON; inputs and every intermediate number of a pass, in f64) is read, each file
 //! is recomputed on a [`Device`], and the worst relative error of every file is returned. Errors are
 //! measured array by array, as the largest absolute difference over the largest absolute value.
@@ -7,14 +9,17 @@
 mod derivative;
 mod json;
 mod pass;
+mod physics;
 mod tree;
+
+pub use physics::physics;
 
 use crate::backend::Device;
 use crate::error::{Error, Result};
 use crate::moments::Activation;
 use json::Golden;
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The outcome for one golden file.
 ///
@@ -62,19 +67,26 @@ pub enum Status {
 /// # Ok::<(), tractable::Error>(())
 /// ```
 pub fn golden(dir: &Path, device: Device) -> Result<Vec<Checked>> {
+    let files = files_of(dir, "golden folder", &["json"])?;
+    files.iter().map(|path| file(path, device)).collect()
+}
+
+/// Files of a folder with one of these endings, in the order of their names; none is an error.
+fn files_of(dir: &Path, what: &str, endings: &[&str]) -> Result<Vec<PathBuf>> {
     let fail = |source| Error::File { path: dir.into(), doing: "read the folder", source };
     let mut files = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(fail)? {
         let path = entry.map_err(fail)?.path();
-        if path.extension().is_some_and(|e| e == "json") {
+        if path.extension().is_some_and(|e| endings.iter().any(|ending| e == *ending)) {
             files.push(path);
         }
     }
     if files.is_empty() {
-        return Err(Error::invalid("golden folder", format!("{} holds no .json file", dir.display())));
+        let endings = endings.join(" or .");
+        return Err(Error::invalid(what, format!("{} holds no .{endings} file", dir.display())));
     }
     files.sort();
-    files.iter().map(|path| file(path, device)).collect()
+    Ok(files)
 }
 
 fn file(path: &Path, device: Device) -> Result<Checked> {
@@ -146,8 +158,30 @@ impl Worst {
             let off = off.fold(0.0, |m: f64, d| if d.is_nan() || d > m { d } else { m });
             if scale == 0.0 { off } else { off / scale }
         };
-        if self.at.is_empty() || error.is_nan() || error > self.error {
-            (self.error, self.at) = (error, at.into());
+        self.include(Worst { error, at: at.into() });
+    }
+
+    /// Compares number by number, in their own units; different lengths are an infinite error.
+    fn compare_absolute(&mut self, at: impl Into<String>, ours: &[f64], reference: &[f64]) {
+        let error = if ours.len() != reference.len() {
+            f64::INFINITY
+        } else {
+            let off = ours.iter().zip(reference).map(|(a, b)| (a - b).abs());
+            off.fold(0.0, |m: f64, d| if d.is_nan() || d > m { d } else { m })
+        };
+        self.include(Worst { error, at: at.into() });
+    }
+
+    /// The one with the smaller error; NaN is no better than anything.
+    fn better([a, b]: [Worst; 2]) -> Worst {
+        if b.error < a.error || a.error.is_nan() { b } else { a }
+    }
+
+    /// Keeps the larger error.
+    fn include(&mut self, other: Worst) {
+        let beaten = other.error.is_nan() || other.error > self.error;
+        if self.at.is_empty() || (beaten && !self.error.is_nan()) {
+            *self = other;
         }
     }
 }

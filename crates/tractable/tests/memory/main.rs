@@ -1,9 +1,10 @@
-//! After it has seen a batch of a size, `learn` takes no more memory. A binary of its own, with one test, because
-//! the allocator counts for the whole process.
+//! After it has seen a batch of a size, `learn` takes no more memory; environments never take any. A binary of its
+//! own, with one test, because the allocator counts for the whole process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tractable::data::Scaler;
+use tractable::rl::env::{Environment, HalfCheetah, InvertedPendulum, Pendulum, Version};
 use tractable::{Activation, Device, Layer, Matrix, Network, NetworkBuilder, Observation, Shape};
 
 /// The system's allocator, counting calls on all threads.
@@ -81,9 +82,26 @@ fn numbers(n: usize) -> Vec<f64> {
     (0..n).map(|i| (i as f64 * 0.7).sin()).collect()
 }
 
+fn episodes_allocate_nothing(what: &str, mut env: impl Environment) {
+    let mut seen = vec![0.0; env.observation_space().len()];
+    let actions = numbers(env.action_space().len() * 300);
+    let mut episode = |seed| {
+        env.reset(seed, &mut seen).unwrap();
+        for action in actions.chunks_exact(actions.len() / 300) {
+            env.step(action, &mut seen).unwrap();
+        }
+    };
+    // The least of several: the test's own threads may still be taking theirs.
+    let count = (0..3).map(|seed| calls(|| episode(seed))).min().unwrap();
+    assert_eq!(count, 0, "{what}");
+}
+
 #[test]
 fn after_two_batches_learn_allocates_nothing() {
     assert!(calls(|| drop(std::hint::black_box(Box::new(1)))) >= 2, "the allocator counts");
+    episodes_allocate_nothing("HalfCheetah", HalfCheetah::new());
+    episodes_allocate_nothing("InvertedPendulum", InvertedPendulum::new(Version::V5));
+    episodes_allocate_nothing("Pendulum", Pendulum::new());
     for threads in [1, 2] {
         for (what, rows, builder) in nets() {
             let mut net = builder.device(Device::cpu(threads)).build().unwrap();

@@ -1,0 +1,3 @@
+//! Reinforcement learning: environments to act in.
+
+pub mod env;
