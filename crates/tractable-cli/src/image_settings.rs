@@ -21,10 +21,11 @@ pub(crate) struct ImageFlags {
     #[arg(long, value_name = "NAME", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     net: Option<Net>,
-    /// Change images at random in every epoch: shifted; in colour also mirrored, with a hole
-    #[arg(long)]
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    augment: bool,
+    /// Change images at random in every epoch: flip, crop, cutout [alone: crop; in colour all three]
+    #[arg(long, value_name = "HOW,...", value_delimiter = ',', hide_possible_values = true)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "usual")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    augment: Vec<Change>,
     /// What is done to pixels: none, center or standardize [default: center]
     #[arg(long, value_name = "NAME", value_parser = settings::named::<PixelScaling>)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,13 +46,23 @@ pub(crate) enum Net {
     Mlp,
 }
 
+/// A random change to images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Change {
+    Usual,
+    Flip,
+    Crop,
+    Cutout,
+}
+
 /// Everything that decides the bits of a run, but the images: what `config.json` keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ImageSettings {
     pub(crate) net: Net,
     pub(crate) hidden: Vec<usize>,
-    pub(crate) augment: bool,
+    pub(crate) augment: Vec<Change>,
     pub(crate) scaling: PixelScaling,
     pub(crate) limit: Option<usize>,
     pub(crate) epochs: usize,
@@ -73,7 +84,7 @@ impl Default for ImageSettings {
         ImageSettings {
             net: Net::default(),
             hidden: Vec::new(),
-            augment: false,
+            augment: Vec::new(),
             scaling: PixelScaling::default(),
             limit: None,
             epochs: 50,
@@ -165,12 +176,18 @@ impl ImageSettings {
     /// The images as this run learns them.
     pub(crate) fn prepare(&self, images: Images) -> Images {
         let images = images.scaling(self.scaling);
-        match (self.augment, images.shape().channels) {
-            (false, _) => images,
-            (true, 3) => images.augment(Augment::cifar10()),
-            // Signs are not what they are when mirrored.
-            (true, _) => images.augment(Augment { flip: false, crop: 2, cutout: 0 }),
+        if self.augment.is_empty() {
+            return images;
         }
+        let colour = images.shape().channels == 3;
+        let usual = self.augment.contains(&Change::Usual);
+        // Signs are not what they are when mirrored.
+        let has = |change| self.augment.contains(&change) || (usual && (colour || change == Change::Crop));
+        images.augment(Augment {
+            flip: has(Change::Flip),
+            crop: if has(Change::Crop) { if colour { 4 } else { 2 } } else { 0 },
+            cutout: if has(Change::Cutout) { 8 } else { 0 },
+        })
     }
 
     pub(crate) fn build(&self, set: ImageSet, images: &Images) -> NetworkBuilder {
