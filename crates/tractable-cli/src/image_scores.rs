@@ -57,7 +57,7 @@ pub(crate) struct ImageScore {
     /// Variance of the one-hot label, summed over classes and averaged over images: of the model, of the label.
     variance_model: f64,
     variance_noise: f64,
-    reliability: metrics::Reliability,
+    pub(crate) reliability: metrics::Reliability,
 }
 
 pub(crate) fn of(net: &Network, images: &Images) -> Outcome<ImageScore> {

@@ -5,9 +5,10 @@ use crate::image_scores::{self, ImageScore};
 use crate::image_sets::{ImageSet, fingerprint};
 use crate::image_settings::ImageSettings;
 use crate::interrupt;
+use crate::plot::{Color, Figure, Panel, reliability};
 use crate::progress::{Progress, note};
 use crate::report::{Outcome, Report, Stop, json_line, short};
-use crate::run_folder::{ImageConfig, ImageData, RunFolder};
+use crate::run_folder::{ImageConfig, ImageData, Past, RunFolder};
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -158,6 +159,7 @@ pub(super) fn run(args: &Args, out: &Path, set: Option<ImageSet>, old: Option<&I
     // A run that had nothing left to do has not been tested yet.
     let score = score.map_or_else(|| image_scores::of(&net, &test), Ok)?;
     files.append(&json_line("test", &score))?;
+    reliability("Calibration on the test images", &score.reliability).save(&files.file("reliability"))?;
     score.say(report, "test", false)
 }
 
@@ -169,7 +171,18 @@ fn curves(folder: &RunFolder, epochs: usize) -> Outcome {
         let cells = numbers.map(|v| v.map_or(String::new(), |v| v.to_string()));
         text += &format!("{},{}\n", past.epoch, cells.join(","));
     }
-    folder.write("curves.csv", &text)
+    folder.write("curves.csv", &text)?;
+    let past = folder.past(epochs)?;
+    let over_epochs = |title: &str, unit: &str, value: &dyn Fn(&Past) -> Option<f64>| {
+        let (x, y): (Vec<f64>, Vec<f64>) =
+            past.iter().filter_map(|p| value(p).map(|v| (p.epoch as f64, v))).unzip();
+        Panel::new(title, "epoch", unit).line("", Color::Blue, &x, &y).points("", Color::Blue, &x, &y)
+    };
+    Figure::new("Learning curves on the test images")
+        .columns(2)
+        .panel(over_epochs("Error", "error, %", &|p| p.test_error.map(|e| 100.0 * e)))
+        .panel(over_epochs("Negative log-likelihood", "nats an image", &|p| p.test_nll))
+        .save(&folder.file("curves"))
 }
 
 /// One run while it learns: what to do after every epoch and in between.

@@ -119,7 +119,7 @@ fn a_run_on_images_keeps_its_settings_and_images() {
     let resume = ["train", "--resume", "-o", "run", "--epochs", "2"];
     let with = |more: &[&'static str]| [&resume[..], more].concat();
     place.refused(&with(&["--batch", "4"]), &["the run has batch 16, not 4"]);
-    place.refused(&with(&["--augment"]), &["the run has augment [], not ["usual"]"]);
+    place.refused(&with(&["--augment"]), &["the run has augment [], not [\"usual\"]"]);
     place.refused(&["train", "digits", "--resume", "-o", "run"], &["the run is on mnist"]);
     place.refused(&["train", "--resume", "-o", "run", "--epochs", "0"], &["--epochs"]);
     let path = place.path("blank/train-images-idx3-ubyte");
