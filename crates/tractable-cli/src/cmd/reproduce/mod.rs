@@ -1,5 +1,6 @@
 //! `tractable reproduce`: results of the literature, computed again; one of them a file.
 
+mod images;
 mod regret;
 mod table2;
 mod uci;
@@ -9,6 +10,7 @@ use crate::report::Outcome;
 const AFTER_HELP: &str = "\
 Examples:
   tractable reproduce uci --data uci/
+  tractable reproduce images --data data/ -o runs/
   tractable reproduce table-2 --seeds 5 -o table-2/
   tractable reproduce regret --seeds 10";
 
@@ -24,6 +26,8 @@ pub(crate) struct Args {
 enum What {
     /// UCI regression: RMSE and log-likelihood on nine sets beside the published ones
     Uci(uci::Args),
+    /// The paper's image classifiers: MNIST and CIFAR-10 trained again, each by one command
+    Images(images::Args),
     /// The paper's second table: optima of x^3 - 3x found while the network learns it
     #[command(name = "table-2")]
     Table2(table2::Args),
@@ -34,6 +38,7 @@ enum What {
 pub(crate) fn run(args: &Args) -> Outcome {
     match &args.what {
         What::Uci(args) => uci::run(args),
+        What::Images(args) => images::run(args),
         What::Table2(args) => table2::run(args),
         What::Regret(args) => regret::run(args),
     }
