@@ -26,6 +26,11 @@ impl NewFile {
         unreachable!("some number is free")
     }
 
+    /// Where it is until it is kept.
+    pub(crate) fn path(&self) -> &Path {
+        &self.temporary
+    }
+
     /// Puts the file in its place; after a crash the old or the new one is there.
     pub(crate) fn keep(mut self) -> io::Result<()> {
         self.file.sync_all()?;

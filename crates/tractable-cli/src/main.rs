@@ -4,7 +4,11 @@
 //! 130 interrupted.
 
 mod cmd;
+mod fetch;
 mod files;
+mod image_scores;
+mod image_sets;
+mod image_settings;
 mod interrupt;
 #[allow(dead_code, unused_imports, reason = "verbs come to use all of it")]
 mod objective;
@@ -27,6 +31,7 @@ Example:
   tractable train housing.csv --target price -o run/
   tractable evaluate run/ test.csv
   tractable predict run/ new.csv -o prices.csv
+  tractable train digits --epochs 3
 
 Results go to stdout, everything else to stderr. With --json, results are JSON Lines.
 Exit codes: 0 done, 1 a check did not hold, 2 an error, 130 interrupted (train has saved).";
@@ -42,12 +47,14 @@ struct Cli {
 enum Command {
     /// The three verbs on a noisy curve, in a second, with no data
     Demo(cmd::demo::Args),
-    /// Fit a network to a CSV file
+    /// Fit a network to a CSV file or to images
     Train(Box<cmd::train::Args>),
     /// Mean and standard deviation, or class probabilities, for every row of a CSV file
     Predict(cmd::predict::Args),
-    /// How good a model's predictions are on a CSV file with targets
+    /// How good a model's predictions are on a CSV file with targets, or on images
     Evaluate(cmd::evaluate::Args),
+    /// Get the public image sets
+    Data(cmd::data::Args),
     /// What is in a model file
     Inspect(cmd::inspect::Args),
     /// Recompute golden vectors with this build on this machine
@@ -70,6 +77,7 @@ fn main() -> ExitCode {
         Command::Train(args) => cmd::train::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),
         Command::Evaluate(args) => cmd::evaluate::run(&args),
+        Command::Data(args) => cmd::data::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),
         Command::Reproduce(args) => cmd::reproduce::run(&args),

@@ -54,6 +54,23 @@ impl Progress {
         }
     }
 
+    /// Whether a bar is drawn, which says how long it will take.
+    pub(crate) fn is_bar(&self) -> bool {
+        matches!(self.mode, Mode::Bar(_))
+    }
+
+    /// A line that stays, above the bar if there is one.
+    pub(crate) fn say(&mut self, text: &str) {
+        match &mut self.mode {
+            Mode::Bar(bar) => bar.println(text),
+            Mode::Lines { last } => {
+                *last = Some(Instant::now());
+                note(text);
+            }
+            Mode::Quiet => {}
+        }
+    }
+
     /// Moves a bar without a new text; says nothing elsewhere.
     pub(crate) fn moved(&self, done: u64) {
         if let Mode::Bar(bar) = &self.mode {

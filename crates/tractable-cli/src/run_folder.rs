@@ -6,12 +6,15 @@
 //! | `last.safetensors` | with `--patience` only: the last finished epoch, where `--resume` goes on |
 //! | `metrics.jsonl` | one line an epoch, and one of the test at the end |
 //! | `config.json` | settings and data of the run |
+//! | `curves.csv` | of a run on images: noise, error, nll and speed of every epoch |
 //!
 //! Model files only ever hold whole epochs. An epoch's line is written before its model, so the lines are
 //! never behind the model; a resumed run drops those that are ahead. A new run's files are written when its
 //! first epoch is done: until then those of an earlier run are untouched.
 
 use crate::files::NewFile;
+use crate::image_sets::ImageSet;
+use crate::image_settings::ImageSettings;
 use crate::report::{Outcome, Stop, file_error};
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
@@ -100,11 +103,53 @@ impl Config {
     }
 }
 
+/// The images of a run, so that changed ones are noticed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ImageData {
+    pub(crate) set: ImageSet,
+    /// Where they were read, if that was said.
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) train: usize,
+    pub(crate) test: usize,
+    /// Of the training images.
+    pub(crate) hash: String,
+}
+
+/// `config.json` of a run on images.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ImageConfig {
+    version: u32,
+    program: String,
+    pub(crate) images: ImageData,
+    pub(crate) settings: ImageSettings,
+}
+
+impl ImageConfig {
+    pub(crate) fn new(images: ImageData, settings: ImageSettings) -> Self {
+        let program = format!("tractable {}", env!("CARGO_PKG_VERSION"));
+        ImageConfig { version: Config::VERSION, program, images, settings }
+    }
+}
+
+/// What a run was made from.
+pub(crate) enum AnyConfig {
+    Table(Box<Config>),
+    Images(Box<ImageConfig>),
+}
+
 /// One finished epoch as a resumed run needs it.
 #[derive(Deserialize)]
 pub(crate) struct Past {
     pub(crate) epoch: usize,
     pub(crate) validation_nll: Option<f64>,
+    #[serde(default)]
+    pub(crate) noise_std: f64,
+    /// Of runs on images.
+    pub(crate) test_error: Option<f64>,
+    pub(crate) test_nll: Option<f64>,
+    pub(crate) images_per_second: Option<f64>,
 }
 
 /// A run's folder.
@@ -160,8 +205,14 @@ impl RunFolder {
     }
 
     /// Writes a new run with the metrics it has so far, over an earlier one if `force`d.
-    pub(crate) fn begin(&self, config: &Config, net: &Network, metrics: &str, force: bool) -> Outcome {
-        let files = ["config.json", "metrics.jsonl", "model.safetensors", "last.safetensors"];
+    pub(crate) fn begin(
+        &self,
+        config: &impl Serialize,
+        net: &Network,
+        metrics: &str,
+        force: bool,
+    ) -> Outcome {
+        let files = ["config.json", "metrics.jsonl", "model.safetensors", "last.safetensors", "curves.csv"];
         // Another run may have begun here meanwhile.
         if !force && files.iter().any(|name| self.file(name).exists()) {
             Self::check_free(&self.path)?;
@@ -169,6 +220,7 @@ impl RunFolder {
         // The settings go first and come last: never do they stand beside a model that is not theirs. The
         // old model stays until the new one takes its place.
         self.remove("config.json")?;
+        self.remove("curves.csv")?;
         self.write("metrics.jsonl", metrics)?;
         if !self.patience {
             self.remove("last.safetensors")?;
@@ -185,24 +237,33 @@ impl RunFolder {
         }
     }
 
-    pub(crate) fn write_config(&self, config: &Config) -> Outcome {
+    pub(crate) fn write_config(&self, config: &impl Serialize) -> Outcome {
         let mut text = serde_json::to_string_pretty(config).expect("settings are plain structures");
         text.push('\n');
         self.write("config.json", &text)
     }
 
-    pub(crate) fn config(path: &Path) -> Outcome<Config> {
+    /// `config.json` as it is: a run on a table or on images.
+    pub(crate) fn config(path: &Path) -> Outcome<AnyConfig> {
         let file = path.join("config.json");
         let text = fs::read_to_string(&file).map_err(|e| {
             let hint = "--resume goes on with a run; leave it out to start one";
             Stop::Error(format!("{}: cannot open it: {e}; {hint}", file.display()))
         })?;
-        let config: Config = serde_json::from_str(&text)
-            .map_err(|e| Stop::Error(format!("{}: not a run's settings: {e}", file.display())))?;
-        match config.version {
-            Config::VERSION => Ok(config),
+        let refuse = |e| Stop::Error(format!("{}: not a run's settings: {e}", file.display()));
+        let known = |version: u32| match version {
+            Config::VERSION => Ok(()),
             v => Err(Stop::Error(format!("{}: version {v} is not known to this build", file.display()))),
+        };
+        let any: serde_json::Value = serde_json::from_str(&text).map_err(refuse)?;
+        if any.get("images").is_some() {
+            let config: ImageConfig = serde_json::from_str(&text).map_err(refuse)?;
+            known(config.version)?;
+            return Ok(AnyConfig::Images(Box::new(config)));
         }
+        let config: Config = serde_json::from_str(&text).map_err(refuse)?;
+        known(config.version)?;
+        Ok(AnyConfig::Table(Box::new(config)))
     }
 
     /// Appends a line to the metrics; it may not be on the disk before the next save.
@@ -246,7 +307,7 @@ impl RunFolder {
     }
 
     /// Writes a small file so that a crash leaves the old one or the new one.
-    fn write(&self, name: &str, text: &str) -> Outcome {
+    pub(crate) fn write(&self, name: &str, text: &str) -> Outcome {
         let path = self.file(name);
         let write = || {
             let mut file = NewFile::beside(&path)?;

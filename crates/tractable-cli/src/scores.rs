@@ -166,7 +166,7 @@ fn pair(name: &str, value: impl ToString) -> Vec<String> {
 }
 
 /// Confidence against accuracy, the bins that have rows.
-fn bins(reliability: &metrics::Reliability) -> Vec<Vec<String>> {
+pub(crate) fn bins(reliability: &metrics::Reliability) -> Vec<Vec<String>> {
     let head = ["confidence in", "rows", "confidence", "accuracy"].map(String::from).to_vec();
     let percent = |v: Option<f64>| v.map_or("-".into(), |v| format!("{:.1} %", 100.0 * v));
     let filled = reliability.bins.iter().filter(|b| b.count > 0).map(|b| {

@@ -10,7 +10,7 @@ use tractable::{Activation, Device, NoiseSchedule, Policy, Prior, Scheme};
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Flags {
     /// Column to predict, or several with commas between them
-    #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed, required_unless_present = "resume")]
+    #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     target: Vec<String>,
     /// The target's values are classes, not numbers
@@ -187,29 +187,61 @@ impl Flags {
         Ok(settings)
     }
 
-    /// The settings of a run that goes on: its own. Flags may repeat them; only the epochs may differ.
-    pub(crate) fn settings_of(&self, run: &Settings) -> Outcome<Settings> {
-        let Value::Object(mut given) = to_json(self) else { unreachable!("flags are an object") };
+    /// What was given, by the names of [`Settings`].
+    pub(crate) fn given(&self) -> Map<String, Value> {
+        let mut given = to_map(self);
         if let Some(std) = self.noise_std {
             let noise = [("noise_start", std), ("noise_decay", 1.0), ("noise_floor", std)];
             given.extend(noise.map(|(k, v)| (k.to_string(), Value::from(v))));
         }
-        let own: Map<String, Value> = match to_json(run) {
-            Value::Object(own) => own,
-            _ => unreachable!("settings are an object"),
-        };
-        for (name, value) in given.iter().filter(|(name, _)| *name != "epochs") {
-            if own.get(name) != Some(value) {
-                let own = own.get(name).unwrap_or(&Value::Null);
-                return Err(Stop::Error(format!(
-                    "--resume: the run has {name} {own}, not {value}; leave the flag out, or start a new run"
-                )));
-            }
-        }
-        let mut settings = run.clone();
-        settings.epochs = self.epochs.unwrap_or(run.epochs);
+        given
+    }
+
+    /// The settings of a run that goes on: its own. Flags may repeat them; only the epochs may differ.
+    pub(crate) fn settings_of(&self, run: &Settings) -> Outcome<Settings> {
+        let epochs = same_but_epochs(&self.given(), &to_map(run))?;
+        let settings = Settings { epochs: epochs.unwrap_or(run.epochs), ..run.clone() };
         settings.check()?;
         Ok(settings)
+    }
+}
+
+/// The epochs asked for, once everything else that was given is what the run has.
+pub(crate) fn same_but_epochs(
+    given: &Map<String, Value>,
+    own: &Map<String, Value>,
+) -> Outcome<Option<usize>> {
+    for (name, value) in given.iter().filter(|(name, _)| *name != "epochs") {
+        if own.get(name) != Some(value) {
+            let own = own.get(name).unwrap_or(&Value::Null);
+            return Err(Stop::Error(format!(
+                "--resume: the run has {name} {own}, not {value}; leave the flag out, or start a new run"
+            )));
+        }
+    }
+    Ok(given.get("epochs").and_then(Value::as_u64).map(|n| n as usize))
+}
+
+/// Refuses numbers that must be positive, by the flags' names.
+pub(crate) fn check_positive(numbers: &[(&str, f64)]) -> Outcome {
+    match numbers.iter().find(|(_, v)| !(*v > 0.0 && v.is_finite())) {
+        None => Ok(()),
+        Some((flag, v)) => Err(Stop::Error(format!("{flag}: {v} is not a positive number"))),
+    }
+}
+
+/// Refuses counts of 0.
+pub(crate) fn check_counts(counts: &[(&str, usize)]) -> Outcome {
+    match counts.iter().find(|(_, n)| *n == 0) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Stop::Error(format!("{flag}: must be at least 1"))),
+    }
+}
+
+pub(crate) fn check_floor(floor: f64) -> Outcome {
+    match floor >= 0.0 && floor.is_finite() {
+        true => Ok(()),
+        false => Err(Stop::Error(format!("--noise-floor: {floor} is not a positive number or 0"))),
     }
 }
 
@@ -217,27 +249,19 @@ impl Settings {
     /// Refuses what the flags' types let through, by the flags' names. The library checks again.
     fn check(&self) -> Outcome {
         let refuse = |flag: &str, why: String| Err(Stop::Error(format!("{flag}: {why}")));
-        let numbers = [
+        if self.target.is_empty() {
+            return refuse("--target", "say which column is to be predicted".into());
+        }
+        check_positive(&[
             ("--noise-std", self.noise_start),
             ("--noise-decay", self.noise_decay),
             ("--gain", self.gain),
             ("--bias-var", self.bias_var.unwrap_or(1.0)),
-        ];
-        for (flag, v) in numbers {
-            if !(v > 0.0 && v.is_finite()) {
-                return refuse(flag, format!("{v} is not a positive number"));
-            }
-        }
-        if !(self.noise_floor >= 0.0 && self.noise_floor.is_finite()) {
-            return refuse("--noise-floor", format!("{} is not a positive number or 0", self.noise_floor));
-        }
-        for (flag, n) in
-            [("--epochs", self.epochs), ("--batch", self.batch), ("--patience", self.patience.unwrap_or(1))]
-        {
-            if n == 0 {
-                return refuse(flag, "must be at least 1".into());
-            }
-        }
+        ])?;
+        check_floor(self.noise_floor)?;
+        let counts =
+            [("--epochs", self.epochs), ("--batch", self.batch), ("--patience", self.patience.unwrap_or(1))];
+        check_counts(&counts)?;
         for (flag, share) in [("--validation", self.validation), ("--test", self.test)] {
             if !(0.0..1.0).contains(&share) {
                 return refuse(flag, format!("{share} is not a share: use 0 to below 1"));
@@ -262,12 +286,16 @@ impl Settings {
 }
 
 /// Reads a name as the model file writes it.
-fn named<T: for<'a> Deserialize<'a>>(name: &str) -> Result<T, String> {
+pub(crate) fn named<T: for<'a> Deserialize<'a>>(name: &str) -> Result<T, String> {
     serde_json::from_value(Value::from(name)).map_err(|e| e.to_string())
 }
 
-fn to_json(value: &impl Serialize) -> Value {
-    serde_json::to_value(value).expect("settings are plain structures")
+/// A structure as its fields.
+pub(crate) fn to_map(value: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(map)) => map,
+        _ => unreachable!("settings are plain structures"),
+    }
 }
 
 fn is_false(flag: &bool) -> bool {

@@ -45,7 +45,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`moments`] | the mathematics, as scalar functions |
-//! | [`data`] | CSV files, data sets, standardisation |
+//! | [`data`] | CSV files, images, standardisation |
 //! | [`metrics`] | scores of predictions with uncertainty |
 //! | [`recipes`] | the paper's networks |
 //! | [`verify`] | golden vectors, recomputed on this machine |
@@ -86,9 +86,9 @@ pub use layer::{Layer, Prior, Scheme};
 pub use moments::Activation;
 pub use moments::derivative::Gate;
 pub use network::{LearnInfo, Network};
-pub use output::{Observation, Output, Tree, Wanted};
+pub use output::{Observation, Output, Spread, Tree, Wanted};
 pub use shape::{Padding, Shape, Window};
-pub use train::{Epoch, Fit, FitReport, NoiseSchedule, Progress};
+pub use train::{Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples};
 
 /// The code in the README, compiled with the documentation's tests.
 #[cfg(doctest)]

@@ -28,6 +28,28 @@ pub fn mnist() -> NetworkBuilder {
         .classes(10)
 }
 
+/// [`mnist`] with batch normalisation after each convolution's activation.
+///
+/// ```
+/// assert!(tractable::recipes::mnist_norm().build()?.layer_names().contains(&"batch_norm2".to_string()));
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn mnist_norm() -> NetworkBuilder {
+    Network::builder(Shape::image(1, 28, 28))
+        .layer(Layer::conv2d(32, 4).padding(1))
+        .layer(Activation::Relu)
+        .layer(Layer::batch_norm())
+        .layer(Layer::avg_pool2d(3).stride(2))
+        .layer(Layer::conv2d(64, 5))
+        .layer(Activation::Relu)
+        .layer(Layer::batch_norm())
+        .layer(Layer::avg_pool2d(3).stride(2))
+        .layer(Layer::linear(150))
+        .layer(Activation::Relu)
+        .layer(Layer::linear(11))
+        .classes(10)
+}
+
 /// The paper's network for CIFAR-10 as its table has it: three convolutions, three average pools with zeros at
 /// the end only, a dense layer of 64, ten classes; no normalisation.
 ///
@@ -64,4 +86,22 @@ pub fn value(inputs: usize) -> NetworkBuilder {
         .layer(Layer::linear(128))
         .layer(Activation::Relu)
         .layer(Layer::linear(1))
+}
+
+/// [`cifar10`] as the authors' code has it: with batch normalisation after each convolution's activation.
+///
+/// ```
+/// assert!(tractable::recipes::cifar10_norm().build()?.layer_names().contains(&"batch_norm3".to_string()));
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn cifar10_norm() -> NetworkBuilder {
+    let mut net = Network::builder(Shape::image(3, 32, 32));
+    for channels in [32, 32, 64] {
+        net = net
+            .layer(Layer::conv2d(channels, 5).padding(2))
+            .layer(Activation::Relu)
+            .layer(Layer::batch_norm())
+            .layer(Layer::avg_pool2d(3).stride(2).end_padding(1));
+    }
+    net.layer(Layer::linear(64)).layer(Activation::Relu).layer(Layer::linear(11)).classes(10)
 }

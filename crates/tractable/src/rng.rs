@@ -46,7 +46,7 @@ pub fn stream(seed: u64, name: &str, index: u64) -> ChaCha8Rng {
 ///
 /// Lemire's multiply-shift: the high 64 bits of `x * n` for a 64-bit draw `x`; draws whose low 64 bits are
 /// below `2^64 mod n` are thrown away, which removes the bias exactly.
-fn below(n: u64, rng: &mut impl Rng) -> u64 {
+pub(crate) fn below(n: u64, rng: &mut impl Rng) -> u64 {
     debug_assert!(n > 0);
     let rejected = n.wrapping_neg() % n; // 2^64 mod n
     loop {
@@ -75,7 +75,7 @@ pub fn shuffle(order: &mut [usize], rng: &mut impl Rng) {
 }
 
 /// Uniform on the 2^52 midpoints `(k + 1/2) / 2^52`: never 0 or 1, symmetric about 1/2, every value exact.
-fn open_unit(rng: &mut impl Rng) -> f64 {
+pub(crate) fn open_unit(rng: &mut impl Rng) -> f64 {
     ((rng.next_u64() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
 }
 

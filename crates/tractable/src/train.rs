@@ -1,17 +1,19 @@
 //! The fit loop: epochs of shuffled batches, a noise schedule, early stopping.
 
+mod samples;
 mod settings;
 
+pub use samples::Samples;
 pub use settings::{Fit, NoiseSchedule};
 
-use crate::data::{Dataset, Scaler, Target};
+use crate::data::{Images, Target};
 use crate::error::{Error, Result};
-use crate::gaussian::Input;
 use crate::layer::Contents;
 use crate::metrics;
 use crate::network::{LearnInfo, Network};
-use crate::output::{Observation, Output};
+use crate::output::Output;
 use crate::rng;
+use samples::Batch;
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -87,11 +89,14 @@ pub struct FitReport {
     pub interrupted: bool,
 }
 
+/// Images that are numbers at a time where they are only predicted.
+const IMAGES_AT_ONCE: usize = 1024;
+
 /// Rows between two [`Progress::Rows`].
 const REPORT_EVERY: usize = 512;
 
 impl Network {
-    /// Fits the network to data. Where the data set asks for it, inputs and targets are standardised with
+    /// Fits the network to a data set or to images. Where the data set asks for it, inputs and targets are standardised with
     /// the training part's mean and spread, and the scalers stay with the network.
     ///
     /// ```
@@ -104,7 +109,7 @@ impl Network {
     /// assert!((net.predict(&Matrix::column(vec![1.0])?)?.mean()[0] - 3.0).abs() < 0.3);
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn fit(&mut self, data: &Dataset, fit: &Fit) -> Result<FitReport> {
+    pub fn fit<'a>(&mut self, data: impl Into<Samples<'a>>, fit: &Fit) -> Result<FitReport> {
         self.fit_with(data, fit, |_| ControlFlow::Continue(()))
     }
 
@@ -120,24 +125,25 @@ impl Network {
     /// assert!(report.interrupted);
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn fit_with(
+    pub fn fit_with<'a>(
         &mut self,
-        data: &Dataset,
+        data: impl Into<Samples<'a>>,
         fit: &Fit,
         mut progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
     ) -> Result<FitReport> {
+        let data = data.into();
         fit.check()?;
-        self.check_data(data)?;
-        self.check_names(data)?;
+        self.check_data(&data)?;
+        self.check_names(&data)?;
         let seed = fit.seed.unwrap_or(self.seed());
-        let (mut order, held_out) = self.hold_out(data, fit, seed)?;
-        self.adopt(data, &order)?;
+        let (mut order, held_out) = hold_out(&data, fit, seed)?;
+        self.adopt(&data, &order)?;
         let in_order = order.clone();
         let mut batch = Batch::default();
         let mut report = FitReport { epochs: Vec::new(), best_epoch: None, interrupted: false };
         let mut best: Option<(f64, usize, Vec<Contents>)> = None;
         if let (Some(_), Some(held_out), true) = (fit.patience, &held_out, fit.first_epoch > 0) {
-            best = Some((self.nll(held_out)?, fit.first_epoch, self.filled_contents()));
+            best = Some((self.nll_of(held_out)?, fit.first_epoch, self.filled_contents()));
         }
         'epochs: for epoch in fit.first_epoch..fit.epochs {
             let start = Instant::now();
@@ -150,9 +156,10 @@ impl Network {
                 rng::shuffle(&mut order, &mut rng::stream(seed, "shuffle", epoch as u64));
             }
             let mut learned = LearnInfo::default();
+            batch.begin(&data, seed, epoch);
             for rows in order.chunks(fit.batch) {
-                batch.gather(data, rows);
-                learned += self.learn(batch.input(data), batch.observation(data))?;
+                batch.gather(&data, rows);
+                learned += self.learn(batch.input(&data), batch.observation(&data))?;
                 let done = learned.rows;
                 if done / REPORT_EVERY != (done - rows.len()) / REPORT_EVERY
                     && progress(Progress::Rows(done, order.len())).is_break()
@@ -162,7 +169,7 @@ impl Network {
                 }
             }
             self.spec.epochs = epoch + 1;
-            let validation_nll = held_out.as_ref().map(|d| self.nll(d)).transpose()?;
+            let validation_nll = held_out.as_ref().map(|d| self.nll_of(d)).transpose()?;
             report.epochs.push(Epoch {
                 epoch: epoch + 1,
                 of: fit.epochs,
@@ -207,8 +214,18 @@ impl Network {
     /// assert!(net.nll(&data)?.is_finite());
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn nll(&self, data: &Dataset) -> Result<f64> {
+    pub fn nll<'a>(&self, data: impl Into<Samples<'a>>) -> Result<f64> {
+        self.nll_of(&data.into())
+    }
+
+    fn nll_of(&self, data: &Samples<'_>) -> Result<f64> {
         self.check_data(data)?;
+        let data = match data {
+            Samples::Table(data) => data,
+            Samples::Images(images) => {
+                return metrics::class_nll(&self.predict_images(images)?, &images.labels());
+            }
+        };
         match data.target() {
             Target::Values { y, observed } => {
                 let out = self.predict(data.x())?.with_noise(&self.noise_var())?;
@@ -222,12 +239,21 @@ impl Network {
         }
     }
 
+    /// Probability of every class for every image, `[images, classes]`.
+    fn predict_images(&self, images: &Images) -> Result<Vec<f64>> {
+        let mut p = Vec::new();
+        for x in images.batches(IMAGES_AT_ONCE) {
+            p.extend_from_slice(self.predict_classes(&x)?.data());
+        }
+        Ok(p)
+    }
+
     fn filled_contents(&self) -> Vec<Contents> {
         self.contents().into_iter().map(Option::unwrap_or_default).collect()
     }
 
     /// Once fitted, the names of columns and classes stay: others would mean other things.
-    fn check_names(&self, data: &Dataset) -> Result<()> {
+    fn check_names(&self, data: &Samples<'_>) -> Result<()> {
         let same = |what: &str, known: &[String], now: &[String]| match self.epochs() == 0
             || known.is_empty()
             || known == now
@@ -235,117 +261,72 @@ impl Network {
             true => Ok(()),
             false => Err(Error::shape(what, known.join(", "), now.join(", "))),
         };
-        same("input columns", self.input_names(), data.input_names())?;
-        same("target columns", self.output_names(), data.output_names())?;
-        match data.target() {
-            Target::Labels { names, .. } => same("classes", self.class_names(), names),
-            Target::Values { .. } => Ok(()),
-        }
+        same("input columns", self.input_names(), &data.input_names())?;
+        same("target columns", self.output_names(), &data.output_names())?;
+        data.class_names().map_or(Ok(()), |names| same("classes", self.class_names(), names))
     }
 
-    fn check_data(&self, data: &Dataset) -> Result<()> {
-        let width = self.input().len();
-        if data.width() != width {
-            return Err(Error::shape("data", format!("{width} input columns"), data.width()));
-        }
-        match (data.target(), self.output()) {
-            (Target::Values { y, .. }, Output::Values { width }) if y.width() == width => Ok(()),
-            (Target::Values { y, .. }, Output::Values { width }) => {
-                Err(Error::shape("data", format!("{width} targets"), y.width()))
+    fn check_data(&self, data: &Samples<'_>) -> Result<()> {
+        let (input, width) = (self.input(), self.input().len());
+        match data {
+            // A network without convolutions takes images of any form.
+            Samples::Images(i) if i.shape() != input && !(input.is_flat() && i.shape().len() == width) => {
+                return Err(Error::shape("images", format!("images of {input}"), i.shape()));
             }
-            (Target::Labels { names, .. }, Output::Classes { classes }) if names.len() <= classes => Ok(()),
-            (Target::Labels { names, .. }, Output::Classes { classes }) => {
+            _ if data.width() != width => {
+                return Err(Error::shape("data", format!("{width} input columns"), data.width()));
+            }
+            _ => {}
+        }
+        match (data.class_names(), self.output()) {
+            (None, Output::Values { width }) if data.outputs() == width => Ok(()),
+            (None, Output::Values { width }) => {
+                Err(Error::shape("data", format!("{width} targets"), data.outputs()))
+            }
+            (Some(names), Output::Classes { classes }) if names.len() <= classes => Ok(()),
+            (Some(names), Output::Classes { classes }) => {
                 Err(Error::shape("data", format!("{classes} classes"), names.len()))
             }
-            (Target::Values { .. }, Output::Classes { .. }) => {
+            (None, Output::Classes { .. }) => {
                 Err(Error::invalid("data", "the network has classes but the target is a number"))
             }
-            (Target::Labels { .. }, Output::Values { .. }) => {
+            (Some(_), Output::Values { .. }) => {
                 Err(Error::invalid("data", "the target is a label but the network puts out numbers"))
             }
         }
     }
 
-    /// Rows to learn from, and the share kept aside.
-    fn hold_out(&self, data: &Dataset, fit: &Fit, seed: u64) -> Result<(Vec<usize>, Option<Dataset>)> {
-        let mut rows: Vec<usize> = (0..data.rows()).collect();
-        if fit.validation == 0.0 {
-            return Ok((rows, None));
-        }
-        rng::shuffle(&mut rows, &mut rng::stream(seed, "validation", 0));
-        let aside = ((data.rows() as f64 * fit.validation).round() as usize).max(1);
-        if aside >= data.rows() {
-            return Err(Error::invalid(
-                "validation",
-                format!("{} rows are too few to keep some aside", data.rows()),
-            ));
-        }
-        let held_out = data.select(&rows[..aside])?;
-        let mut rows = rows.split_off(aside);
-        rows.sort_unstable();
-        Ok((rows, Some(held_out)))
-    }
-
     /// Takes scalers and names over from the data a fit starts with.
-    fn adopt(&mut self, data: &Dataset, rows: &[usize]) -> Result<()> {
-        self.spec.input_names = data.input_names().to_vec();
-        self.spec.output_names = data.output_names().to_vec();
-        if let Target::Labels { names, .. } = data.target() {
-            self.spec.class_names = names.clone();
+    fn adopt(&mut self, data: &Samples<'_>, rows: &[usize]) -> Result<()> {
+        self.spec.input_names = data.input_names().into_owned();
+        self.spec.output_names = data.output_names().into_owned();
+        if let Some(names) = data.class_names() {
+            self.spec.class_names = names.to_vec();
         }
-        if !data.wants_standardize() || self.input_scaler().is_some() || self.output_scaler().is_some() {
+        if self.input_scaler().is_some() || self.output_scaler().is_some() {
             return Ok(());
         }
-        let part = data.select(rows)?;
-        let output = match part.target() {
-            Target::Values { y, observed } => Some(Scaler::fit_observed(y, observed.as_deref())?),
-            Target::Labels { .. } => None,
-        };
-        self.set_scalers(Some(Scaler::fit(part.x())), output)
+        let (input, output) = data.scalers(rows)?;
+        self.set_scalers(input, output)
     }
 }
 
-/// One batch, gathered from a data set into memory that is kept.
-#[derive(Default)]
-struct Batch {
-    x: Vec<f64>,
-    y: Vec<f64>,
-    seen: Vec<bool>,
-    labels: Vec<usize>,
-}
-
-impl Batch {
-    fn gather(&mut self, data: &Dataset, rows: &[usize]) {
-        self.x.clear();
-        rows.iter().for_each(|&r| self.x.extend_from_slice(data.x().row(r)));
-        match data.target() {
-            Target::Values { y, observed } => {
-                self.y.clear();
-                rows.iter().for_each(|&r| self.y.extend_from_slice(y.row(r)));
-                if let Some(seen) = observed {
-                    self.seen.clear();
-                    let width = y.width();
-                    rows.iter().for_each(|&r| self.seen.extend_from_slice(&seen[r * width..][..width]));
-                }
-            }
-            Target::Labels { labels, .. } => {
-                self.labels.clear();
-                self.labels.extend(rows.iter().map(|&r| labels[r]));
-            }
-        }
+/// Rows to learn from, and the share kept aside.
+fn hold_out<'a>(data: &Samples<'a>, fit: &Fit, seed: u64) -> Result<(Vec<usize>, Option<Samples<'a>>)> {
+    let mut rows: Vec<usize> = (0..data.rows()).collect();
+    if fit.validation == 0.0 {
+        return Ok((rows, None));
     }
-
-    fn input(&self, data: &Dataset) -> Input<'_> {
-        Input::checked(&self.x, data.width())
+    rng::shuffle(&mut rows, &mut rng::stream(seed, "validation", 0));
+    let aside = ((data.rows() as f64 * fit.validation).round() as usize).max(1);
+    if aside >= data.rows() {
+        return Err(Error::invalid(
+            "validation",
+            format!("{} rows are too few to keep some aside", data.rows()),
+        ));
     }
-
-    fn observation(&self, data: &Dataset) -> Observation<'_> {
-        match data.target() {
-            Target::Values { y, observed } => {
-                let seen = observed.as_ref().map(|_| &self.seen[..]);
-                Observation::checked(&self.y, y.width(), seen)
-            }
-            Target::Labels { .. } => Observation::from(&self.labels),
-        }
-    }
+    let held_out = data.select(&rows[..aside])?;
+    let mut rows = rows.split_off(aside);
+    rows.sort_unstable();
+    Ok((rows, Some(held_out)))
 }

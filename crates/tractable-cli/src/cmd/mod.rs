@@ -2,10 +2,12 @@
 
 pub(crate) mod bench;
 pub(crate) mod completions;
+pub(crate) mod data;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
 pub(crate) mod inspect;
 pub(crate) mod predict;
 pub(crate) mod reproduce;
 pub(crate) mod train;
+pub(crate) mod train_images;
 pub(crate) mod verify;

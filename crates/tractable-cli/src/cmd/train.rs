@@ -1,9 +1,12 @@
-//! `tractable train`: fits a network to a CSV file and keeps the run in a folder.
+//! `tractable train`: fits a network to a CSV file and keeps the run in a folder; images are in `train_images`.
 
+use crate::cmd::train_images;
+use crate::image_sets::ImageSet;
+use crate::image_settings::ImageFlags;
 use crate::interrupt;
 use crate::progress::{Progress, note};
 use crate::report::{Outcome, Report, Stop, json_line, short};
-use crate::run_folder::{Config, DataFile, RunFolder};
+use crate::run_folder::{AnyConfig, Config, DataFile, RunFolder};
 use crate::scores;
 use crate::settings::{Flags, Settings};
 use serde::Serialize;
@@ -20,38 +23,42 @@ const AFTER_HELP: &str = "\
 Examples:
   tractable train housing.csv --target price -o run/ --test 0.1
   tractable train iris.csv --target species --classes --validation 0.1 --patience 5
+  tractable train mnist --epochs 5 -o run/          (or fashion-mnist, cifar10, digits)
   tractable train --resume -o run/ --epochs 100
 
 RUN gets model.safetensors, metrics.jsonl and config.json (last.safetensors too with --patience). Ctrl-C saves whole epochs and stops;
---resume then goes on to the same bits.";
+--resume then goes on to the same bits. Image sets are mnist, fashion-mnist, cifar10 (get them with `tractable data fetch`) and
+digits, which needs no files; they take the flags under Images and those of the network and its noise.";
 
-/// Fit a network to a CSV file
+/// Fit a network to a CSV file or to images
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub(crate) struct Args {
-    /// Data: a header row; inputs are numbers, a target may be empty (not observed) or a class
-    #[arg(value_name = "FILE.csv", required_unless_present = "resume")]
-    file: Option<PathBuf>,
+    /// A header row and numbers; a target may be empty (not observed) or a class. Or an image set
+    #[arg(value_name = "FILE.csv|SET", required_unless_present = "resume")]
+    pub(super) file: Option<PathBuf>,
     /// Folder of the run [default: the file's name with "-run"]
     #[arg(short, long, value_name = "RUN")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    flags: Flags,
+    pub(super) flags: Flags,
     /// Threads; 0 is one a core. Results do not depend on it
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    threads: usize,
+    pub(super) threads: usize,
     /// Replace a run that is there, once the first epoch is done
     #[arg(long, conflicts_with = "resume")]
-    force: bool,
+    pub(super) force: bool,
     /// Go on with the run in the folder, with its settings
     #[arg(long)]
     resume: bool,
     /// Results as JSON Lines
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     /// No progress
     #[arg(short, long)]
-    quiet: bool,
+    pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) images: ImageFlags,
 }
 
 #[derive(Serialize)]
@@ -79,8 +86,22 @@ pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     let report = Report::new(args.json).unheard();
     let out = out_folder(args)?;
-    let (config, resumed) = if args.resume {
-        let old = RunFolder::config(&out)?;
+    let old = if args.resume { Some(RunFolder::config(&out)?) } else { None };
+    let set = args.file.as_deref().map_or(Ok(None), image_set)?;
+    let old = match (old, set) {
+        (Some(AnyConfig::Images(old)), _) => return train_images::run(args, &out, set, Some(&old)),
+        (None, Some(_)) => return train_images::run(args, &out, set, None),
+        (Some(AnyConfig::Table(_)), Some(set)) => {
+            let why = format!("--resume: the run is not on images, let alone on {}", set.name());
+            return Err(Stop::Error(why));
+        }
+        (Some(AnyConfig::Table(old)), None) => Some(old),
+        (None, None) => None,
+    };
+    if let Some(flag) = args.images.given().keys().next() {
+        return Err(Stop::Error(format!("--{flag}: is for image sets, not for CSV files; leave it out")));
+    }
+    let (config, resumed) = if let Some(old) = old {
         let file = args.file.as_deref().unwrap_or(&old.data.path);
         let data = DataFile::look(file)?;
         if !data.same_content(&old.data) {
@@ -199,6 +220,20 @@ pub(crate) fn run(args: &Args) -> Outcome {
         score.say(report, "test", false)?;
     }
     Ok(())
+}
+
+/// The image set of this name, unless a file has it.
+fn image_set(file: &Path) -> Outcome<Option<ImageSet>> {
+    let Some(name) = file.to_str().filter(|_| !file.exists()) else { return Ok(None) };
+    match ImageSet::named(name) {
+        Some(set) => Ok(Some(set)),
+        // A word without a dot or a folder is hardly a CSV file.
+        None if !name.contains(['.', '/', '\\']) => {
+            let why = ImageSet::parse(name).err().unwrap_or_default();
+            Err(Stop::Error(format!("{name}: there is no such file, and {why}")))
+        }
+        None => Ok(None),
+    }
 }
 
 fn out_folder(args: &Args) -> Outcome<PathBuf> {

@@ -58,6 +58,26 @@ fn terminate_saves_whole_epochs() {
     interrupted("-TERM", &["--batch", "1"]);
 }
 
+#[test]
+fn ctrl_c_saves_whole_epochs_of_images() {
+    let place = Place::new();
+    let train = ["train", "digits", "--limit", "1500", "--net", "mlp", "--hidden", "30", "-o"];
+    let mut command = place.command(&[&train[..], &["run", "--epochs", "100000"]].concat());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(&place, "run/metrics.jsonl", 2);
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    let epochs = place.text("run/metrics.jsonl").lines().count();
+    assert!(err.contains(&format!("{epochs} of 100000 epochs are saved")), "{err}");
+    assert_eq!(place.text("run/curves.csv").lines().count(), epochs + 1);
+    let more = (epochs + 1).to_string();
+    place.ok(&["train", "--resume", "-o", "run", "--epochs", &more, "-q"]);
+    place.ok(&[&train[..], &["whole", "--epochs", &more]].concat());
+    assert!(place.read("run/model.safetensors") == place.read("whole/model.safetensors"));
+}
+
 /// Six thousand rows: an epoch takes a while.
 fn long(place: &Place) {
     let data = place.text("data.csv");

@@ -2,6 +2,7 @@
 
 mod bad_data;
 mod bad_models;
+mod images;
 #[cfg(unix)]
 mod interrupt;
 #[cfg(unix)]

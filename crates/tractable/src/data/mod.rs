@@ -1,8 +1,11 @@
-//! Data from CSV files to numbers a network can learn from.
+//! Data from files to numbers a network can learn from: tables and images.
 //!
 //! [`csv`] reads a file into a [`Table`]; naming the target makes it a [`Dataset`]; a [`Scaler`] is
 //! computed from the part that is trained on. [`CsvRows`] reads files larger than memory piece by piece,
 //! for prediction.
+//!
+//! [`Images`] are labelled images: [`mnist`], [`fashion_mnist`] and [`cifar10`] read the public sets, [`idx`] and
+//! [`cifar_batches`] any files of their forms, and [`digits`] needs no files at all.
 //!
 //! ```
 //! # let dir = tempfile::tempdir()?;
@@ -15,17 +18,29 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod augment;
+mod cifar;
 mod complaint;
 mod csv;
 mod dataset;
+mod digits;
+mod idx;
+mod images;
 mod records;
 mod rows;
 mod scaler;
+mod sets;
 mod source;
 mod table;
 
 pub use self::csv::csv;
+pub use augment::Augment;
+pub use cifar::cifar_batches;
 pub use dataset::{Dataset, Target};
+pub use digits::digits;
+pub use idx::idx;
+pub use images::{Images, PixelScaling};
 pub use rows::CsvRows;
 pub use scaler::Scaler;
+pub use sets::{CIFAR10, FASHION_MNIST, cifar10, fashion_mnist, mnist};
 pub use table::Table;

@@ -4,9 +4,11 @@
 //! not match and empty data are errors. Where targets are missing, callers leave those entries out.
 
 mod classification;
+mod detection;
 mod quantile;
 mod regression;
 
 pub use classification::{Bin, Reliability, brier, class_nll, ece, error_rate};
+pub use detection::auroc;
 pub use quantile::normal_quantile;
 pub use regression::{Calibration, calibration, coverage, gaussian_nll, mae, rmse};

@@ -22,7 +22,7 @@ pub struct Tree {
 }
 
 /// Variance of the threshold at every node: `1/alpha^2` with alpha = 3.
-const THRESHOLD_VAR: f64 = 1.0 / 9.0;
+pub(super) const THRESHOLD_VAR: f64 = 1.0 / 9.0;
 
 impl Tree {
     /// A tree for `classes` labels, 0 to `classes - 1`.

@@ -2,11 +2,13 @@
 
 mod classes;
 mod observation;
+mod spread;
 mod wanted;
 
 pub use classes::Tree;
 pub use observation::Observation;
 pub(crate) use observation::{Filled, OrElse, check_size};
+pub use spread::Spread;
 pub(crate) use wanted::Goal;
 pub use wanted::Wanted;
 

@@ -8,6 +8,7 @@ mod determinism;
 mod errors;
 mod exact;
 mod golden;
+mod images;
 mod metrics;
 mod moments;
 mod moments_properties;

@@ -187,3 +187,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn auroc_counts_pairs() {
+    let (low, high) = ([0.5, -1.0, 0.0, -0.0, 3.0], [0.5, 0.5, 2.0, 7.0, -5.0, 0.0]);
+    let pairs = low.iter().flat_map(|l| high.iter().map(move |h| (l, h)));
+    let won: f64 = pairs.map(|(l, h)| if h > l { 1.0 } else { 0.5 * f64::from(u8::from(h == l)) }).sum();
+    assert_eq!(auroc(&low, &high).unwrap(), won / 30.0);
+    assert_eq!(auroc(&high, &low).unwrap(), 1.0 - won / 30.0);
+    assert!(auroc(&low, &[f64::NAN]).unwrap().is_nan());
+    assert!(auroc(&[], &high).is_err() && auroc(&low, &[]).is_err());
+}

@@ -1,0 +1,191 @@
+//! What `train` can be told about images: the flags, the recipe of each set, and how a resumed run keeps its own.
+
+use crate::image_sets::ImageSet;
+use crate::report::{Outcome, Stop};
+use crate::settings::{self, DeviceName, Flags};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+use tractable::data::{Augment, Images, PixelScaling};
+use tractable::{Activation, Fit, Network, NetworkBuilder, NoiseSchedule, Policy, Prior, Scheme, recipes};
+
+/// Flags that only images have; those they share with tables are in [`Flags`].
+#[derive(clap::Args, Serialize)]
+#[command(next_help_heading = "Images")]
+pub(crate) struct ImageFlags {
+    /// Folder with the set's files, or the folder above it
+    #[arg(long, value_name = "DIR")]
+    #[serde(skip)]
+    pub(crate) data: Option<PathBuf>,
+    /// paper, paper-norm (with batch normalisation) or mlp [default: paper]
+    #[arg(long, value_name = "NAME", hide_possible_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    net: Option<Net>,
+    /// Learn from mirrored, shifted images with a hole, anew in every epoch
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    augment: bool,
+    /// What is done to pixels: none, center or standardize [default: center]
+    #[arg(long, value_name = "NAME", value_parser = settings::named::<PixelScaling>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scaling: Option<PixelScaling>,
+    /// Only the first N images to learn from, and as many to test
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<usize>,
+}
+
+/// Networks by name. Its names have no documentation of their own, or the help of `train` would be pages long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Net {
+    #[default]
+    Paper,
+    PaperNorm,
+    Mlp,
+}
+
+/// Everything that decides the bits of a run, but the images: what `config.json` keeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ImageSettings {
+    pub(crate) net: Net,
+    pub(crate) hidden: Vec<usize>,
+    pub(crate) augment: bool,
+    pub(crate) scaling: PixelScaling,
+    pub(crate) limit: Option<usize>,
+    pub(crate) epochs: usize,
+    batch: usize,
+    noise_start: f64,
+    noise_decay: f64,
+    noise_floor: f64,
+    policy: Policy,
+    prior: Scheme,
+    gain: f64,
+    bias_var: Option<f64>,
+    pub(crate) seed: u64,
+    pub(crate) device: DeviceName,
+}
+
+impl Default for ImageSettings {
+    /// The paper's recipe.
+    fn default() -> Self {
+        ImageSettings {
+            net: Net::default(),
+            hidden: Vec::new(),
+            augment: false,
+            scaling: PixelScaling::default(),
+            limit: None,
+            epochs: 50,
+            batch: 16,
+            noise_start: 1.0,
+            noise_decay: 0.975,
+            noise_floor: 0.3,
+            policy: Policy::default(),
+            prior: Prior::default().scheme,
+            gain: 1.0,
+            bias_var: None,
+            seed: 0,
+            device: DeviceName::default(),
+        }
+    }
+}
+
+impl ImageFlags {
+    /// The names of those that were given.
+    pub(crate) fn given(&self) -> Map<String, Value> {
+        let mut given = settings::to_map(self);
+        if self.data.is_some() {
+            given.insert("data".into(), Value::Null);
+        }
+        given
+    }
+
+    /// What all flags ask for, by the names of [`ImageSettings`].
+    fn asked(&self, flags: &Flags) -> Outcome<Map<String, Value>> {
+        let mut asked = flags.given();
+        let known = settings::to_map(&ImageSettings::default());
+        if let Some(other) = asked.keys().find(|name| !known.contains_key(*name)) {
+            let flag = other.replace('_', "-");
+            return Err(Stop::Error(format!("--{flag}: is for CSV files, not for images; leave it out")));
+        }
+        asked.extend(settings::to_map(self));
+        Ok(asked)
+    }
+
+    /// The settings of a new run.
+    pub(crate) fn settings(&self, flags: &Flags) -> Outcome<ImageSettings> {
+        let mut all = settings::to_map(&ImageSettings::default());
+        all.extend(self.asked(flags)?);
+        let mut settings: ImageSettings =
+            serde_json::from_value(Value::Object(all)).expect("flags have the settings' types");
+        if settings.net == Net::Mlp && settings.hidden.is_empty() {
+            settings.hidden = vec![100, 100];
+        }
+        settings.check()?;
+        Ok(settings)
+    }
+
+    /// The settings of a run that goes on: its own. Flags may repeat them; only the epochs may differ.
+    pub(crate) fn settings_of(&self, flags: &Flags, run: &ImageSettings) -> Outcome<ImageSettings> {
+        let asked = self.asked(flags)?;
+        let epochs = settings::same_but_epochs(&asked, &settings::to_map(run))?;
+        let settings = ImageSettings { epochs: epochs.unwrap_or(run.epochs), ..run.clone() };
+        settings.check()?;
+        Ok(settings)
+    }
+}
+
+impl ImageSettings {
+    fn check(&self) -> Outcome {
+        settings::check_positive(&[
+            ("--noise-start", self.noise_start),
+            ("--noise-decay", self.noise_decay),
+            ("--gain", self.gain),
+            ("--bias-var", self.bias_var.unwrap_or(1.0)),
+        ])?;
+        let counts =
+            [("--epochs", self.epochs), ("--batch", self.batch), ("--limit", self.limit.unwrap_or(1))];
+        settings::check_counts(&counts)?;
+        settings::check_floor(self.noise_floor)?;
+        if self.net != Net::Mlp && !self.hidden.is_empty() {
+            return Err(Stop::Error(
+                "--hidden: is for --net mlp; the paper's networks have their own".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn fit(&self) -> Fit {
+        let noise =
+            NoiseSchedule { start: self.noise_start, decay: self.noise_decay, floor: self.noise_floor };
+        Fit::new().epochs(self.epochs).batch(self.batch).noise(noise).seed(self.seed)
+    }
+
+    /// The images as this run learns them.
+    pub(crate) fn prepare(&self, images: Images) -> Images {
+        let images = images.scaling(self.scaling);
+        match (self.augment, images.shape().channels) {
+            (false, _) => images,
+            (true, 3) => images.augment(Augment::cifar10()),
+            // Signs are not what they are when mirrored.
+            (true, _) => images.augment(Augment { flip: false, crop: 2, cutout: 0 }),
+        }
+    }
+
+    pub(crate) fn build(&self, set: ImageSet, images: &Images) -> NetworkBuilder {
+        let classes = images.class_names().len();
+        let net = match (self.net, set) {
+            (Net::Mlp, _) => {
+                let widths = [images.shape().len()].into_iter().chain(self.hidden.iter().copied());
+                Network::mlp(widths.chain([classes]), Activation::Relu).classes(classes)
+            }
+            (Net::Paper, ImageSet::Cifar10) => recipes::cifar10(),
+            (Net::Paper, _) => recipes::mnist(),
+            (Net::PaperNorm, ImageSet::Cifar10) => recipes::cifar10_norm(),
+            (Net::PaperNorm, _) => recipes::mnist_norm(),
+        };
+        let prior = Prior { scheme: self.prior, gain: self.gain, bias_var: self.bias_var };
+        net.prior(prior).policy(self.policy).noise_std([self.noise_start]).seed(self.seed)
+    }
+}

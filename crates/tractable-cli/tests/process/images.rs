@@ -1,0 +1,139 @@
+//! Runs on images: trained, resumed to the same bits, evaluated, and refused with the reason.
+
+use crate::run::{Place, json_lines};
+
+const SMALL: [&str; 6] = ["--net", "mlp", "--hidden", "12", "--limit", "600"];
+
+/// An IDX file of unsigned bytes.
+fn idx(sizes: &[u32], byte: u8) -> Vec<u8> {
+    let mut bytes = vec![0, 0, 8, sizes.len() as u8];
+    sizes.iter().for_each(|s| bytes.extend(s.to_be_bytes()));
+    bytes.resize(bytes.len() + sizes.iter().product::<u32>() as usize, byte);
+    bytes
+}
+
+/// A folder with the form of MNIST: images of a given side, all of one class.
+fn fake_mnist(place: &Place, folder: &str, side: u32, label: u8) {
+    std::fs::create_dir_all(place.path(folder)).unwrap();
+    for part in ["train", "t10k"] {
+        let write = |name: &str, bytes| std::fs::write(place.path(folder).join(name), bytes).unwrap();
+        write(&format!("{part}-images-idx3-ubyte"), idx(&[20, side, side], 7));
+        write(&format!("{part}-labels-idx1-ubyte"), idx(&[20], label));
+    }
+}
+
+#[test]
+fn a_resumed_run_on_images_ends_with_the_same_bits() {
+    for extra in [&["--seed", "3"][..], &["--augment", "--scaling", "standardize"], &["--noise-std", "0.4"]] {
+        let place = Place::new();
+        let train = |out: &str, epochs: &str| {
+            let args = ["train", "digits", "-o", out, "--epochs", epochs];
+            place.ok(&[&args[..], &SMALL, extra].concat());
+        };
+        train("whole", "3");
+        train("parts", "1");
+        place.ok(&["train", "--resume", "-o", "parts", "--epochs", "3"]);
+        assert!(place.read("whole/model.safetensors") == place.read("parts/model.safetensors"), "{extra:?}");
+        assert_eq!(place.text("whole/config.json"), place.text("parts/config.json"));
+        let scores = |run: &str| -> Vec<_> {
+            let lines = json_lines(&place.text(&format!("{run}/metrics.jsonl")));
+            let epochs = lines.into_iter().filter(|l| l["type"] == "epoch");
+            epochs.map(|l| (l["epoch"].clone(), l["test_error"].clone(), l["test_nll"].clone())).collect()
+        };
+        assert_eq!(scores("whole").len(), 3);
+        assert_eq!(scores("whole"), scores("parts"));
+        assert_eq!(place.text("parts/curves.csv").lines().count(), 4);
+    }
+}
+
+#[test]
+fn images_are_learned_and_evaluated() {
+    let place = Place::new();
+    let flags = ["--net", "mlp", "--hidden", "40", "--limit", "2000", "--epochs", "3", "--noise-std", "0.5"];
+    let lines = place.json(&[&["train", "digits", "-o", "run"], &flags[..]].concat());
+    let kinds: Vec<_> = lines.iter().map(|l| l["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["start", "epoch", "epoch", "epoch", "end", "test"]);
+    let error = |l: &serde_json::Value, name: &str| l[name].as_f64().unwrap();
+    assert!(error(&lines[3], "test_error") < error(&lines[1], "test_error"));
+    assert!(error(&lines[5], "error_rate") < 0.25, "{}", lines[5]);
+    assert!(lines[1]["images_per_second"].as_f64().unwrap() > 0.0);
+
+    // Blank images are not digits: the variance of the classes knows.
+    fake_mnist(&place, "blank", 28, 1);
+    let said = place.json(&["evaluate", "run", "--ood", "mnist", "--ood-data", "blank"]);
+    assert_eq!(said[0]["images"], 2000);
+    assert_eq!(said[0]["error_rate"], lines[5]["error_rate"]);
+    assert!(said[0]["variance_model"].as_f64().unwrap() > 0.0);
+    assert!(said[1]["auroc"].as_f64().unwrap() > 0.8, "{}", said[1]);
+    // Another set's test images, and limits that do not hold.
+    let other = place.json(&["evaluate", "run", "mnist", "--data", "blank"]);
+    assert_eq!(other[0]["images"], 20);
+    let ran = place.run(&["evaluate", "run", "--max-error", "0.0001"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(place.json(&["inspect", "run"])[0]["epochs"] == 3);
+}
+
+#[test]
+fn what_cannot_be_trained_on_is_named() {
+    let place = Place::new();
+    fake_mnist(&place, "small", 14, 1);
+    fake_mnist(&place, "labels", 28, 10);
+    fake_mnist(&place, "cut", 28, 1);
+    let images = place.read("cut/train-images-idx3-ubyte");
+    std::fs::write(place.path("cut/train-images-idx3-ubyte"), &images[..5000]).unwrap();
+    std::fs::create_dir(place.path("empty")).unwrap();
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["mnits"], &["mnits: there is no such file", "did you mean `mnist`?"]),
+        (&["cifar-10"], &["did you mean `cifar10`?"]),
+        (&["imagenet"], &["is not an image set (mnist, fashion-mnist, cifar10, digits)"]),
+        (
+            &["mnist", "--data", "nowhere"],
+            &["mnist: no such folder: ", "nowhere", "tractable data fetch mnist"],
+        ),
+        (&["mnist", "--data", "empty"], &["empty: neither train-images-idx3-ubyte nor"]),
+        (&["mnist", "--data", "small"], &["expected images of 1x28x28, got 1x14x14"]),
+        (&["mnist", "--data", "labels"], &["label 10 of image 0 is not one of 10 classes"]),
+        (&["mnist", "--data", "cut"], &["train-images-idx3-ubyte: cut short", "get it again"]),
+        (&["digits", "--limit", "0"], &["--limit: must be at least 1"]),
+        (&["digits", "--epochs", "0"], &["--epochs: must be at least 1"]),
+        (&["digits", "--noise-std", "-1"], &["-1 is not a positive number"]),
+        (&["digits", "--hidden", "5"], &["--hidden: is for --net mlp"]),
+        (&["digits", "--net", "resnet"], &["--net"]),
+        (&["digits", "--target", "y"], &["--target: is for CSV files"]),
+        (&["digits", "--no-standardize"], &["--no-standardize: is for CSV files"]),
+        (&["data.csv", "--target", "y", "--augment"], &["--augment: is for image sets"]),
+        (&["data.csv", "--target", "y", "--data", "x"], &["--data: is for image sets"]),
+    ];
+    for (args, says) in cases {
+        place.refused(&[&["train"], *args, &["-o", "run"]].concat(), says);
+    }
+}
+
+#[test]
+fn a_run_on_images_keeps_its_settings_and_images() {
+    let place = Place::new();
+    fake_mnist(&place, "blank", 28, 1);
+    let train = ["train", "mnist", "--data", "blank", "-o", "run", "--epochs", "1", "--net", "mlp"];
+    place.ok(&train);
+    place.refused(&train, &["run: exists already"]);
+    let resume = ["train", "--resume", "-o", "run", "--epochs", "2"];
+    let with = |more: &[&'static str]| [&resume[..], more].concat();
+    place.refused(&with(&["--batch", "4"]), &["the run has batch 16, not 4"]);
+    place.refused(&with(&["--augment"]), &["the run has augment false, not true"]);
+    place.refused(&["train", "digits", "--resume", "-o", "run"], &["the run is on mnist"]);
+    place.refused(&["train", "--resume", "-o", "run", "--epochs", "0"], &["--epochs"]);
+    let path = place.path("blank/train-images-idx3-ubyte");
+    let good = std::fs::read(&path).unwrap();
+    let mut other = good.clone();
+    *other.last_mut().unwrap() ^= 1;
+    std::fs::write(&path, other).unwrap();
+    place.refused(&resume, &["are not the images the run began with"]);
+    std::fs::write(&path, good).unwrap();
+    place.ok(&resume);
+    // Other images than the model's, and nothing said.
+    fake_mnist(&place, "small", 14, 1);
+    place.refused(&["evaluate", "run", "mnist", "--data", "small"], &["expected images of 784, got 1x14x14"]);
+    place.refused(&["evaluate", "run", "--ood", "cifar11"], &["cifar11", "did you mean `cifar10`?"]);
+    place.refused(&["evaluate", "run/model.safetensors"], &["say on what"]);
+    place.refused(&["evaluate", "run", "data.csv", "--ood", "digits"], &["--ood: is for images"]);
+}

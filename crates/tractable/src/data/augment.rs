@@ -1,0 +1,66 @@
+//! Random changes to images while a network learns: mirrored, shifted, with a hole.
+
+use super::images::unit;
+use crate::rng;
+use crate::shape::Shape;
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+/// How the images of a fit are changed at random, anew in every epoch. What falls outside of an image is 0.
+///
+/// ```
+/// use tractable::data::Augment;
+/// assert_eq!(Augment::cifar10(), Augment { flip: true, crop: 4, cutout: 8 });
+/// assert_eq!(Augment::default(), Augment { flip: false, crop: 0, cutout: 0 });
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Augment {
+    /// Left and right are swapped in half of the images.
+    pub flip: bool,
+    /// The image is shifted by up to so many pixels each way: zeros around it, then a crop of its size.
+    pub crop: usize,
+    /// A square with this side, around a random pixel, takes the value of the image's mean; 0 is none.
+    pub cutout: usize,
+}
+
+impl Augment {
+    /// What is usual for CIFAR-10: mirrored, shifted by up to 4, a hole of 8 by 8.
+    ///
+    /// ```
+    /// assert!(tractable::data::Augment::cifar10().flip);
+    /// ```
+    pub fn cifar10() -> Self {
+        Augment { flip: true, crop: 4, cutout: 8 }
+    }
+
+    /// Adds the changed image to `x`. The same number of draws whatever comes out, so that one setting does
+    /// not move another's.
+    pub(super) fn apply(self, pixels: &[u8], shape: Shape, rng: &mut impl Rng, x: &mut Vec<f64>) {
+        let (height, width) = (shape.height, shape.width);
+        let mut pick = |n: usize| rng::below(n as u64, rng) as usize;
+        let flip = pick(2) == 1 && self.flip;
+        let crop = self.crop.min(height.max(width));
+        let (down, right) = (pick(2 * crop + 1), pick(2 * crop + 1));
+        let (hole_row, hole_column) = (pick(height), pick(width));
+        let half = self.cutout / 2;
+        let inside = |at: usize, hole: usize| at + half >= hole && at + half < hole + self.cutout;
+        for plane in pixels.chunks_exact(height * width) {
+            let grey = match self.cutout {
+                0 => 0.0,
+                _ => plane.iter().map(|&p| u64::from(p)).sum::<u64>() as f64 / (255 * plane.len()) as f64,
+            };
+            for row in 0..height {
+                for column in 0..width {
+                    let from = (row + down).checked_sub(crop).filter(|r| *r < height);
+                    let across = (column + right).checked_sub(crop).filter(|c| *c < width);
+                    x.push(match (from, across) {
+                        _ if inside(row, hole_row) && inside(column, hole_column) => grey,
+                        (Some(r), Some(c)) => unit(plane[r * width + if flip { width - 1 - c } else { c }]),
+                        _ => 0.0,
+                    });
+                }
+            }
+        }
+    }
+}

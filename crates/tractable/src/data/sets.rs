@@ -1,0 +1,86 @@
+//! The public image sets by name: which files they are, and what their classes are called.
+
+use super::cifar::cifar_batches;
+use super::complaint::data_error;
+use super::idx::idx;
+use super::images::Images;
+use crate::error::Result;
+use std::path::{Path, PathBuf};
+
+/// Classes of CIFAR-10.
+///
+/// ```
+/// assert_eq!(tractable::data::CIFAR10[9], "truck");
+/// ```
+pub const CIFAR10: [&str; 10] =
+    ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"];
+
+/// Classes of Fashion-MNIST.
+///
+/// ```
+/// assert_eq!(tractable::data::FASHION_MNIST[8], "bag");
+/// ```
+pub const FASHION_MNIST: [&str; 10] =
+    ["t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"];
+
+/// Reads MNIST from the folder that holds its four IDX files, plain or `.gz`: training and test images.
+///
+/// ```no_run
+/// let (train, test) = tractable::data::mnist("data/mnist")?;
+/// assert_eq!((train.len(), test.len()), (60_000, 10_000));
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn mnist(folder: impl AsRef<Path>) -> Result<(Images, Images)> {
+    four_files(folder.as_ref(), &["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"])
+}
+
+/// Reads Fashion-MNIST, whose files have the names and the form of MNIST's.
+///
+/// ```no_run
+/// let (train, test) = tractable::data::fashion_mnist("data/fashion-mnist")?;
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn fashion_mnist(folder: impl AsRef<Path>) -> Result<(Images, Images)> {
+    four_files(folder.as_ref(), &FASHION_MNIST)
+}
+
+/// Reads CIFAR-10 from the folder that holds its six binary batches, or the folder above it.
+///
+/// ```no_run
+/// let (train, test) = tractable::data::cifar10("data/cifar10")?;
+/// assert_eq!((train.len(), test.len()), (50_000, 10_000));
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn cifar10(folder: impl AsRef<Path>) -> Result<(Images, Images)> {
+    let folder = folder.as_ref();
+    let inner = folder.join("cifar-10-batches-bin");
+    let folder = if inner.is_dir() { &inner } else { folder };
+    let names = || CIFAR10.map(String::from).to_vec();
+    let train: Vec<PathBuf> =
+        (1..=5).map(|i| find(folder, &format!("data_batch_{i}.bin"))).collect::<Result<_>>()?;
+    let test = find(folder, "test_batch.bin")?;
+    Ok((cifar_batches(&train, names())?, cifar_batches(&[test], names())?))
+}
+
+fn four_files(folder: &Path, names: &[&str]) -> Result<(Images, Images)> {
+    let names = || names.iter().map(|n| n.to_string()).collect();
+    let part = |part: &str| {
+        let images = find(folder, &format!("{part}-images-idx3-ubyte"))?;
+        idx(images, find(folder, &format!("{part}-labels-idx1-ubyte"))?, names())
+    };
+    let (train, test) = (part("train")?, part("t10k")?);
+    if train.shape() != test.shape() {
+        let why = format!("training images are {}, test images {}", train.shape(), test.shape());
+        return Err(data_error(folder, 0, None, why));
+    }
+    Ok((train, test))
+}
+
+/// A file of the set, plain or gzip.
+fn find(folder: &Path, name: &str) -> Result<PathBuf> {
+    let names = [name.to_string(), format!("{name}.gz")];
+    match names.iter().map(|n| folder.join(n)).find(|p| p.is_file()) {
+        Some(path) => Ok(path),
+        None => Err(data_error(folder, 0, None, format!("neither {name} nor {name}.gz is in this folder"))),
+    }
+}
