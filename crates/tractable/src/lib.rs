@@ -45,6 +45,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`moments`] | the mathematics, as scalar functions |
+//! | [`attack`] | images that a classifier takes for something else |
 //! | [`data`] | CSV files, images, standardisation |
 //! | [`metrics`] | scores of predictions with uncertainty |
 //! | [`recipes`] | the paper's networks |
@@ -58,6 +59,7 @@
 //! [`MixtureRelu`](Activation::MixtureRelu) are linearised at the mean. The sums over a batch count the prior
 //! once per sample; [`Policy`] says what is done about it.
 
+pub mod attack;
 mod backend;
 mod builder;
 mod checkpoint;

@@ -35,8 +35,11 @@ const FLOORS: &[&[&str]] = &[
     &["layer", "output"],
     &["stack"],
     // A builder makes networks, and a network checks shapes as the builder does.
-    &["network", "builder"],
+    // A derivative is asked of a network, which conditions on one that is zero.
+    &["network", "builder", "derivative"],
     &["train", "checkpoint", "recipes", "verify"],
+    // Applications: uses of the verbs.
+    &["attack"],
 ];
 
 fn module(file: &str) -> &str {
