@@ -5,6 +5,8 @@
 //! log-likelihood of the test part are in the target's own units; a prediction's variance is the network's
 //! plus the noise.
 
+mod table1;
+
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::report::{Outcome, Report, Stop, file_error, table};
@@ -19,7 +21,8 @@ use tractable::{Activation, Device, Fit, Network, Policy, Prior, metrics};
 const AFTER_HELP: &str = "\
 Examples:
   tractable reproduce uci --data uci/
-  tractable reproduce uci --data uci/ --sets boston,yacht --splits 5";
+  tractable reproduce uci --data uci/ --sets boston,yacht --splits 5
+  tractable reproduce table-1 --mnist run/";
 
 /// Results of the literature, computed again
 #[derive(clap::Args)]
@@ -33,6 +36,9 @@ pub(crate) struct Args {
 enum What {
     /// UCI regression: RMSE and log-likelihood on nine sets beside the published ones
     Uci(Uci),
+    /// Attacks on MNIST and CIFAR-10: success beside the paper's, distances, the usual budgets beside PGD
+    #[command(name = "table-1")]
+    Table1(table1::Args),
 }
 
 const AFTER_HELP_UCI: &str = "\
@@ -171,6 +177,7 @@ struct SplitRow {
 pub(crate) fn run(args: &Args) -> Outcome {
     match &args.what {
         What::Uci(args) => uci(args),
+        What::Table1(args) => table1::run(args),
     }
 }
 
