@@ -2,10 +2,10 @@
 
 use crate::run::{Place, json_lines};
 
-/// With `run/` and `other/`: two small networks that know digits.
-fn trained() -> Place {
+/// With runs of small networks that know digits.
+fn trained(runs: &[&str]) -> Place {
     let place = Place::new();
-    for (name, seed) in [("run", "0"), ("other", "1")] {
+    for (name, seed) in runs.iter().zip(["0", "1"]) {
         let net =
             ["--net", "mlp", "--hidden", "30", "--limit", "1500", "--epochs", "3", "--noise-std", "0.3"];
         place.ok(&[&["train", "digits", "-q", "-o", name, "--seed", seed], &net[..]].concat());
@@ -15,7 +15,7 @@ fn trained() -> Place {
 
 #[test]
 fn digits_are_attacked() {
-    let place = trained();
+    let place = trained(&["run", "other"]);
     let all = ["attack", "run", "--images", "20", "--target", "all", "--prior-std", "0.06"];
     let more = ["--transfer", "other", "--curve", "linf:0.3", "-o", "out"];
     let lines = place.json(&[&all[..], &more].concat());
@@ -56,7 +56,7 @@ fn digits_are_attacked() {
 
 #[test]
 fn what_cannot_be_attacked_is_named() {
-    let place = trained();
+    let place = trained(&["run"]);
     place.ok(&["train", "data.csv", "--target", "y", "-o", "numbers", "--epochs", "1", "-q"]);
     place.ok(&[
         "train",
@@ -86,7 +86,7 @@ fn what_cannot_be_attacked_is_named() {
         (&["kinds", "--set", "digits"], &["kinds: the network has 3 classes, and the images 10"]),
         (&["run", "--transfer", "nowhere"], &["nowhere: cannot"]),
         (&["run", "--data", "nowhere", "--set", "mnist"], &["mnist: no such folder"]),
-        (&["run", "-o", "other"], &["other: exists already", "--force"]),
+        (&["run", "-o", "numbers"], &["numbers: exists already", "--force"]),
         (&["run", "-o", "new", "--iterations", "0"], &["iterations"]),
     ];
     for (args, says) in cases {
