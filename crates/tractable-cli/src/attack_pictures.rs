@@ -10,9 +10,11 @@ use tractable::attack::Attacked;
 /// Attacks that are shown: the first image of every label that the network had right.
 #[derive(Default)]
 pub(crate) struct Shown {
-    /// By label: the image's number and pixels, and its attacks by target (the label itself where there is none).
-    by_label: BTreeMap<usize, (usize, Vec<f64>, BTreeMap<usize, Attacked>)>,
+    by_label: BTreeMap<usize, OfLabel>,
 }
+
+/// The image's number and pixels, and its attacks by target (the label itself where there is none).
+type OfLabel = (usize, Vec<f64>, BTreeMap<usize, Attacked>);
 
 impl Shown {
     pub(crate) fn look(&mut self, number: usize, pixels: &[f64], a: &Attacked) {
@@ -69,14 +71,10 @@ impl Shown {
     /// One row an attack: the image, ten times the change around grey, the result, the standard deviation of every
     /// pixel.
     pub(crate) fn strip(&self, shape: Shape, names: &[String], path: &Path) -> Outcome {
-        let attacks = |(_, pixels, attacks): &'_ (_, Vec<f64>, BTreeMap<usize, Attacked>)| {
-            // Another target in every row.
-            let won: Vec<_> = attacks.values().filter(|a| a.success).cloned().collect();
-            (pixels.clone(), won)
-        };
         let (mut rows, mut labels) = (Vec::new(), Vec::new());
-        for (i, of_label) in self.by_label.values().enumerate() {
-            let (pixels, won) = attacks(of_label);
+        for (i, (_, pixels, attacks)) in self.by_label.values().enumerate() {
+            let won: Vec<&Attacked> = attacks.values().filter(|a| a.success).collect();
+            // Another target in every row.
             let Some(a) = won.get(i % won.len().max(1)) else { continue };
             let change: Vec<f64> = a.change.mean().iter().map(|c| 10.0 * c).collect();
             let std = a.change.std();
@@ -84,9 +82,9 @@ impl Shown {
             let (least, most) = std.iter().fold((f64::INFINITY, 0.0f64), |(l, m), s| (l.min(*s), m.max(*s)));
             let range = if least < most { (least, most) } else { (0.0, 2.0 * most + 1.0) };
             rows.push(vec![
-                Some(picture(shape, &pixels, (0.0, 1.0))?),
+                Some(picture(shape, pixels, (0.0, 1.0))?),
                 Some(picture(shape, &change, (-1.0, 1.0))?),
-                Some(picture(shape, &a.result(&pixels), (0.0, 1.0))?),
+                Some(picture(shape, &a.result(pixels), (0.0, 1.0))?),
                 Some(picture(shape, &std, range)?),
             ]);
             labels.push(format!("{} as {}", name(names, a.label), name(names, a.class_after())));
