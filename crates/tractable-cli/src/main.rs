@@ -3,6 +3,8 @@
 //! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 a check did not hold, 2 an error,
 //! 130 interrupted.
 
+mod attack_pictures;
+mod attacks;
 mod cmd;
 mod fetch;
 mod files;
@@ -10,6 +12,7 @@ mod image_scores;
 mod image_sets;
 mod image_settings;
 mod interrupt;
+mod npy;
 mod objective;
 #[allow(dead_code, unused_imports, reason = "verbs come to use all of it")]
 mod plot;
@@ -56,6 +59,8 @@ enum Command {
     Optimize(Box<cmd::optimize::Args>),
     /// Get the public image sets
     Data(cmd::data::Args),
+    /// Change images until a network takes them for something else
+    Attack(Box<cmd::attack::Args>),
     /// What is in a model file
     Inspect(cmd::inspect::Args),
     /// Recompute golden vectors with this build on this machine
@@ -82,6 +87,7 @@ fn main() -> ExitCode {
         Command::Evaluate(args) => cmd::evaluate::run(&args),
         Command::Optimize(args) => cmd::optimize::run(&args),
         Command::Data(args) => cmd::data::run(&args),
+        Command::Attack(args) => cmd::attack::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),
         Command::Reproduce(args) => cmd::reproduce::run(&args),

@@ -49,6 +49,7 @@
 //! |---|---|
 //! | [`moments`] | the mathematics, as scalar functions |
 //! | [`optimize`] | where is the output largest, or smallest: functions, experiments, trained networks |
+//! | [`attack`] | images that a classifier takes for something else |
 //! | [`data`] | CSV files, images, standardisation |
 //! | [`metrics`] | scores of predictions with uncertainty |
 //! | [`recipes`] | the paper's networks |
@@ -63,6 +64,7 @@
 //! [`MixtureRelu`](Activation::MixtureRelu) are linearised at the mean. The sums over a batch count the prior
 //! once per sample; [`Policy`] says what is done about it.
 
+pub mod attack;
 mod backend;
 mod builder;
 mod checkpoint;

@@ -103,6 +103,9 @@ macro_rules! on_device {
     };
 }
 
+// After the macro it uses.
+mod input;
+
 /// What one call of [`Network::learn`] did.
 ///
 /// ```

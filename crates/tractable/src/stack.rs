@@ -145,6 +145,46 @@ impl<B: Backend> Stack<B> {
         Ok(PRIOR.map(|part| self.backend.read(state, part)))
     }
 
+    /// One round of [`condition`](Self::condition) on the input: the output as it was before, and the input's
+    /// posterior.
+    pub(crate) fn round(
+        &self,
+        mean: &[f64],
+        var: &[f64],
+        seen: Seen<'_>,
+    ) -> std::result::Result<[MeanVar; 2], Broken> {
+        let pass = &mut *self.pass();
+        self.backend.write(&mut pass.states[0], mean, Some(var));
+        self.forward(pass, 0, false)?;
+        let output = PRIOR.map(|part| self.backend.read(&pass.states[self.blocks.len()], part));
+        self.back(pass, seen, 0);
+        self.backend.posterior(&mut pass.states[0]);
+        if let Some((row, value)) = self.backend.not_finite(&pass.states[0], PRIOR) {
+            return Err(Broken { layer: 0, row, value });
+        }
+        Ok([output, PRIOR.map(|part| self.backend.read(&pass.states[0], part))])
+    }
+
+    /// The output, and the gradient by the input of a function of the output's means; `by_output` gives the
+    /// gradient by those means, `[rows, width]`. Variances count as constant.
+    pub(crate) fn gradient(
+        &self,
+        mean: &[f64],
+        by_output: impl FnOnce(&MeanVar) -> Vec<f64>,
+    ) -> std::result::Result<(MeanVar, Vec<f64>), Broken> {
+        let pass = &mut *self.pass();
+        self.backend.write(&mut pass.states[0], mean, None);
+        self.forward(pass, 0, false)?;
+        let last = self.blocks.len();
+        let output = PRIOR.map(|part| self.backend.read(&pass.states[last], part));
+        self.backend.innovate(&mut pass.states[last], &by_output(&output));
+        self.down(pass, 0);
+        if let Some((row, value)) = self.backend.not_finite(&pass.states[0], INNOVATION) {
+            return Err(Broken { layer: 0, row, value });
+        }
+        Ok((output, self.backend.read(&pass.states[0], Part::DMean)))
+    }
+
     /// Mean and variance of the input and of every layer.
     pub(crate) fn states(
         &self,
@@ -247,6 +287,11 @@ impl<B: Backend> Stack<B> {
     /// Innovations of every layer from the output down to `to`.
     fn back(&self, pass: &mut Pass<B>, seen: Seen<'_>, to: usize) {
         self.backend.observe(&mut pass.states[self.blocks.len()], seen);
+        self.down(pass, to);
+    }
+
+    /// The output's innovation, layer by layer, down to `to`.
+    fn down(&self, pass: &mut Pass<B>, to: usize) {
         for i in (to..self.blocks.len()).rev() {
             let (below, above) = pass.states.split_at_mut(i + 1);
             self.blocks[i].back(&self.backend, &mut pass.scratch[i], &above[0], &mut below[i]);

@@ -1,5 +1,6 @@
 //! The verbs, one a file: each has its flags as `Args` and does its work in `run`.
 
+pub(crate) mod attack;
 pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod data;

@@ -71,9 +71,8 @@ impl Image {
         Ok(Image { width, height, pixels })
     }
 
-    /// An SVG element that shows the image; the pixels stay squares. A bitmap, because a rectangle for every
-    /// pixel makes a file thirty times the size.
-    fn svg_element(&self, area: Area) -> Result<String, String> {
+    /// The image by itself, one pixel a pixel, as a PNG file.
+    pub(crate) fn png(&self) -> Result<Vec<u8>, String> {
         let mut file = Vec::new();
         let mut encoder = png::Encoder::new(&mut file, self.width as u32, self.height as u32);
         encoder.set_color(png::ColorType::Rgb);
@@ -81,6 +80,13 @@ impl Image {
         let mut writer = encoder.write_header().map_err(|e| e.to_string())?;
         writer.write_image_data(self.pixels.as_flattened()).map_err(|e| e.to_string())?;
         writer.finish().map_err(|e| e.to_string())?;
+        Ok(file)
+    }
+
+    /// An SVG element that shows the image; the pixels stay squares. A bitmap, because a rectangle for every
+    /// pixel makes a file thirty times the size.
+    fn svg_element(&self, area: Area) -> Result<String, String> {
+        let file = self.png()?;
         let Area { left, top, width, height } = area;
         Ok(format!(
             "  <image x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" \

@@ -1,5 +1,6 @@
 //! The program as a user meets it: processes, exit codes, files, one line for every mistake.
 
+mod attack;
 mod bad_data;
 mod bad_models;
 mod images;

@@ -328,6 +328,23 @@ fn entries_that_were_not_seen_say_nothing() {
 }
 
 #[test]
+fn innovations_are_taken_as_they_are() {
+    for shape in [Shape::flat(5), Shape::image(3, 2, 2)] {
+        let case = Case::new(shape, shape, 3, false, 4);
+        let d_mean: Vec<f64> = (0..3 * shape.len()).map(|i| i as f64 / 8.0 - 1.0).collect();
+        agree("innovate", 1, |b| {
+            on!(b, b => {
+                let (mut x, _) = case.start(b);
+                b.innovate(&mut x, &d_mean);
+                let d = b.read(&x, Part::DMean);
+                assert_eq!(d, d_mean);
+                vec![("d_mean", d), ("d_var", b.read(&x, Part::DVar))]
+            })
+        });
+    }
+}
+
+#[test]
 fn what_is_not_finite_is_found() {
     for threads in [1, 2] {
         let cpu = Cpu::new(threads);

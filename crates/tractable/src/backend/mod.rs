@@ -302,6 +302,8 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Innovation of the output given what was seen there.
     fn observe(&self, output: &mut Self::State, seen: Seen<'_>);
+    /// Gives the output's means an innovation, `[rows, width]`, and its variances none.
+    fn innovate(&self, output: &mut Self::State, d_mean: &[f64]);
     /// The state's posterior becomes its prior.
     fn posterior(&self, state: &mut Self::State);
 

@@ -114,6 +114,24 @@ impl Tree {
             .sum()
     }
 
+    /// T38. The gradient of `ln P(class)` by the means of the nodes, at constant variances: the sum over the other
+    /// classes of `P(other)` times what the path of `class` has more than theirs, where a path adds
+    /// `turn/s phi(h)/Phi(h)` at each of its nodes, `h = turn m/s`, `s = sqrt(1/9 + S)`.
+    pub(crate) fn ln_gradient(&self, class: usize, mean: &[f64], var: &[f64]) -> Vec<f64> {
+        let p = self.probabilities(mean, var);
+        let others: f64 = (0..self.classes).filter(|&k| k != class).map(|k| p[k]).sum();
+        let mut gradient = vec![0.0; mean.len()];
+        for (k, p) in p.into_iter().enumerate() {
+            // Not 1 - P(class), which would lose its digits where the network is sure.
+            let share = if k == class { others } else { -p };
+            for (node, turn) in self.path(k) {
+                let s = (THRESHOLD_VAR + var[node]).sqrt();
+                gradient[node] += share * turn / s * hazard(turn * mean[node] / s); // T38
+            }
+        }
+        gradient
+    }
+
     /// Writes what a label observes: `y` and `seen`, one entry a node.
     pub(crate) fn observe(&self, class: usize, y: &mut [f64], seen: &mut [bool]) {
         y.fill(0.0);
@@ -123,6 +141,11 @@ impl Tree {
             seen[node] = true;
         }
     }
+}
+
+/// `phi(h)/Phi(h)`, the derivative of `ln Phi(h)`.
+fn hazard(h: f64) -> f64 {
+    if h < 0.0 { 1.0 / normal::mills(-h) } else { normal::pdf(h) / normal::cdf(h) }
 }
 
 /// Logarithm of the standard normal's cumulative probability; far in the tail, of its leading term. Always

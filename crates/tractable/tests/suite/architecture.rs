@@ -39,7 +39,7 @@ const FLOORS: &[&[&str]] = &[
     &["network", "builder", "derivative"],
     &["train", "checkpoint", "recipes"],
     // Applications.
-    &["optimize", "rl"],
+    &["attack", "optimize", "rl"],
     // The proof of everything below.
     &["verify"],
 ];

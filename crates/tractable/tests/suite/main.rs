@@ -1,6 +1,7 @@
 //! The integration tests, in one binary: one link instead of one a file.
 
 mod architecture;
+mod attack;
 mod cases;
 mod checkpoint;
 mod data;

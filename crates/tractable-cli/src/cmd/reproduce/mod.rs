@@ -2,6 +2,7 @@
 
 mod images;
 mod regret;
+mod table1;
 mod table2;
 mod uci;
 
@@ -11,6 +12,7 @@ const AFTER_HELP: &str = "\
 Examples:
   tractable reproduce uci --data uci/
   tractable reproduce images --data data/ -o runs/
+  tractable reproduce table-1 --mnist runs/mnist --cifar10 runs/cifar10
   tractable reproduce table-2 --seeds 5 -o table-2/
   tractable reproduce regret --seeds 10";
 
@@ -28,6 +30,9 @@ enum What {
     Uci(uci::Args),
     /// The paper's image classifiers: MNIST and CIFAR-10 trained again, each by one command
     Images(images::Args),
+    /// Attacks on MNIST and CIFAR-10: success beside the paper's, distances, the usual budgets beside PGD
+    #[command(name = "table-1")]
+    Table1(table1::Args),
     /// The paper's second table: optima of x^3 - 3x found while the network learns it
     #[command(name = "table-2")]
     Table2(table2::Args),
@@ -39,6 +44,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     match &args.what {
         What::Uci(args) => uci::run(args),
         What::Images(args) => images::run(args),
+        What::Table1(args) => table1::run(args),
         What::Table2(args) => table2::run(args),
         What::Regret(args) => regret::run(args),
     }

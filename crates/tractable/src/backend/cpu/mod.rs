@@ -182,6 +182,10 @@ impl Backend for Cpu {
         self.output_innovation(output, seen);
     }
 
+    fn innovate(&self, output: &mut Self::State, d_mean: &[f64]) {
+        output.innovate(d_mean);
+    }
+
     fn posterior(&self, state: &mut Self::State) {
         self.state_posterior(state);
     }

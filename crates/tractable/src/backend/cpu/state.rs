@@ -106,6 +106,15 @@ impl State {
         self.var = to;
     }
 
+    pub(super) fn innovate(&mut self, d_mean: &[f64]) {
+        let mut to = std::mem::take(&mut self.d_mean);
+        to.fill(0.0);
+        self.places(self.rows, |here, there| to[here] = d_mean[there] as f32);
+        self.d_mean = to;
+        self.d_var.fill(0.0);
+        self.d_finite = false;
+    }
+
     pub(super) fn read(&self, part: Part) -> Vec<f64> {
         let from = self.part(part);
         let mut to = vec![0.0; self.rows * self.shape.len()];

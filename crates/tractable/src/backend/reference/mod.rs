@@ -256,6 +256,11 @@ impl Backend for Reference {
         }
     }
 
+    fn innovate(&self, output: &mut State, d_mean: &[f64]) {
+        output.d_mean.copy_from_slice(d_mean);
+        output.d_var.fill(0.0);
+    }
+
     fn posterior(&self, state: &mut State) {
         for unit in 0..state.mean.len() {
             (state.mean[unit], state.var[unit]) =

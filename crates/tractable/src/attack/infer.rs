@@ -1,0 +1,43 @@
+//! [`infer`]: the image that a wrong label would have come from.
+
+use super::lanes::{self, Lanes, Method, Moved};
+use super::{Attacked, Settings, Targets};
+use crate::error::Result;
+use crate::gaussian::{Gaussian, Matrix};
+use crate::network::Network;
+
+/// Changes images until the network takes them for other classes, by inference: the posterior of the image given the
+/// wanted label, again and again. One result for each attack that `targets` asks for, in their order.
+///
+/// Without a target, the label that is observed is the wrong one that is most likely at the start. All results are the
+/// same bits for any number of threads and whatever else is attacked beside them.
+///
+/// # Errors
+/// When the network has no classes; images of another size, or pixels outside of the range; labels that are no
+/// classes, a target that is what the image shows; settings that cannot be used.
+///
+/// ```
+/// use tractable::{Activation, Matrix, Network, attack};
+/// let net = Network::mlp([4, 16, 3], Activation::Relu).classes(3).seed(1).build()?;
+/// let images = Matrix::new(vec![0.1, 0.9, 0.5, 0.3, 0.8, 0.2, 0.4, 0.6], 4)?;
+/// let targets = attack::Targets::all_wrong(&[0, 2]);
+/// let found = attack::infer(&net, &images, &targets, &attack::Settings::new().iterations(20))?;
+/// assert_eq!(found.len(), 4);
+/// assert!(found.iter().all(|a| a.iterations <= 20 && a.after.len() == 3));
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn infer(
+    net: &Network,
+    images: &Matrix,
+    targets: &Targets<'_>,
+    settings: &Settings,
+) -> Result<Vec<Attacked>> {
+    let prior_var = settings.prior_std * settings.prior_std;
+    let step = |lanes: &Lanes<'_>| {
+        let x = Gaussian::computed(lanes.mean.clone(), lanes.var.clone(), images.width());
+        let labels: Vec<usize> = lanes.tasks.iter().map(|t| t.towards).collect();
+        let (output, posterior) = lanes.net.round(&x, &labels, lanes.tree)?;
+        Ok(Moved { output, exact: false, mean: posterior.mean().to_vec(), var: posterior.var().to_vec() })
+    };
+    lanes::run(net, images, targets, settings, &Method { begin: &|_, _, _| prior_var, step: &step })
+}

@@ -1,0 +1,213 @@
+//! Many attacks side by side: every image has a lane until it is done, then the next one takes it.
+
+use super::limits::{Limits, l_inf, l2};
+use super::settings::{Settings, Stop};
+use super::targets::{Targets, Task};
+use super::{Attacked, likeliest};
+use crate::error::{Error, Result};
+use crate::gaussian::{Gaussian, Matrix};
+use crate::network::Network;
+use crate::output::{Output, Tree};
+use crate::stack::MeanVar;
+
+/// Images moved at a time: enough for all threads, few enough to stay in their caches.
+const LANES: usize = 32;
+
+/// Images on their way.
+pub(super) struct Lanes<'a> {
+    pub(super) net: &'a Network,
+    pub(super) tree: Tree,
+    pub(super) settings: &'a Settings,
+    images: &'a Matrix,
+    pub(super) tasks: Vec<Task>,
+    /// Iterations done, one a lane.
+    done: Vec<usize>,
+    pub(super) mean: Vec<f64>,
+    pub(super) var: Vec<f64>,
+}
+
+/// What one iteration makes of all lanes.
+pub(super) struct Moved {
+    /// The output's nodes where the images were.
+    pub(super) output: MeanVar,
+    /// Whether that output was computed without any variance of the image.
+    pub(super) exact: bool,
+    /// Where the images are now, not yet within their limits.
+    pub(super) mean: Vec<f64>,
+    pub(super) var: Vec<f64>,
+}
+
+/// How one kind of attack begins and goes on.
+pub(super) struct Method<'m> {
+    /// Where an image begins, given its own number, and its variance before anything is frozen.
+    pub(super) begin: &'m dyn Fn(usize, &Task, &mut [f64]) -> f64,
+    pub(super) step: &'m dyn Fn(&Lanes<'_>) -> Result<Moved>,
+}
+
+/// Checks everything, then attacks. What comes out does not depend on what is moved side by side.
+pub(super) fn run(
+    net: &Network,
+    images: &Matrix,
+    targets: &Targets<'_>,
+    settings: &Settings,
+    method: &Method<'_>,
+) -> Result<Vec<Attacked>> {
+    let Output::Classes { classes } = net.output() else {
+        return Err(Error::invalid("attack", "this network puts out numbers; only classes can be attacked"));
+    };
+    if images.width() != net.input().len() {
+        let expected = format!("images of {}, {} numbers each", net.input(), net.input().len());
+        return Err(Error::shape("images", expected, images.width()));
+    }
+    if images.rows() == 0 {
+        return Err(Error::shape("images", "at least one", 0));
+    }
+    targets.check(images.rows(), classes)?;
+    settings.check(net, images)?;
+    let before = net.predict_classes(images)?;
+    let tasks = targets.tasks(&before);
+    let mut found: Vec<Option<Attacked>> = vec![None; tasks.len()];
+    // Numbers of the tasks in the lanes.
+    let (mut numbers, mut next) = (Vec::new(), 0);
+    let tree = Tree::new(classes)?;
+    let mut lanes = Lanes {
+        net,
+        tree,
+        settings,
+        images,
+        tasks: Vec::new(),
+        done: Vec::new(),
+        mean: Vec::new(),
+        var: Vec::new(),
+    };
+    let most = LANES.min(net.at_once()).max(1);
+    loop {
+        while next < tasks.len() && numbers.len() < most {
+            lanes.enter(tasks[next], next, method);
+            numbers.push(next);
+            next += 1;
+        }
+        if numbers.is_empty() {
+            break;
+        }
+        for (lane, after) in lanes.advance(method)?.into_iter().rev() {
+            let number = numbers.swap_remove(lane);
+            found[number] = Some(lanes.leave(lane, &before, after));
+        }
+    }
+    Ok(found.into_iter().map(|a| a.expect("every task was given a lane")).collect())
+}
+
+impl Lanes<'_> {
+    pub(super) fn limits(&self, lane: usize) -> Limits<'_> {
+        let image = self.tasks[lane].image;
+        Limits::new(self.settings, self.images.row(image), image)
+    }
+
+    fn enter(&mut self, task: Task, number: usize, method: &Method<'_>) {
+        let mut x = self.images.row(task.image).to_vec();
+        let var = (method.begin)(number, &task, &mut x);
+        let limits = Limits::new(self.settings, self.images.row(task.image), task.image);
+        limits.project(&mut x);
+        self.var.extend((0..x.len()).map(|i| if limits.is_frozen(i) { 0.0 } else { var }));
+        self.mean.extend(x);
+        self.tasks.push(task);
+        self.done.push(0);
+    }
+
+    /// One iteration of every lane; those that are done, in order, with the probabilities of their classes.
+    fn advance(&mut self, method: &Method<'_>) -> Result<Vec<(usize, Vec<f64>)>> {
+        let mut moved = (method.step)(self)?;
+        let (width, nodes) = (self.images.width(), self.tree.nodes());
+        let [out_mean, out_var] = &moved.output;
+        let mut finished: Vec<Option<Vec<f64>>> = vec![None; self.tasks.len()];
+        let mut doubtful = Vec::new();
+        let outputs = out_mean.chunks_exact(nodes).zip(out_var.chunks_exact(nodes));
+        for (lane, (mean, var)) in outputs.enumerate() {
+            let p = self.tree.probabilities(mean, var);
+            if self.has_done_enough(lane, &p) {
+                match moved.exact {
+                    true => finished[lane] = Some(p),
+                    // With the variance of the image taken out it may still look otherwise.
+                    false => doubtful.push(lane),
+                }
+            }
+        }
+        for (lane, p) in self.classes_of(&doubtful)? {
+            finished[lane] = self.has_done_enough(lane, &p).then_some(p);
+        }
+        let mut out_of_time = Vec::new();
+        for lane in (0..self.tasks.len()).filter(|&l| finished[l].is_none()) {
+            let at = lane * width..(lane + 1) * width;
+            self.limits(lane).project(&mut moved.mean[at.clone()]);
+            self.mean[at.clone()].copy_from_slice(&moved.mean[at.clone()]);
+            self.var[at.clone()].copy_from_slice(&moved.var[at]);
+            self.done[lane] += 1;
+            if self.done[lane] == self.settings.iterations {
+                out_of_time.push(lane);
+            }
+        }
+        for (lane, p) in self.classes_of(&out_of_time)? {
+            finished[lane] = Some(p);
+        }
+        Ok(finished.into_iter().enumerate().filter_map(|(lane, p)| Some((lane, p?))).collect())
+    }
+
+    fn has_done_enough(&self, lane: usize, p: &[f64]) -> bool {
+        let Task { label, target, .. } = self.tasks[lane];
+        match self.settings.stop {
+            Stop::Never => false,
+            Stop::Flipped => succeeded(label, target, p),
+            Stop::Probability(enough) => target.map_or(1.0 - p[label], |t| p[t]) >= enough,
+        }
+    }
+
+    /// Probabilities of the classes of some lanes' images, known exactly.
+    fn classes_of(&self, lanes: &[usize]) -> Result<Vec<(usize, Vec<f64>)>> {
+        if lanes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let width = self.images.width();
+        let x = lanes.iter().flat_map(|&l| &self.mean[l * width..(l + 1) * width]).copied().collect();
+        let p = self.net.predict_classes(&Matrix::new(x, width)?)?;
+        Ok(lanes.iter().enumerate().map(|(row, &lane)| (lane, p.row(row).to_vec())).collect())
+    }
+
+    /// Ends a lane; the last one takes its number.
+    fn leave(&mut self, lane: usize, before: &Matrix, after: Vec<f64>) -> Attacked {
+        let width = self.images.width();
+        let Task { image, label, target, towards } = self.tasks.swap_remove(lane);
+        let iterations = self.done.swap_remove(lane);
+        let x = swap_remove_row(&mut self.mean, lane, width);
+        let var = swap_remove_row(&mut self.var, lane, width);
+        let from = self.images.row(image);
+        let change = x.iter().zip(from).map(|(x, from)| x - from).collect();
+        Attacked {
+            image,
+            label,
+            target,
+            towards,
+            success: succeeded(label, target, &after),
+            change: Gaussian::computed(change, var, width),
+            l_inf: l_inf(&x, from),
+            l2: l2(&x, from),
+            iterations,
+            before: before.row(image).to_vec(),
+            after,
+        }
+    }
+}
+
+fn succeeded(label: usize, target: Option<usize>, p: &[f64]) -> bool {
+    let class = likeliest(p);
+    target.map_or(class != label, |t| class == t)
+}
+
+/// As `swap_remove`, for rows of a matrix.
+fn swap_remove_row(data: &mut Vec<f64>, row: usize, width: usize) -> Vec<f64> {
+    let last = data.len() - width;
+    let removed = data[row * width..(row + 1) * width].to_vec();
+    data.copy_within(last.., row * width);
+    data.truncate(last);
+    removed
+}
