@@ -12,6 +12,7 @@ mod golden;
 mod metrics;
 mod moments;
 mod moments_properties;
+mod optimize;
 mod properties;
 mod rng;
 mod verbs;
