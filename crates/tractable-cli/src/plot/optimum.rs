@@ -38,12 +38,12 @@ pub(crate) enum Places<'a> {
     Path { mean: &'a [f64], std: &'a [f64] },
     /// Inputs that the function was evaluated at, one after the other.
     Evaluated(&'a [f64]),
-    /// Optima, best first.
-    Optima { mean: &'a [f64], std: &'a [f64] },
+    /// Optima: their places and values.
+    Optima { mean: &'a [f64], std: &'a [f64], value: &'a [f64] },
 }
 
 impl Places<'_> {
-    fn panel(self, x_label: &str) -> Panel {
+    fn panel(self, x_label: &str, y_label: &str, (low, high): (f64, f64)) -> Panel {
         let color = Color::Vermillion;
         let counted = |from: usize, n: usize| (from..from + n).map(|i| i as f64).collect::<Vec<_>>();
         match self {
@@ -56,14 +56,13 @@ impl Places<'_> {
                 let panel = Panel::new("Where the function was evaluated", "evaluation", x_label);
                 panel.points("evaluated", color, &counted(1, x.len()), x)
             }
-            Places::Optima { mean, std } => {
-                let panel = Panel::new("Optima found, best first", "rank", x_label);
-                let ranks = counted(1, mean.len());
-                let mut panel = panel.x_limits(0.5, mean.len() as f64 + 0.5);
-                for ((&rank, m), s) in ranks.iter().zip(mean).zip(std) {
-                    panel = panel.line("± 2 std", color, &[rank; 2], &[m - 2.0 * s, m + 2.0 * s]);
+            Places::Optima { mean, std, value } => {
+                let mut panel = Panel::new("Optima found", x_label, y_label).x_limits(low, high);
+                for ((x, s), v) in mean.iter().zip(std).zip(value) {
+                    let ends = [(x - 2.0 * s).max(low), (x + 2.0 * s).min(high)];
+                    panel = panel.line("± 2 std", color, &ends, &[*v; 2]);
                 }
-                panel.points("optimum", color, &ranks, mean)
+                panel.points("optimum", color, mean, value)
             }
         }
     }
@@ -94,7 +93,8 @@ pub(crate) fn optimum(what: &Optimum) -> Figure {
     let covariance = Panel::new("Covariance of derivative and input", x_label, "covariance")
         .horizontal("zero", Color::Ink, 0.0)
         .line("covariance", Color::Purple, x, what.slope_x_cov);
-    let mut places = what.places.panel(x_label);
+    let range = (x.first().copied().unwrap_or(0.0), x.last().copied().unwrap_or(1.0));
+    let mut places = what.places.panel(x_label, what.y_label, range);
     if let Some(known) = what.known {
         places = places.horizontal("known optimum", Color::Ink, known);
     }

@@ -4,6 +4,7 @@ mod bad_data;
 mod bad_models;
 #[cfg(unix)]
 mod interrupt;
+mod optimize;
 #[cfg(unix)]
 mod out;
 mod resume;

@@ -12,6 +12,8 @@ const GRID: usize = 241;
 const INPUT_STD: f64 = 0.0025;
 /// Evaluations nearer than this share of the axis are one observation for the picture's network.
 const APART: f64 = 0.01;
+/// Learning steps of that network, about.
+const STEPS: usize = 10_000;
 
 /// What the four panels show of a network of one input.
 pub(crate) struct Shown<'a> {
@@ -96,7 +98,8 @@ fn learned((low, high): (f64, f64), x: &[f64], y: &[f64]) -> Result<Network> {
     let scaler = Scaler::new(vec![low / 2.0 + high / 2.0], vec![(high - low) / 4.0])?;
     net.set_scalers(Some(scaler), Some(Scaler::fit(&y)))?;
     let noise = NoiseSchedule { start: 0.5, decay: 0.97, floor: 0.05 };
-    net.fit(&Dataset::new(x, y)?, &Fit::new().epochs(150).batch(1).noise(noise))?;
+    let epochs = (STEPS / x.rows()).clamp(100, 1000);
+    net.fit(&Dataset::new(x, y)?, &Fit::new().epochs(epochs).batch(1).noise(noise))?;
     Ok(net)
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", requires = "value")]
     tell: Option<PathBuf>,
     /// With --tell: what came out; `nan` if nothing did
-    #[arg(long, value_name = "Y", allow_hyphen_values = true, requires = "tell")]
+    #[arg(long, value_name = "Y", allow_hyphen_values = true, conflicts_with_all = ["objective", "data", "model", "ask"])]
     value: Option<f64>,
     /// With --tell: where; needed when several points are pending
     #[arg(
@@ -64,7 +64,7 @@ pub(crate) struct Args {
         value_name = "X1,X2,..",
         allow_hyphen_values = true,
         value_delimiter = ',',
-        requires = "tell"
+        conflicts_with_all = ["objective", "data", "model", "ask"]
     )]
     point: Vec<f64>,
     /// Lowest and highest value of every coordinate; --data takes its own range without

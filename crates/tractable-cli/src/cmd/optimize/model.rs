@@ -99,6 +99,7 @@ fn finish(args: &Args, net: &Network, bounds: &Bounds, output: usize, data: (&[f
     let [range] = *bounds.pairs() else { return Ok(()) };
     let mean: Vec<f64> = optima.iter().map(|o| o.x.mean()[0]).collect();
     let std: Vec<f64> = optima.iter().map(|o| o.x.std()[0]).collect();
+    let value: Vec<f64> = optima.iter().map(|o| o.value.mean()[0]).collect();
     let figure = four_panels(&Shown {
         title: "Optima of what was learned",
         x_label: &names[0],
@@ -108,7 +109,7 @@ fn finish(args: &Args, net: &Network, bounds: &Bounds, output: usize, data: (&[f
         range,
         truth: None,
         data,
-        places: Places::Optima { mean: &mean, std: &std },
+        places: Places::Optima { mean: &mean, std: &std, value: &value },
         known: None,
     })?;
     figure.save(&dir.join("optimum"))
