@@ -40,7 +40,9 @@ pub(super) fn of_data(args: &Args, path: &Path, target: &str) -> Outcome {
         .device(Device::cpu(1))
         .build()?;
     let noise = if args.noise_std > 0.0 { args.noise_std / spread(y.data()) } else { NOISE };
-    net.fit(&data, &Fit::new().epochs(100).batch(1).noise_std(noise).seed(args.seed))?;
+    // Few rows are gone through more often.
+    let epochs = (10_000 / y.rows().max(1)).clamp(100, 1000);
+    net.fit(&data, &Fit::new().epochs(epochs).batch(1).noise_std(noise).seed(args.seed))?;
     let range = |k: usize| {
         let column = x.data().iter().skip(k).step_by(x.width());
         column.fold((f64::MAX, f64::MIN), |(low, high), &v| (low.min(v), high.max(v)))
