@@ -68,7 +68,8 @@ impl Optimizer {
         if let Some(i) = self.pending.iter().position(|x| !inside(x)) {
             return wrong(&format!("pending[{i}]"), "is not a point of the box");
         }
-        if !(self.noise_std >= 0.0) {
+        // JSON has no NaN.
+        if self.noise_std < 0.0 {
             return wrong("noise_std", "is less than 0");
         }
         let later = |region: &usize| *region > self.region.number;
