@@ -34,9 +34,10 @@ Example:
   tractable evaluate run/ test.csv
   tractable predict run/ new.csv -o prices.csv
   tractable train digits --epochs 3
+  tractable optimize --objective 'x^3-3*x' --bounds -2:2 --maximize
 
 Results go to stdout, everything else to stderr. With --json, results are JSON Lines.
-Exit codes: 0 done, 1 a check did not hold, 2 an error, 130 interrupted (train has saved).";
+Exit codes: 0 done, 1 a check did not hold, 2 an error, 130 interrupted (train and optimize -o have saved).";
 
 #[derive(Parser)]
 #[command(name = "tractable", version, about = ABOUT, after_help = AFTER_HELP)]

@@ -7,7 +7,7 @@ mod reader;
 
 pub(crate) use bounds::{parse_bounds, spread_bounds};
 pub(crate) use expression::ParseError;
-pub(crate) use named::{Direction, TestFunction, test_function};
+pub(crate) use named::{Direction, Known, TestFunction, test_function};
 
 use expression::Expression;
 

@@ -50,8 +50,10 @@ fn cubic() -> Figure {
         slope_mean: &of(&grid, |x| 3.0 * x * x - 3.0 - 0.3 * (3.0 * x).sin()),
         slope_std: &of(&grid, |x| 0.5 + 0.2 * x * x),
         slope_x_cov: &of(&grid, |x| 6e-4 * x),
-        path_mean: &of(&iterations, |i| -1.0 + 1.6 * (-i / 5.0).exp()),
-        path_std: &of(&iterations, |i| 0.02 + 0.25 * (-i / 6.0).exp()),
+        places: Places::Path {
+            mean: &of(&iterations, |i| -1.0 + 1.6 * (-i / 5.0).exp()),
+            std: &of(&iterations, |i| 0.02 + 0.25 * (-i / 6.0).exp()),
+        },
         known: Some(-1.0),
     })
 }

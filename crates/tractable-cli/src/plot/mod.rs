@@ -17,7 +17,7 @@ mod style;
 pub(crate) use figure::Figure;
 pub(crate) use image_grid::{Image, ImageGrid};
 pub(crate) use learning_curves::{Curve, LearningCurves, learning_curves};
-pub(crate) use optimum::{Optimum, optimum};
+pub(crate) use optimum::{Optimum, Places, optimum};
 pub(crate) use panel::Panel;
 pub(crate) use reliability::reliability;
 pub(crate) use style::{Color, Theme};

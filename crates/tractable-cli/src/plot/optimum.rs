@@ -3,7 +3,7 @@
 use super::{Color, Figure, Panel};
 
 /// What is known at the end of an optimisation in one dimension. `grid`, `truth`, `mean`, `std`, `slope_mean`,
-/// `slope_std` and `slope_x_cov` have one length; `path_mean` and `path_std` have one entry an iteration.
+/// `slope_std` and `slope_x_cov` have one length.
 pub(crate) struct Optimum<'a> {
     pub(crate) title: &'a str,
     /// Name and unit of the input.
@@ -12,7 +12,7 @@ pub(crate) struct Optimum<'a> {
     pub(crate) y_label: &'a str,
     /// Where the prediction is shown.
     pub(crate) grid: &'a [f64],
-    /// The function itself on the grid, if it is known.
+    /// The function itself on the grid, if it is known; it may have places without a value.
     pub(crate) truth: Option<&'a [f64]>,
     /// Observations: inputs and outputs; may be empty.
     pub(crate) data_x: &'a [f64],
@@ -25,14 +25,50 @@ pub(crate) struct Optimum<'a> {
     pub(crate) slope_std: &'a [f64],
     /// Covariance of the derivative and the input.
     pub(crate) slope_x_cov: &'a [f64],
-    /// The input over the iterations, from the start on.
-    pub(crate) path_mean: &'a [f64],
-    pub(crate) path_std: &'a [f64],
+    /// What the last panel shows.
+    pub(crate) places: Places<'a>,
     /// Where the optimum is, if it is known.
     pub(crate) known: Option<f64>,
 }
 
-/// The prediction, its derivative, the derivative's covariance with the input, and the path of the input.
+/// How the optimum was come to.
+#[derive(Clone, Copy)]
+pub(crate) enum Places<'a> {
+    /// The input over the iterations, from the start on.
+    Path { mean: &'a [f64], std: &'a [f64] },
+    /// Inputs that the function was evaluated at, one after the other.
+    Evaluated(&'a [f64]),
+    /// Optima: their places and values.
+    Optima { mean: &'a [f64], std: &'a [f64], value: &'a [f64] },
+}
+
+impl Places<'_> {
+    fn panel(self, x_label: &str, y_label: &str, (low, high): (f64, f64)) -> Panel {
+        let color = Color::Vermillion;
+        let counted = |from: usize, n: usize| (from..from + n).map(|i| i as f64).collect::<Vec<_>>();
+        match self {
+            Places::Path { mean, std } => {
+                let iterations = counted(0, mean.len());
+                let panel = Panel::new("Input over the iterations", "iteration", x_label);
+                panel.gaussian("input", color, &iterations, mean, std)
+            }
+            Places::Evaluated(x) => {
+                let panel = Panel::new("Where the function was evaluated", "evaluation", x_label);
+                panel.points("evaluated", color, &counted(1, x.len()), x)
+            }
+            Places::Optima { mean, std, value } => {
+                let mut panel = Panel::new("Optima found", x_label, y_label).x_limits(low, high);
+                for ((x, s), v) in mean.iter().zip(std).zip(value) {
+                    let ends = [(x - 2.0 * s).max(low), (x + 2.0 * s).min(high)];
+                    panel = panel.line("± 2 std", color, &ends, &[*v; 2]);
+                }
+                panel.points("optimum", color, mean, value)
+            }
+        }
+    }
+}
+
+/// The prediction, its derivative, the derivative's covariance with the input, and how the optimum was come to.
 pub(crate) fn optimum(what: &Optimum) -> Figure {
     let (x, x_label) = (what.grid, what.x_label);
     let mut prediction = Panel::new("Prediction", x_label, what.y_label).gaussian(
@@ -42,8 +78,10 @@ pub(crate) fn optimum(what: &Optimum) -> Figure {
         what.mean,
         what.std,
     );
-    if let Some(truth) = what.truth {
-        prediction = prediction.dashed_line("true", Color::Ink, x, truth);
+    // Where the function has no value its line has a gap.
+    for (from, to) in what.truth.map_or(Vec::new(), defined) {
+        let truth = what.truth.map_or(&[][..], |t| &t[from..to]);
+        prediction = prediction.dashed_line("true", Color::Ink, &x[from..to], truth);
     }
     // Nothing observed is no error; inputs without outputs are.
     if !(what.data_x.is_empty() && what.data_y.is_empty()) {
@@ -55,17 +93,23 @@ pub(crate) fn optimum(what: &Optimum) -> Figure {
     let covariance = Panel::new("Covariance of derivative and input", x_label, "covariance")
         .horizontal("zero", Color::Ink, 0.0)
         .line("covariance", Color::Purple, x, what.slope_x_cov);
-    let iterations: Vec<f64> = (0..what.path_mean.len()).map(|i| i as f64).collect();
-    let mut path = Panel::new("Input over the iterations", "iteration", x_label).gaussian(
-        "input",
-        Color::Vermillion,
-        &iterations,
-        what.path_mean,
-        what.path_std,
-    );
+    let range = (x.first().copied().unwrap_or(0.0), x.last().copied().unwrap_or(1.0));
+    let mut places = what.places.panel(x_label, what.y_label, range);
     if let Some(known) = what.known {
-        path = path.horizontal("known optimum", Color::Ink, known);
+        places = places.horizontal("known optimum", Color::Ink, known);
     }
     let figure = Figure::new(what.title).columns(2).panel_size(470.0, 280.0);
-    figure.panel(prediction).panel(slope).panel(covariance).panel(path)
+    figure.panel(prediction).panel(slope).panel(covariance).panel(places)
+}
+
+/// Runs of finite numbers: first, and one past the last.
+fn defined(values: &[f64]) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for (i, _) in values.iter().enumerate().filter(|(_, v)| v.is_finite()) {
+        match runs.last_mut() {
+            Some(run) if run.1 == i => run.1 = i + 1,
+            _ => runs.push((i, i + 1)),
+        }
+    }
+    runs
 }

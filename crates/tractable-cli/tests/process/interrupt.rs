@@ -236,3 +236,29 @@ fn training_goes_on_where_nobody_reads() {
         assert_eq!(metrics.last().unwrap()["type"], "test");
     }
 }
+
+#[test]
+fn ctrl_c_saves_a_search() {
+    let place = Place::new();
+    let args = ["optimize", "--objective", "rosenbrock4", "-o", "run", "--evaluations"];
+    let mut command = place.command(&[&args[..], &["100000"]].concat());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // What the function is, then the first evaluation.
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("evaluations, best") {
+        assert!(err.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    signal(&child, "-INT");
+    std::io::Read::read_to_string(&mut err, &mut said).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(130), &b""[..]), "{said}");
+    let rows = place.text("run/history.csv").lines().count() - 1;
+    let last = said.lines().last().unwrap();
+    assert_eq!(last, format!("interrupted: after {rows} evaluations: saved in run; go on with --resume"));
+
+    let more = (rows + 3).to_string();
+    place.ok(&[&args[..], &[&more, "--resume", "-q"]].concat());
+    place.ok(&["optimize", "--objective", "rosenbrock4", "-o", "whole", "--evaluations", &more, "-q"]);
+    assert!(place.read("run/search.json") == place.read("whole/search.json"));
+}

@@ -6,6 +6,7 @@ mod bad_models;
 mod images;
 #[cfg(unix)]
 mod interrupt;
+mod optimize;
 #[cfg(unix)]
 mod out;
 mod resume;

@@ -43,6 +43,10 @@ impl Bounds {
             if high - low <= 1e-12 * low.abs().max(high.abs()) {
                 return wrong("leaves nothing to choose");
             }
+            // Squares of lengths must be numbers.
+            if !(1e-100..=1e100).contains(&(high - low)) {
+                return wrong("is too narrow or too wide to compute with; choose another unit");
+            }
         }
         Ok(Bounds(bounds))
     }
@@ -102,17 +106,17 @@ impl Bounds {
     }
 
     pub(super) fn random(&self, rng: &mut ChaCha8Rng) -> Vec<f64> {
-        self.0.iter().map(|(low, high)| low + (high - low) * unit(rng)).collect()
+        self.0.iter().map(|&side| between(side, unit(rng))).collect()
     }
 
     /// `n` points, row after row, that fall into a different one of `n` slices along every coordinate.
     pub(super) fn spread(&self, n: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
         let mut points = vec![0.0; n * self.len()];
-        for (k, (low, high)) in self.0.iter().enumerate() {
+        for (k, &side) in self.0.iter().enumerate() {
             let mut slices: Vec<usize> = (0..n).collect();
             shuffle(&mut slices, rng);
             for (i, slice) in slices.into_iter().enumerate() {
-                points[i * self.len() + k] = low + (high - low) * (slice as f64 + unit(rng)) / n as f64;
+                points[i * self.len() + k] = between(side, (slice as f64 + unit(rng)) / n as f64);
             }
         }
         points
@@ -131,6 +135,11 @@ impl From<Bounds> for Vec<(f64, f64)> {
     fn from(bounds: Bounds) -> Self {
         bounds.0
     }
+}
+
+/// The number at a share of the way from one end to the other; rounding does not lead out.
+fn between((low, high): (f64, f64), share: f64) -> f64 {
+    (low + (high - low) * share).clamp(low, high)
 }
 
 /// A number in [0, 1).

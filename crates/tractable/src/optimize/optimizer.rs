@@ -35,6 +35,8 @@ pub struct Optimizer {
     pub(super) noise_std: f64,
     pub(super) trials: Vec<Trial>,
     pub(super) pending: Vec<Vec<f64>>,
+    /// The region that each pending point was asked for.
+    pub(super) pending_regions: Vec<usize>,
     pub(super) region: Region,
     /// Points asked for so far.
     pub(super) asked: u64,
@@ -56,9 +58,16 @@ pub struct Trial {
     /// The point.
     pub x: Vec<f64>,
     /// Its value; `None` where that was not a finite number and the point was set aside.
+    #[serde(deserialize_with = "Option::deserialize")] // a file without it is no file of ours
     pub y: Option<f64>,
     /// The region it was asked for.
     pub(super) region: usize,
+}
+
+impl Trial {
+    fn new(x: &[f64], y: f64, region: usize) -> Self {
+        Trial { x: x.to_vec(), y: y.is_finite().then_some(y), region }
+    }
 }
 
 /// Nearer than this share of the region counts as the same point.
@@ -105,6 +114,7 @@ impl Optimizer {
             noise_std: 0.0,
             trials: Vec::new(),
             pending: Vec::new(),
+            pending_regions: Vec::new(),
             region: Region::new(0),
             asked: 0,
         }
@@ -169,6 +179,7 @@ impl Optimizer {
         self.asked += 1;
         self.region.asked += 1;
         self.pending.push(x.clone());
+        self.pending_regions.push(self.region.number);
         Ok(x)
     }
 
@@ -218,11 +229,13 @@ impl Optimizer {
             return Err(Error::invalid("point", format!("{x:?} {why}")));
         };
         self.pending.remove(at);
-        self.record(x, y);
+        let region = self.pending_regions.remove(at);
+        self.record(x, y, region);
         Ok(())
     }
 
-    /// Adds a point of your own and its value, as from earlier experiments.
+    /// Adds a point of your own and its value, as from earlier experiments. It may be the best, and the network
+    /// learns from it; that it was not better than others says nothing about the search.
     ///
     /// ```
     /// # use tractable::optimize::Optimizer;
@@ -236,20 +249,19 @@ impl Optimizer {
             let why = format!("{x:?} is not in the box {:?}", self.bounds.pairs());
             return Err(Error::invalid("point", why));
         }
-        self.record(x, y);
+        self.trials.push(Trial::new(x, y, self.region.number));
         Ok(())
     }
 
-    fn record(&mut self, x: &[f64], y: f64) {
-        let region = self.region.number;
+    fn record(&mut self, x: &[f64], y: f64, region: usize) {
         let before = self.best_of(|t| t.region == region).and_then(|t| t.y);
-        self.trials.push(Trial { x: x.to_vec(), y: y.is_finite().then_some(y), region });
-        // While the first points come in there is nothing to grow or shrink.
-        if self.trials.iter().filter(|t| t.region == region).count() > Region::first_points(self.bounds.len())
-        {
+        self.trials.push(Trial::new(x, y, region));
+        let told = self.trials.iter().filter(|t| t.region == region).count();
+        // A value for a region that is over, or while the first points come in, is no reason to grow or shrink.
+        if region == self.region.number && told > Region::first_points(self.bounds.len()) {
             let by = 1e-3 * before.map_or(0.0, f64::abs).min(self.spread());
-            let better = before.is_none_or(|b| self.goal.sign() * y < self.goal.sign() * b - by);
-            self.region.tell(better, self.bounds.len());
+            let better = |b: f64| y.is_finite() && self.goal.sign() * y < self.goal.sign() * b - by;
+            self.region.tell(before.is_none_or(better), self.bounds.len());
         }
     }
 
@@ -282,7 +294,8 @@ impl Optimizer {
         let Some(best) = self.best() else {
             return Err(Error::invalid("optimum", "no finite value was told yet"));
         };
-        let radius = self.region.radius.max(SAME);
+        // A region that is over had shrunk to nothing around its best.
+        let radius = if best.region == self.region.number { self.region.radius.max(SAME) } else { SAME };
         let region = self.bounds.around(&best.x, radius);
         // Networks from other random weights disagree by more than each of them doubts itself.
         let mut found = Vec::new();
@@ -294,7 +307,11 @@ impl Optimizer {
             found.push(surrogate.optimum(&self.bounds, &region, &start, self.goal)?);
         }
         let (x, value): (Vec<_>, Vec<_>) = found.into_iter().map(|o| (o.x, o.value)).unzip();
-        Ok(Optimum { x: pooled(&x), value: pooled(&value) })
+        // A mean of places on the edge may be rounded over it.
+        let x = pooled(&x);
+        let inside = x.mean().iter().enumerate().map(|(i, &x)| self.bounds.clamp(i, x)).collect();
+        let x = Gaussian::computed(inside, x.var().to_vec(), x.width());
+        Ok(Optimum { x, value: pooled(&value) })
     }
 
     /// The best point told so far.

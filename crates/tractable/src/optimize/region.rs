@@ -35,12 +35,11 @@ impl Region {
 
     /// Learns whether a point was better than all before it in this region.
     pub(super) fn tell(&mut self, better: bool, coordinates: usize) {
-        let patience = (coordinates as u32 / 2).max(2);
         (self.wins, self.fails) = if better { (self.wins + 1, 0) } else { (0, self.fails + 1) };
         if self.wins >= WINS {
             (self.radius, self.wins) = ((self.radius * GROW).min(WIDEST), 0);
         }
-        if self.fails >= patience {
+        if self.fails >= Self::patience(coordinates) {
             (self.radius, self.fails) = (self.radius * SHRINK, 0);
         }
         if self.radius < NARROWEST {
@@ -48,8 +47,14 @@ impl Region {
         }
     }
 
-    /// Whether a file may hold this.
-    pub(super) fn is_sound(&self) -> bool {
-        self.radius >= NARROWEST && self.radius <= WIDEST
+    /// Whether a file of a search in so many coordinates may hold this.
+    pub(super) fn is_sound(&self, coordinates: usize) -> bool {
+        let counts = self.wins < WINS && self.fails < Self::patience(coordinates);
+        counts && (NARROWEST..=WIDEST).contains(&self.radius)
+    }
+
+    /// Points without an improvement in a row that make it shrink.
+    fn patience(coordinates: usize) -> u32 {
+        (coordinates as u32 / 2).max(2)
     }
 }

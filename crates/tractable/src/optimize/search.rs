@@ -35,8 +35,9 @@ impl Default for Search {
     }
 }
 
-/// The optima of a trained network's output in a box, best first; weights are left alone. Starting points that end
-/// within two steps of each other count as one.
+/// The optima of a trained network's output in a box, best first; weights are left alone. Starting points that end so
+/// near each other that they cannot be told apart count as one: within two steps, or within two standard deviations of
+/// the better one.
 ///
 /// ```
 /// use tractable::optimize::{Bounds, Goal, Search, search};
@@ -76,11 +77,17 @@ pub fn search(net: &Network, bounds: &Bounds, goal: Goal, settings: &Search) -> 
     let value = |i: usize| values.mean()[i * outputs + settings.output];
     let mut order: Vec<usize> = (0..settings.starts).collect();
     order.sort_by(|&a, &b| (goal.sign() * value(a)).total_cmp(&(goal.sign() * value(b))));
+    // On the edge of the box the derivative need not be zero, and the variance says nothing.
+    let unsure = |o: &Optimum, k: usize| {
+        let (low, high) = bounds.pairs()[k];
+        let x = o.x.mean()[k];
+        if low < x && x < high { o.x.var()[k].sqrt() } else { 0.0 }
+    };
     let mut optima: Vec<Optimum> = Vec::new();
     for i in order {
         let x = &places[i * n..(i + 1) * n];
         let near =
-            |o: &Optimum| o.x.mean().iter().zip(x).zip(&step).all(|((a, b), s)| (a - b).abs() < 2.0 * s);
+            |o: &Optimum| (0..n).all(|k| (o.x.mean()[k] - x[k]).abs() < 2.0 * unsure(o, k).max(step[k]));
         if !optima.iter().any(near) {
             let at = i * outputs + settings.output;
             optima.push(Optimum {

@@ -54,16 +54,38 @@ impl Optimizer {
             return Err(refuse("tractable_optimizer", why));
         }
         let search = file.optimizer;
-        let inside = |x: &Vec<f64>| search.bounds.contains(x);
-        if let Some(i) = search.trials.iter().position(|t| !inside(&t.x)) {
-            return Err(refuse(&format!("trials[{i}]"), "is not a point of the box".into()));
-        }
-        if let Some(i) = search.pending.iter().position(|x| !inside(x)) {
-            return Err(refuse(&format!("pending[{i}]"), "is not a point of the box".into()));
-        }
-        if !search.region.is_sound() || !(search.noise_std >= 0.0) {
-            return Err(refuse("region", "holds numbers that no search has".into()));
-        }
+        search.sound().map_err(|(at, why)| refuse(&at, why.into()))?;
         Ok(search)
+    }
+
+    /// What no search holds, and where.
+    fn sound(&self) -> std::result::Result<(), (String, &'static str)> {
+        let wrong = |at: &str, why| Err((at.to_string(), why));
+        let inside = |x: &[f64]| self.bounds.contains(x);
+        if let Some(i) = self.trials.iter().position(|t| !inside(&t.x)) {
+            return wrong(&format!("trials[{i}]"), "is not a point of the box");
+        }
+        if let Some(i) = self.pending.iter().position(|x| !inside(x)) {
+            return wrong(&format!("pending[{i}]"), "is not a point of the box");
+        }
+        // JSON has no NaN.
+        if self.noise_std < 0.0 {
+            return wrong("noise_std", "is less than 0");
+        }
+        let later = |region: &usize| *region > self.region.number;
+        if self.pending_regions.len() != self.pending.len()
+            || self.pending_regions.iter().any(later)
+            || self.trials.iter().any(|t| later(&t.region))
+            || self.region.number > self.trials.len()
+            || !self.region.is_sound(self.bounds.len())
+        {
+            return wrong("region", "holds numbers that no search has");
+        }
+        // Every point that was asked for is pending or was told.
+        let points = (self.trials.len() + self.pending.len()) as u64;
+        if self.asked > points || self.region.asked as u64 > self.asked {
+            return wrong("asked", "counts more points than there are");
+        }
+        Ok(())
     }
 }

@@ -20,6 +20,8 @@ const MOST_POINTS: usize = 200;
 const STEPS: usize = 1800;
 /// Noise of the observations in units of their spread: from coarse to fine.
 const NOISE: (f64, f64) = (0.5, 0.05);
+/// With more noise than this nothing is learned anyway.
+const MOST_NOISE: f64 = 1e6;
 /// Places to start from, steps from each, and the length of a step as a share of the region.
 const STARTS: usize = 16;
 const ROUNDS: usize = 25;
@@ -35,26 +37,27 @@ pub(super) struct Surrogate {
 #[derive(Debug, Clone, Copy)]
 struct Warp {
     best: f64,
-    spread: f64,
+    /// Half of the distance from the best value to the median: the whole need not be a number.
+    half: f64,
 }
 
 impl Warp {
     fn new(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
-        let spread = values[values.len() / 2] - values[0];
+        let half = values[values.len() / 2] / 2.0 - values[0] / 2.0;
         // All alike: nothing to scale.
-        Warp { best: values[0], spread: if spread > 0.0 && spread.is_finite() { spread } else { 1.0 } }
+        Warp { best: values[0], half: if half > 0.0 { half } else { 0.5 } }
     }
 
     fn apply(&self, value: f64) -> f64 {
-        let t = (value - self.best) / self.spread;
-        if t <= 1.0 { t } else { 1.0 + t.ln() }
+        let t = (value / 2.0 - self.best / 2.0) / self.half;
+        if t <= 1.0 { t } else { 1.0 + t.min(f64::MAX).ln() }
     }
 
     /// The value, and how fast it changes.
     fn undo(&self, t: f64) -> (f64, f64) {
         let (t, rate) = if t <= 1.0 { (t, 1.0) } else { ((t - 1.0).exp(), (t - 1.0).exp()) };
-        (self.best + self.spread * t, self.spread * rate)
+        (self.best + 2.0 * self.half * t, 2.0 * self.half * rate)
     }
 }
 
@@ -82,7 +85,7 @@ impl Surrogate {
         let warp = Warp::new(near.iter().map(|n| points[n.1].1).collect());
         let values = Matrix::column(near.iter().map(|n| warp.apply(points[n.1].1)).collect())?;
         let y = Scaler::fit(&values);
-        let noise_std = noise_std / warp.spread / y.std()[0];
+        let noise_std = (noise_std / 2.0 / warp.half / y.std()[0]).min(MOST_NOISE);
         let mut net = Network::builder(Shape::flat(bounds.len()))
             .layer(Layer::linear(WIDTH))
             .layer(Activation::Tanh)

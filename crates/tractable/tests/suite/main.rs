@@ -16,6 +16,7 @@ mod metrics;
 mod moments;
 mod moments_properties;
 mod mujoco;
+mod optimize;
 mod physics;
 mod properties;
 mod rng;

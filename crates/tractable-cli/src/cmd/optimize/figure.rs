@@ -1,47 +1,126 @@
-//! The picture of an optimisation of one number: prediction, derivative, covariance and path.
+//! The picture of an optimisation: of one number prediction, derivative, covariance and how the optimum was come to;
+//! of several how the best value got better.
 
-use crate::plot::{self, Figure, Optimum};
-use tractable::{Gaussian, Network, Result, Wrt};
+use crate::plot::{self, Color, Figure, Panel, Places};
+use tractable::data::{Dataset, Scaler};
+use tractable::optimize::Optimizer;
+use tractable::{Activation, Device, Fit, Gaussian, Matrix, Network, NoiseSchedule, Result, Wrt};
 
 /// Places on the axis at which the network is asked.
 const GRID: usize = 241;
 /// Standard deviation of the input, as a share of the axis, for the covariance with the derivative.
 const INPUT_STD: f64 = 0.0025;
+/// Evaluations nearer than this share of the axis are one observation for the picture's network.
+const APART: f64 = 0.01;
+/// Learning steps of that network, about.
+const STEPS: usize = 10_000;
 
-/// Four panels of a network of one input: `data` are the points it learned from, `path` where the input went.
-pub(crate) fn four_panels(
-    title: &str,
-    net: &Network,
-    (low, high): (f64, f64),
-    truth: Option<&dyn Fn(f64) -> f64>,
-    (data_x, data_y): (&[f64], &[f64]),
-    path: &[Gaussian],
-    known: Option<f64>,
-) -> Result<Figure> {
+/// What the four panels show of a network of one input.
+pub(crate) struct Shown<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) x_label: &'a str,
+    pub(crate) y_label: &'a str,
+    pub(crate) net: &'a Network,
+    /// Which output, where there are several.
+    pub(crate) output: usize,
+    pub(crate) range: (f64, f64),
+    pub(crate) truth: Option<&'a dyn Fn(f64) -> f64>,
+    /// Inputs and outputs that were observed; may be empty.
+    pub(crate) data: (&'a [f64], &'a [f64]),
+    pub(crate) places: Places<'a>,
+    /// Where the optimum is, if it is known.
+    pub(crate) known: Option<f64>,
+}
+
+pub(crate) fn four_panels(what: &Shown) -> Result<Figure> {
+    let (low, high) = what.range;
     let grid: Vec<f64> = (0..GRID).map(|i| low + (high - low) * i as f64 / (GRID - 1) as f64).collect();
     let var = (INPUT_STD * (high - low)).powi(2);
     let places = Gaussian::new(grid.clone(), vec![var; GRID], 1)?;
-    let seen = net.predict(&places)?;
-    let slope = net.derivative(&places, Wrt::input())?;
-    let std = |var: &[f64]| var.iter().map(|v| v.sqrt()).collect::<Vec<_>>();
-    let truth: Option<Vec<f64>> = truth.map(|f| grid.iter().map(|&x| f(x)).collect());
-    let path_mean: Vec<f64> = path.iter().map(|g| g.mean()[0]).collect();
-    let path_std: Vec<f64> = path.iter().map(|g| g.std()[0]).collect();
-    Ok(plot::optimum(&Optimum {
-        title,
-        x_label: "x",
-        y_label: "y",
+    let seen = what.net.predict(&places)?;
+    let slope = what.net.derivative(&places, Wrt::input().output(what.output))?;
+    let of = |all: &[f64]| all.iter().skip(what.output).step_by(seen.width()).copied().collect::<Vec<_>>();
+    let truth: Option<Vec<f64>> = what.truth.map(|f| grid.iter().map(|&x| f(x)).collect());
+    Ok(plot::optimum(&plot::Optimum {
+        title: what.title,
+        x_label: what.x_label,
+        y_label: what.y_label,
         grid: &grid,
         truth: truth.as_deref(),
-        data_x,
-        data_y,
-        mean: seen.mean(),
-        std: &std(seen.var()),
+        data_x: what.data.0,
+        data_y: what.data.1,
+        mean: &of(seen.mean()),
+        std: &of(&seen.std()),
         slope_mean: slope.mean(),
-        slope_std: &std(slope.var()),
+        slope_std: &slope.var().iter().map(|v| v.sqrt()).collect::<Vec<_>>(),
         slope_x_cov: slope.cov(),
-        path_mean: &path_mean,
-        path_std: &path_std,
-        known,
+        places: what.places,
+        known: what.known,
     }))
+}
+
+/// A search of one number that is done: a network learns the function from all that was told.
+pub(super) fn of_one(
+    title: &str,
+    search: &Optimizer,
+    f: &dyn Fn(f64) -> f64,
+    known: Option<f64>,
+) -> Result<Figure> {
+    let range = search.bounds().pairs()[0];
+    let (x, y): (Vec<f64>, Vec<f64>) = search.history().iter().filter_map(|t| Some((t.x[0], t.y?))).unzip();
+    let asked: Vec<f64> = search.history().iter().map(|t| t.x[0]).collect();
+    let net = learned(range, &x, &y)?;
+    four_panels(&Shown {
+        title,
+        x_label: "x",
+        y_label: "f(x)",
+        net: &net,
+        output: 0,
+        range,
+        truth: Some(f),
+        data: (&x, &y),
+        places: Places::Evaluated(&asked),
+        known,
+    })
+}
+
+/// The search crowds around the optimum: of points that are close only the last, in units of the whole range.
+fn learned((low, high): (f64, f64), x: &[f64], y: &[f64]) -> Result<Network> {
+    let mut kept: Vec<(f64, f64)> = Vec::new();
+    for (&x, &y) in x.iter().zip(y).rev() {
+        if kept.iter().all(|k| (k.0 - x).abs() > APART * (high - low)) {
+            kept.push((x, y));
+        }
+    }
+    let (x, y): (Vec<f64>, Vec<f64>) = kept.into_iter().unzip();
+    let (x, y) = (Matrix::column(x)?, Matrix::column(y)?);
+    let mut net = Network::mlp([1, 64, 64, 1], Activation::Tanh).device(Device::cpu(1)).build()?;
+    let scaler = Scaler::new(vec![low / 2.0 + high / 2.0], vec![(high - low) / 4.0])?;
+    net.set_scalers(Some(scaler), Some(Scaler::fit(&y)))?;
+    let noise = NoiseSchedule { start: 0.5, decay: 0.97, floor: 0.05 };
+    let epochs = (STEPS / x.rows()).clamp(100, 1000);
+    net.fit(&Dataset::new(x, y)?, &Fit::new().epochs(epochs).batch(1).noise(noise))?;
+    Ok(net)
+}
+
+/// A search of several numbers that is done; beside a known best value as the distance from it.
+pub(super) fn of_many(title: &str, search: &Optimizer, known: Option<f64>) -> Figure {
+    let told = search.history().iter().enumerate();
+    let shown = |y: f64| known.map_or(y, |k| (y - k).abs().max(1e-16));
+    let (count, y): (Vec<f64>, Vec<f64>) = told.filter_map(|(i, t)| Some((i as f64 + 1.0, t.y?))).unzip();
+    let mut best = y.first().copied().unwrap_or(f64::NAN);
+    let so_far = y.iter().map(|&y| {
+        best = if search.goal().better(y, best) { y } else { best };
+        shown(best)
+    });
+    let so_far: Vec<f64> = so_far.collect();
+    let y: Vec<f64> = y.iter().map(|&y| shown(y)).collect();
+    let label = if known.is_some() { "distance from the known optimum" } else { "value" };
+    let panel = Panel::new("", "evaluation", label).points("evaluated", Color::Vermillion, &count, &y).line(
+        "best so far",
+        Color::Blue,
+        &count,
+        &so_far,
+    );
+    Figure::new(title).panel(if known.is_some() { panel.log_y() } else { panel })
 }

@@ -1,17 +1,13 @@
 //! A function that can be called: expression or test function, optimised by asking for its values.
 
-use super::figure::four_panels;
-use super::{Args, Found, names, parse_error};
+use super::{Args, Found, figure, names, parse_error};
 use crate::interrupt;
-use crate::objective::{Direction, Objective};
-use crate::plot::{Curve, LearningCurves, learning_curves};
+use crate::objective::{Direction, Known, Objective};
 use crate::progress::{Progress, note};
 use crate::report::{Outcome, Report, Stop, file_error, short};
 use serde::Serialize;
 use std::path::Path;
-use tractable::data::Dataset;
-use tractable::optimize::{Bounds, Goal, Optimizer};
-use tractable::{Activation, Device, Fit, Gaussian, Matrix, Network};
+use tractable::optimize::{Bounds, Goal, Optimizer, Trial};
 
 #[derive(Serialize)]
 struct Best<'a> {
@@ -44,7 +40,7 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
     let bounds = Bounds::new(pairs.clone())?;
     let fresh = || Optimizer::new(bounds.clone(), goal).seed(args.seed).noise_std(args.noise_std);
     let mut search: Optimizer = match &args.out {
-        Some(dir) if args.resume => going_on(dir, &pairs, goal)?,
+        Some(dir) if args.resume => going_on(dir, &pairs, goal, &objective)?,
         Some(dir) => {
             std::fs::create_dir_all(dir).map_err(file_error(dir, "make this folder"))?;
             if dir.join(STATE).exists() {
@@ -85,7 +81,9 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
         return Err(Stop::Error(why));
     };
     let direction = if goal == Goal::Minimum { Direction::Minimize } else { Direction::Maximize };
-    let known = objective.test_function().and_then(|f| f.known(direction));
+    // In another box the optimum may be another.
+    let own_box = objective.test_function().filter(|f| f.bounds == pairs);
+    let known = own_box.and_then(|f| f.known(direction));
     let y = best.y.unwrap_or(f64::NAN);
     let best = Best {
         x: &best.x,
@@ -102,7 +100,7 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
     })?;
     Found::new(&search.optimum()?).say(report, &names(pairs.len()))?;
     match &args.out {
-        Some(dir) => picture(&search, &objective, known.and_then(|k| k.places.first().map(|p| p[0])), dir),
+        Some(dir) => picture(&search, &objective, text, known, dir),
         None => Ok(()),
     }
 }
@@ -110,10 +108,16 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
 /// The file that a search is kept in.
 const STATE: &str = "search.json";
 
-fn going_on(dir: &Path, pairs: &[(f64, f64)], goal: Goal) -> Outcome<Optimizer> {
+fn going_on(dir: &Path, pairs: &[(f64, f64)], goal: Goal, objective: &Objective) -> Outcome<Optimizer> {
     let search = Optimizer::load(dir.join(STATE))?;
     if search.bounds().pairs() != pairs || search.goal() != goal {
         let why = format!("{}: that search has other bounds or another goal", dir.display());
+        return Err(Stop::Error(why));
+    }
+    let differs = |t: &&Trial| Some(objective.value(&t.x)).filter(|y| y.is_finite()) != t.y;
+    if let Some(t) = search.history().iter().find(differs) {
+        let why =
+            format!("{}: that search is of another function: its value at {:?} differs", dir.display(), t.x);
         return Err(Stop::Error(why));
     }
     Ok(search)
@@ -137,40 +141,26 @@ fn history(search: &Optimizer) -> String {
     text
 }
 
-/// Of one number: the paper's four panels. Of several: how the best value got better.
-fn picture(search: &Optimizer, objective: &Objective, known: Option<f64>, dir: &Path) -> Outcome {
-    let path = dir.join("optimum");
-    let told: Vec<(&[f64], f64)> =
-        search.history().iter().filter_map(|t| t.y.map(|y| (&t.x[..], y))).collect();
-    let (x, y): (Vec<f64>, Vec<f64>) = told.iter().map(|(x, y)| (x[0], *y)).unzip();
-    if let [bounds] = search.bounds().pairs() {
-        let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(y.clone())?)?.standardize();
-        let mut net = Network::mlp([1, 64, 64, 1], Activation::Tanh).device(Device::cpu(1)).build()?;
-        net.fit(&data, &Fit::new().epochs(100).batch(1).noise_std(0.05))?;
-        let places: tractable::Result<Vec<_>> =
-            x.iter().map(|&x| Gaussian::new(vec![x], vec![0.0], 1)).collect();
-        let truth = |x: f64| objective.value(&[x]);
-        let title = "Optimisation by inference";
-        return four_panels(title, &net, *bounds, Some(&truth), (&x, &y), &places?, known)?.save(&path);
-    }
-    let mut best = f64::NAN;
-    let so_far: Vec<f64> = y
-        .iter()
-        .map(|&y| {
-            best = if best.is_nan() || search.goal().better(y, best) { y } else { best };
-            best
-        })
-        .collect();
-    let evaluations: Vec<f64> = (1..=so_far.len()).map(|i| i as f64).collect();
-    learning_curves(&LearningCurves {
-        title: "Optimisation by inference",
-        x_label: "evaluations",
-        y_label: "value",
-        log_y: false,
-        curves: &[
-            Curve { name: "best so far", x: &evaluations, y: &so_far, band: None },
-            Curve { name: "evaluated", x: &evaluations, y: &y, band: None },
-        ],
-    })
-    .save(&path)
+fn picture(
+    search: &Optimizer,
+    objective: &Objective,
+    text: &str,
+    known: Option<Known>,
+    dir: &Path,
+) -> Outcome {
+    let what = if search.goal() == Goal::Maximum { "maximum" } else { "minimum" };
+    let title = match text.chars().count() {
+        0..=40 => format!("The {what} of {text}"),
+        _ => format!("The {what} by inference"),
+    };
+    let figure = match search.bounds().len() {
+        1 => {
+            let found = search.best().map_or(0.0, |t| t.x[0]);
+            let places = known.map_or(&[][..], |k| k.places).iter().map(|p| p[0]);
+            let place = places.min_by(|a, b| (a - found).abs().total_cmp(&(b - found).abs()));
+            figure::of_one(&title, search, &|x| objective.value(&[x]), place)?
+        }
+        _ => figure::of_many(&title, search, known.map(|k| k.value)),
+    };
+    figure.save(&dir.join("optimum"))
 }

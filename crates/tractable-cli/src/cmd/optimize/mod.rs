@@ -24,10 +24,13 @@ Examples:
   tractable optimize --ask search.json --bounds -5:10,0:15     (an experiment of your own: where?)
   tractable optimize --tell search.json --value 3.7            (what came out there)
 
-An expression has the variables x, or x and y, or x1, x2, ...; + - * / ^, sqrt, exp, ln, sin, ...
+An expression has the variables x, or x, y and z, or x1, x2, ...; + - * / ^, sqrt, exp, ln, sin, ...
 Named functions: cubic, branin, hartmann6, ackley5, rosenbrock4. A value that is not a number sets
 its point aside, counts it, and the search goes on. --tell takes `nan` for an experiment that failed.
-With -o, DIR gets history.csv, search.json (to go on: --resume) and a picture, as SVG and PNG.";
+With -o, DIR gets a picture as SVG and PNG (for --data and --model: of one input) and, of an objective,
+history.csv and search.json (to go on: --resume); of data, the model. Places are reported with a
+standard deviation, which is rough. The last line is what the network expects at its optimum; the
+line `best` is what was evaluated.";
 
 /// Find where a function, a model or data are largest or smallest
 #[derive(clap::Args)]
@@ -40,25 +43,31 @@ pub(crate) struct Args {
     /// A CSV file: learn the target from it, then search what was learned
     #[arg(long, value_name = "FILE", requires = "target")]
     data: Option<PathBuf>,
-    /// The column of --data to optimise
-    #[arg(long, value_name = "COL")]
+    /// The column of --data to optimise, or which target of a --model that has several
+    #[arg(long, value_name = "COL", conflicts_with_all = ["objective", "ask", "tell"])]
     target: Option<String>,
     /// A trained model, or the folder of a run: search it
     #[arg(long, value_name = "RUN")]
     model: Option<PathBuf>,
-    /// Say the next point to look at; FILE keeps the search and is made by the first call
+    /// Print the next point to look at; FILE keeps the search, and the first call makes it
     #[arg(long, value_name = "FILE")]
     ask: Option<PathBuf>,
-    /// Say what came out at a point that was asked for
+    /// Take in the value that came out at a point that was asked for
     #[arg(long, value_name = "FILE", requires = "value")]
     tell: Option<PathBuf>,
-    /// With --tell: what came out
-    #[arg(long, value_name = "Y", allow_hyphen_values = true)]
+    /// With --tell: what came out; `nan` if nothing did
+    #[arg(long, value_name = "Y", allow_hyphen_values = true, conflicts_with_all = ["objective", "data", "model", "ask"])]
     value: Option<f64>,
     /// With --tell: where; needed when several points are pending
-    #[arg(long, value_name = "X1,X2,..", allow_hyphen_values = true, value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "X1,X2,..",
+        allow_hyphen_values = true,
+        value_delimiter = ',',
+        conflicts_with_all = ["objective", "data", "model", "ask"]
+    )]
     point: Vec<f64>,
-    /// Lowest and highest value of every coordinate
+    /// Lowest and highest value of every coordinate; --data takes its own range without
     #[arg(long, value_name = "LOW:HIGH,..", allow_hyphen_values = true)]
     bounds: Option<String>,
     /// Large is good (small is, by default; a named function has its own)
@@ -67,20 +76,20 @@ pub(crate) struct Args {
     /// Small is good
     #[arg(long)]
     minimize: bool,
-    /// How often the function may be called
+    /// With --objective: how often the function may be called
     #[arg(long, value_name = "N", default_value_t = 50)]
     evaluations: usize,
-    /// Standard deviation of the noise in the values
-    #[arg(long, value_name = "STD", default_value_t = 0.0)]
+    /// Standard deviation of the noise in the values; 0: none, and with --data a tenth of their spread
+    #[arg(long, value_name = "STD", default_value_t = 0.0, allow_hyphen_values = true)]
     noise_std: f64,
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Go on with the search in -o DIR
-    #[arg(long, requires = "out")]
+    /// With --objective: go on with the search in -o DIR
+    #[arg(long, requires = "out", conflicts_with_all = ["data", "model", "ask", "tell"])]
     resume: bool,
     /// Folder for history, state and picture
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", conflicts_with_all = ["ask", "tell"])]
     out: Option<PathBuf>,
     /// Results as JSON Lines
     #[arg(long)]
@@ -107,6 +116,9 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
+    if !(args.noise_std >= 0.0 && args.noise_std.is_finite()) {
+        return Err(Stop::Error(format!("--noise-std: {} is not a number of at least 0", args.noise_std)));
+    }
     match args {
         Args { objective: Some(text), .. } => function::run(args, text),
         Args { data: Some(path), target: Some(target), .. } => model::of_data(args, path, target),

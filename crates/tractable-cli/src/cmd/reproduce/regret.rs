@@ -99,8 +99,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if args.json {
         costs.iter().try_for_each(|cost| report.say("cost", cost, String::new))?;
     } else {
-        report
-            .say("", &(), || format!("{}\n{}", table(&regrets(&lines), &[0]), table(&growth(&costs), &[])))?;
+        let mut text = table(&regrets(&lines), &[0]);
+        if !costs.is_empty() {
+            text += &format!("\n{}", table(&growth(&costs), &[]));
+        }
+        report.say("", &(), || text)?;
     }
     if let Some(path) = &args.out {
         crate::files::write(path, markdown(args, &lines, &costs).as_bytes())?;
@@ -274,8 +277,8 @@ fn markdown(args: &Args, lines: &[Line], costs: &[Cost]) -> String {
          Printed by `tractable reproduce regret --seeds {} --seed {} -o FILE`.\n\n\
          ## Regret with equal budgets\n\n\
          Best value found minus the known minimum, seeds {first} to {last}: median, best, worst. Medians of the others \
-         were measured with the same budgets, elsewhere; their shift of Ackley is not known to us, ours is in \
-         `tractable optimize --help`'s function `ackley5`.\n\n{}\n\
+         were measured with the same budgets, elsewhere; their shift of Ackley is not known to us, ours is the \
+         function `ackley5` of `tractable optimize`.\n\n{}\n\
          egobox fits a Gaussian process and is the mark on smooth functions of few variables: where ours stands \
          behind it, it does so by the factor the table shows.\n\n\
          ## Cost of many evaluations\n\n\

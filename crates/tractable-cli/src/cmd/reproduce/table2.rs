@@ -4,8 +4,9 @@
 //! 100 points of y = x^3 - 3x + N(0, 0.1^2) on [-2, 2]; a 1-64-64-1 network, tanh then ReLU, noise 0.1; 100 shuffled
 //! epochs, one observation at a time; before each of them the input moves by one step. Its first variance is 0.01^2.
 
-use crate::cmd::optimize::figure::four_panels;
+use crate::cmd::optimize::figure::{Shown, four_panels};
 use crate::interrupt;
+use crate::plot::Places;
 use crate::progress::Progress;
 use crate::report::{Outcome, Report, Stop, file_error, table};
 use serde::Serialize;
@@ -153,8 +154,21 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let Seed { net, x, y, paths } = &seeds[0];
         let path = &paths[2];
         let title = format!("x³ − 3x: the maximum from {} on, seed {}", ROWS[2].start, args.seed);
-        four_panels(&title, net, (-2.0, 2.0), Some(&truth), (x, y), &path.steps, ROWS[2].optimum)?
-            .save(&dir.join("table-2"))?;
+        let mean: Vec<f64> = path.steps.iter().map(|g| g.mean()[0]).collect();
+        let std: Vec<f64> = path.steps.iter().map(|g| g.std()[0]).collect();
+        let figure = four_panels(&Shown {
+            title: &title,
+            x_label: "x",
+            y_label: "y",
+            net,
+            output: 0,
+            range: (-2.0, 2.0),
+            truth: Some(&truth),
+            data: (x, y),
+            places: Places::Path { mean: &mean, std: &std },
+            known: ROWS[2].optimum,
+        })?;
+        figure.save(&dir.join("table-2"))?;
     }
     let wrong = lines[..PAPERS].iter().filter(|l| l.right != Some(seeds.len())).count();
     match args.check && wrong > 0 {
@@ -243,7 +257,8 @@ fn line(row: usize, seeds: &[Seed]) -> Line {
     let known: Vec<f64> = places.iter().flatten().copied().collect();
     let n = known.len() as f64;
     let mean = known.iter().sum::<f64>() / n;
-    let std = (known.iter().map(|p| (p - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
+    // One seed has no spread.
+    let std = (known.iter().map(|p| (p - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0)).sqrt();
     let right = optimum.map(|o| places.iter().flatten().filter(|&p| (p - o).abs() <= RIGHT).count());
     let outside = places.iter().filter(|p| p.is_none_or(|p| p.abs() > 2.0)).count();
     Line { start, alpha, guard, paper, optimum, mean, std, places, right, outside }
