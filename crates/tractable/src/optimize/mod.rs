@@ -79,9 +79,8 @@ impl Goal {
 
 /// A place where the output has its maximum or minimum, and how sure that is.
 ///
-/// Two standard deviations held the truth 20 times of 20 on a function of one number and for 80 % of the coordinates on
-/// Branin (20 seeds, 30 and 50 evaluations). Without noise the best point that was evaluated,
-/// [`Optimizer::best`], is mostly nearer to the optimum than this mean.
+/// The standard deviations are rough, and in several dimensions rather too small. Without noise the best point that
+/// was evaluated, [`Optimizer::best`], is mostly nearer to the optimum than this mean.
 ///
 /// ```
 /// # use tractable::optimize::Optimizer;
