@@ -27,7 +27,7 @@
 //! ```
 //!
 //! **Units.** Images, [`Settings::range`], [`Settings::prior_std`] and [`Budget`]s are in the units that
-//! [`Network::predict`] takes. A network with an input scaler takes plain pixels, 0 to 1; where pixels were centred by
+//! [`Network::predict`](crate::Network::predict) takes. A network with an input scaler takes plain pixels, 0 to 1; where pixels were centred by
 //! hand, say what range that is.
 
 mod gradient;
