@@ -7,7 +7,7 @@
 use super::env::{Environment, Space, Step};
 use super::forget::forget;
 use super::{After, AtTimeLimit, Running, Settings, Squash};
-use super::{beside, infer_actions, learn_actions, learn_values, targets};
+use super::{How, beside, infer_actions, learn_actions, learn_values, targets};
 use crate::backend::Device;
 use crate::error::{Error, Result};
 use crate::gaussian::Input;
@@ -152,7 +152,7 @@ impl Agent {
     /// assert_eq!(agent.steps(), 0);
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn new(env: &impl Environment, settings: Settings) -> Result<Self> {
+    pub fn new(env: &(impl Environment + ?Sized), settings: Settings) -> Result<Self> {
         Agent::on(env, settings, Device::cpu(1))
     }
 
@@ -163,7 +163,7 @@ impl Agent {
     /// let agent = Agent::on(&Pendulum::new(), Settings::default(), Device::Reference)?;
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn on(env: &impl Environment, settings: Settings, device: Device) -> Result<Self> {
+    pub fn on(env: &(impl Environment + ?Sized), settings: Settings, device: Device) -> Result<Self> {
         settings.check()?;
         let (ns, na) = (env.observation_space().len(), env.action_space().len());
         let s = &settings;
@@ -174,7 +174,7 @@ impl Agent {
             .device(device)
             .build()?;
         let policy = network(ns, &s.policy_layers, s.activation, s.activation, na)
-            .layer(Activation::Tanh)
+            .layer(s.policy_output)
             .prior(Prior::he().gain(s.policy_gain))
             .seed(stream(s.seed, "policy", 0).next_u64())
             .policy(s.update)
@@ -225,7 +225,7 @@ impl Agent {
     /// assert_eq!(agent.steps(), 96);
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn rollout(&mut self, env: &mut impl Environment) -> Result<Rollout> {
+    pub fn rollout(&mut self, env: &mut (impl Environment + ?Sized)) -> Result<Rollout> {
         let mut rollout = Rollout::default();
         let before = self.life.clone();
         let collected = self.collect(env, &mut rollout);
@@ -239,7 +239,7 @@ impl Agent {
     /// Acts for a horizon; the returns of its steps and their variances.
     fn collect(
         &mut self,
-        env: &mut impl Environment,
+        env: &mut (impl Environment + ?Sized),
         rollout: &mut Rollout,
     ) -> Result<(Vec<f64>, Vec<f64>)> {
         let mut rng = stream(self.settings.seed, "explore", self.life.rollouts);
@@ -293,7 +293,12 @@ impl Agent {
         let (ns, na, n) = (self.policy.input().len(), self.range.len(), returns.len());
         let (value_noise, policy_noise) =
             (s.value_noise.at(self.life.rollouts), s.policy_noise.at(self.life.rollouts));
-        let least_var = s.least_action_std * s.least_action_std;
+        let how = How {
+            gate: s.gate,
+            steps: s.inference_steps,
+            least_var: s.least_action_std * s.least_action_std,
+            cut: s.squash == Squash::Once,
+        };
         let (mut order, mut count): (Vec<usize>, f64) = ((0..n).collect(), 0.0);
         let [mut states, mut actions, mut x, mut y, mut y_var] = [const { Vec::new() }; 5];
         for epoch in 0..s.epochs {
@@ -306,10 +311,11 @@ impl Agent {
                 gather(vars, 1, batch, &mut y_var);
                 beside(&states, &actions, batch.len(), &mut x);
                 rollout.value += learn_values(&mut self.value, &x, (&y, &y_var), value_noise)?;
-                let steps = s.inference_steps;
-                let inferred =
-                    infer_actions(&self.value, &self.policy, &states, s.gate, steps, least_var)?;
-                rollout.policy += learn_actions(&mut self.policy, &states, &inferred.better, policy_noise)?;
+                let inferred = infer_actions(&self.value, &self.policy, &states, how)?;
+                if self.life.rollouts >= s.policy_waits {
+                    rollout.policy +=
+                        learn_actions(&mut self.policy, &states, &inferred, policy_noise, s.teach)?;
+                }
                 let own = &inferred.policy;
                 let [slope, slope_var, _] = &inferred.slope;
                 count += own.mean().len() as f64;
@@ -357,9 +363,7 @@ impl Agent {
         let mut state = observation.to_vec();
         self.life.observations.normalize(&mut state);
         let mut mean = self.policy.predict(Input::checked(&state, ns))?.mean().to_vec();
-        if self.settings.squash == Squash::Twice {
-            mean.iter_mut().for_each(|a| *a = libm::tanh(*a));
-        }
+        mean.iter_mut().for_each(|a| *a = self.squashed(*a));
         self.in_range(&mean, action);
         Ok(())
     }
@@ -373,29 +377,55 @@ impl Agent {
     /// assert_eq!(agent.evaluate(&mut env, 2, 0)?.episodes[1].length, 10);
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn evaluate(&self, env: &mut impl Environment, episodes: u64, seed: u64) -> Result<Evaluation> {
-        let mut played = Evaluation::default();
+    pub fn evaluate(
+        &self,
+        env: &mut (impl Environment + ?Sized),
+        episodes: u64,
+        seed: u64,
+    ) -> Result<Evaluation> {
+        let episode = |i| self.watch(env, stream(seed, "evaluate", i).next_u64(), |_| true);
+        Ok(Evaluation { episodes: (0..episodes).map(episode).collect::<Result<_>>()? })
+    }
+
+    /// Plays one episode without exploration, started by `seed`; `look` sees the task before every step and says whether
+    /// to go on.
+    ///
+    /// ```
+    /// # use tractable::rl::{Agent, Settings, env::{Environment, Pendulum, TimeLimit}};
+    /// # let mut env = TimeLimit::new(Pendulum::new(), 10)?;
+    /// # let agent = Agent::new(&env, Settings::default())?;
+    /// let mut pictures = Vec::new();
+    /// agent.watch(&mut env, 0, |env| {
+    ///     pictures.push(env.segments());
+    ///     pictures.len() < 5
+    /// })?;
+    /// assert_eq!(pictures.len(), 5);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn watch<E: Environment + ?Sized>(
+        &self,
+        env: &mut E,
+        seed: u64,
+        mut look: impl FnMut(&E) -> bool,
+    ) -> Result<Episode> {
         let mut observation = vec![0.0; env.observation_space().len()];
         let mut action = vec![0.0; self.range.len()];
-        for i in 0..episodes {
-            env.reset(stream(seed, "evaluate", i).next_u64(), &mut observation)?;
-            let (mut total, mut length) = (0.0, 0);
-            loop {
-                self.act(&observation, &mut action)?;
-                let step = env.step(&action, &mut observation)?;
-                total += step.reward;
-                length += 1;
-                if step.terminated || step.truncated {
-                    break;
-                }
+        env.reset(seed, &mut observation)?;
+        let mut episode = Episode { step: self.life.steps, length: 0, total: 0.0 };
+        while look(env) {
+            self.act(&observation, &mut action)?;
+            let step = env.step(&action, &mut observation)?;
+            episode.total += step.reward;
+            episode.length += 1;
+            if step.terminated || step.truncated {
+                break;
             }
-            played.episodes.push(Episode { step: self.life.steps, length, total });
         }
-        Ok(played)
+        Ok(episode)
     }
 
     /// Starts the next episode.
-    fn begin(&mut self, env: &mut impl Environment, observation: &mut [f64]) -> Result<()> {
+    fn begin(&mut self, env: &mut (impl Environment + ?Sized), observation: &mut [f64]) -> Result<()> {
         let seed = stream(self.settings.seed, "episode", self.life.episodes).next_u64();
         guarded("reset", self.life.steps, || env.reset(seed, observation))?;
         self.life.state = self.seen(observation)?;
@@ -425,14 +455,17 @@ impl Agent {
     /// An action for a state, sampled from the policy, as the value network sees it: within ±1.
     fn sample(&self, state: &[f64], rng: &mut ChaCha8Rng) -> Result<Vec<f64>> {
         let policy = self.policy.predict(Input::checked(state, state.len()))?;
-        let squashed = |(mean, var): (&f64, &f64)| {
-            let u = mean + var.sqrt().max(self.settings.least_action_std) * standard_normal(rng);
-            match self.settings.squash {
-                Squash::Once => u.clamp(-1.0, 1.0),
-                Squash::Twice => libm::tanh(u),
-            }
+        let drawn = |(mean, var): (&f64, &f64)| {
+            self.squashed(mean + var.sqrt().max(self.settings.least_action_std) * standard_normal(rng))
         };
-        Ok(policy.mean().iter().zip(policy.var()).map(squashed).collect())
+        Ok(policy.mean().iter().zip(policy.var()).map(drawn).collect())
+    }
+
+    fn squashed(&self, u: f64) -> f64 {
+        match self.settings.squash {
+            Squash::Once => u.clamp(-1.0, 1.0),
+            Squash::Twice => libm::tanh(u),
+        }
     }
 
     /// What a state and an action are worth: mean and variance.

@@ -70,7 +70,7 @@ impl Agent {
     /// use tractable::rl::{Agent, env::Pendulum};
     /// assert!(Agent::load("no/such/file", &Pendulum::new()).is_err());
     /// ```
-    pub fn load(path: impl AsRef<Path>, env: &impl Environment) -> Result<Self> {
+    pub fn load(path: impl AsRef<Path>, env: &(impl Environment + ?Sized)) -> Result<Self> {
         let path = path.as_ref();
         let bytes = read_file(path)?;
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
@@ -116,7 +116,7 @@ impl Agent {
     /// use tractable::rl::{Agent, env::Pendulum};
     /// assert!(Agent::resume("no/such/file", &mut Pendulum::new()).is_err());
     /// ```
-    pub fn resume(path: impl AsRef<Path>, env: &mut impl Environment) -> Result<Self> {
+    pub fn resume(path: impl AsRef<Path>, env: &mut (impl Environment + ?Sized)) -> Result<Self> {
         let agent = Agent::load(path, env)?;
         if agent.life.steps > 0 {
             env.restore(&agent.world)?;

@@ -22,6 +22,6 @@ mod update;
 
 pub use agent::{Agent, Episode, Evaluation, Rollout};
 pub use normalize::Running;
-pub use settings::{AtTimeLimit, Decay, Settings, Squash};
+pub use settings::{AtTimeLimit, Decay, Settings, Squash, Teach};
 pub(crate) use targets::{After, targets};
-pub(crate) use update::{beside, infer_actions, learn_actions, learn_values};
+pub(crate) use update::{How, beside, infer_actions, learn_actions, learn_values};

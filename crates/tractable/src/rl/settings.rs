@@ -40,6 +40,27 @@ pub enum AtTimeLimit {
     Terminal,
 }
 
+/// How the policy is told of a better action.
+///
+/// ```
+/// assert_eq!(tractable::rl::Teach::default(), tractable::rl::Teach::Observe);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Teach {
+    /// As an observation with noise, as the paper does. The policy grows surer of itself with every one, whatever
+    /// was behind it.
+    #[default]
+    Observe,
+    /// As [`Observe`](Teach::Observe), the noise variance times `1 + var/mean^2` of the derivative: a move whose direction is in
+    /// doubt teaches little, and leaves the policy as ready to explore as it was.
+    Weigh,
+    /// By smoothing: what the derivative says of the action is passed on to the weights, this part of it at a time, and
+    /// nothing else. The policy grows surer as far as the derivative is sure.
+    Smooth(f64),
+}
+
 /// Standard deviation of the noise with which a network is told things: `start`, times `decay` a rollout from the third
 /// on, never below `floor`.
 ///
@@ -120,6 +141,10 @@ pub struct Settings {
     pub update: Policy,
     /// Steps of inference towards a better action, each from where the last one ended.
     pub inference_steps: usize,
+    /// How the policy is told of a better action.
+    pub teach: Teach,
+    /// Rollouts that only the value network learns from, before the policy begins to.
+    pub policy_waits: u64,
     /// Actions vary by at least this standard deviation, when sampled and when better ones are inferred.
     pub least_action_std: f64,
     /// Part of what the value network has learned that is forgotten after a rollout: weight variances grow by
@@ -135,6 +160,9 @@ pub struct Settings {
     pub value_layers: Vec<usize>,
     /// Hidden layers of the policy.
     pub policy_layers: Vec<usize>,
+    /// Activation of the policy's output: tanh, or the identity, whose actions are cut off at their bounds and do not lose
+    /// their variance there.
+    pub policy_output: Activation,
     /// Activation of hidden layers, but for the value network's first, which is tanh.
     pub activation: Activation,
 }
@@ -156,6 +184,8 @@ impl Default for Settings {
             gate: Gate::Both,
             update: Policy::Capped,
             inference_steps: 1,
+            teach: Teach::Observe,
+            policy_waits: 0,
             least_action_std: 0.0,
             value_forgets: 0.0,
             policy_forgets: 0.0,
@@ -163,6 +193,7 @@ impl Default for Settings {
             value_gain: 1.0,
             value_layers: vec![128; 3],
             policy_layers: vec![128; 2],
+            policy_output: Activation::Tanh,
             activation: Activation::Relu,
         }
     }
@@ -185,9 +216,12 @@ impl Settings {
             squash: Squash::Twice,
             at_time_limit: AtTimeLimit::Terminal,
             gate: Gate::Input,
+            policy_output: Activation::Tanh,
             update: Policy::Plain,
             epochs: 1,
             inference_steps: 1,
+            teach: Teach::Observe,
+            policy_waits: 0,
             least_action_std: 0.0,
             value_forgets: 0.0,
             policy_forgets: 0.0,

@@ -1,6 +1,7 @@
 //! One mini-batch: the value network learns returns, better actions are inferred from its derivative, the policy
 //! learns them.
 
+use super::settings::Teach;
 use crate::derivative::Wrt;
 use crate::error::Result;
 use crate::gaussian::{Gaussian, Input};
@@ -42,52 +43,130 @@ pub(crate) struct Inferred {
     pub(crate) better: Gaussian,
 }
 
+/// How actions are inferred.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct How {
+    pub(crate) gate: Gate,
+    /// Steps, each from where the last one ended.
+    pub(crate) steps: usize,
+    /// Actions vary by at least this variance.
+    pub(crate) least_var: f64,
+    /// Whether the task cuts actions off at ±1, so that there is nothing beyond.
+    pub(crate) cut: bool,
+}
+
 /// T72. Actions that the value network thinks better than the policy's: the posterior given that the derivative of the
-/// value by the action is zero, towards a maximum, after so many `steps`. Actions vary by at least `least_var`.
+/// value by the action is zero, towards a maximum.
 pub(crate) fn infer_actions(
     value: &Network,
     policy: &Network,
     states: &[f64],
-    gate: Gate,
-    steps: usize,
-    least_var: f64,
+    how: How,
 ) -> Result<Inferred> {
     let ns = policy.input().len();
     let own = policy.predict(Input::checked(states, ns))?;
     let (rows, na) = (own.rows(), own.width());
     let (mut mean, mut var) = (own.mean().to_vec(), own.var().to_vec());
-    var.iter_mut().for_each(|v| *v = v.max(least_var));
+    var.iter_mut().for_each(|v| *v = v.max(how.least_var));
+    let cut = |a: f64| if how.cut { a.clamp(-1.0, 1.0) } else { a };
+    mean.iter_mut().for_each(|a| *a = cut(*a));
     let mut slope = [const { Vec::new() }; 3];
     let (mut x, mut x_var) = (Vec::new(), Vec::new());
-    for _ in 0..steps {
+    for _ in 0..how.steps {
         beside(states, &mean, rows, &mut x);
         x_var.clear();
         for v in var.chunks_exact(na) {
             x_var.resize(x_var.len() + ns, 0.0);
             x_var.extend_from_slice(v);
         }
-        let d = value.derivative(Input::unsure(&x, &x_var, ns + na), Wrt::input().gate(gate))?;
+        let d = value.derivative(Input::unsure(&x, &x_var, ns + na), Wrt::input().gate(how.gate))?;
         let actions = |all: &[f64]| all.chunks_exact(ns + na).flat_map(|row| &row[ns..]).copied().collect();
         slope = [d.mean(), d.var(), d.cov()].map(actions);
         for i in 0..mean.len() {
             // T72
             let (d_mean, d_var) = stationary(slope[0][i], slope[1][i], slope[2][i], 1.0);
-            mean[i] += d_mean;
+            mean[i] = cut(mean[i] + d_mean);
             var[i] = shrunk(var[i], d_var);
         }
     }
     Ok(Inferred { policy: own, slope, better: Gaussian::computed(mean, var, na) })
 }
 
-/// The policy learns better actions, seen with noise and their own variance.
+/// The policy learns better actions: as observations with noise and their own variance, or by smoothing.
 pub(crate) fn learn_actions(
     policy: &mut Network,
     states: &[f64],
-    better: &Gaussian,
+    inferred: &Inferred,
     noise_std: f64,
+    teach: Teach,
 ) -> Result<LearnInfo> {
-    let ns = policy.input().len();
-    let noise: Vec<f64> = better.var().iter().map(|s| noise_std * noise_std + s).collect();
-    let seen = Observation::checked(better.mean(), better.width(), None).noise_var(&noise);
+    let (ns, better) = (policy.input().len(), &inferred.better);
+    let (mut y, mut noise) = (better.mean().to_vec(), better.var().to_vec());
+    match teach {
+        Teach::Observe => noise.iter_mut().for_each(|v| *v += noise_std * noise_std),
+        Teach::Weigh => {
+            let [slope, slope_var, _] = &inferred.slope;
+            for i in 0..y.len() {
+                // T75
+                let doubt = 1.0 + (slope_var[i] / (slope[i] * slope[i]).max(f64::MIN_POSITIVE)).min(1e9);
+                noise[i] += doubt * noise_std * noise_std;
+            }
+        }
+        Teach::Smooth(part) => {
+            let (own, [slope, slope_var, cov]) = (&inferred.policy, &inferred.slope);
+            for i in 0..y.len() {
+                (y[i], noise[i]) = smoothed(own.mean()[i], own.var()[i], slope[i], slope_var[i], cov[i], part);
+            }
+        }
+    }
+    let seen = Observation::checked(&y, better.width(), None).noise_var(&noise);
     policy.learn(Input::checked(states, ns), seen)
+}
+
+/// T74. The observation (mean, noise variance) that moves an action N(`mean`, `var`) by this part of what conditioning on
+/// its derivative does, [`stationary`]: where the derivative is uncertain it says next to nothing.
+fn smoothed(mean: f64, var: f64, slope: f64, slope_var: f64, cov: f64, part: f64) -> (f64, f64) {
+    // T74
+    let gain = cov.abs() / var.max(f64::MIN_POSITIVE);
+    let told = part * gain * gain / slope_var.max(f64::MIN_POSITIVE);
+    if !(told > 1e-12) {
+        return (mean, 1e12);
+    }
+    (mean + slope / gain, (1.0 / told - var).max(0.1 * var))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With `part` 1 the observation is the conditioning itself; with less, that part of both its moves.
+    #[test]
+    fn smoothing_passes_on_what_conditioning_says() {
+        let (mean, var, slope, slope_var, cov) = (0.3, 0.04, -0.5, 2.0, 0.01);
+        let (d_mean, d_var) = stationary(slope, slope_var, cov, 1.0);
+        for part in [1.0, 0.1] {
+            let (y, noise) = smoothed(mean, var, slope, slope_var, cov, part);
+            let gain = var / (var + noise);
+            assert!((gain * (y - mean) - part * d_mean).abs() < 1e-12);
+            assert!((-gain * var - part * d_var).abs() < 1e-12);
+        }
+        assert_eq!(smoothed(mean, var, slope, slope_var, 0.0, 1.0), (mean, 1e12));
+    }
+
+    /// The same better action, by a derivative that is sure and by one that is not.
+    #[test]
+    fn doubt_keeps_the_policy_open() {
+        let learned = |slope_var: f64| {
+            let mut policy = Network::mlp([1, 4, 1], crate::moments::Activation::Relu).build().unwrap();
+            let own = policy.predict(Input::checked(&[0.5], 1)).unwrap();
+            let better = Gaussian::computed(vec![own.mean()[0] + 0.1], own.var().to_vec(), 1);
+            let slope = [vec![1.0], vec![slope_var], vec![0.1]];
+            let inferred = Inferred { policy: own.clone(), slope, better };
+            learn_actions(&mut policy, &[0.5], &inferred, 1.0, Teach::Weigh).unwrap();
+            let after = policy.predict(Input::checked(&[0.5], 1)).unwrap();
+            (after.mean()[0] - own.mean()[0], own.var()[0] - after.var()[0])
+        };
+        let (sure, unsure) = (learned(1e-3), learned(1e3));
+        assert!(sure.0 > 100.0 * unsure.0 && sure.1 > 100.0 * unsure.1 && unsure.0 > 0.0);
+    }
 }

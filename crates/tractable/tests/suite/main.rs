@@ -17,5 +17,6 @@ mod moments_properties;
 mod mujoco;
 mod physics;
 mod properties;
+mod rl;
 mod rng;
 mod verbs;

@@ -2,6 +2,7 @@
 
 mod regret;
 mod table2;
+mod table3;
 mod uci;
 
 use crate::report::Outcome;
@@ -10,6 +11,7 @@ const AFTER_HELP: &str = "\
 Examples:
   tractable reproduce uci --data uci/
   tractable reproduce table-2 --seeds 5 -o table-2/
+  tractable reproduce table-3 --seeds 5 -o table-3/
   tractable reproduce regret --seeds 10";
 
 /// Results of the literature, computed again
@@ -27,6 +29,9 @@ enum What {
     /// The paper's second table: optima of x^3 - 3x found while the network learns it
     #[command(name = "table-2")]
     Table2(table2::Args),
+    /// The paper's third table: a cheetah that runs and a pole that stands
+    #[command(name = "table-3")]
+    Table3(table3::Args),
     /// Optimisation against others: regret on four test functions, and the cost of ten thousand evaluations
     Regret(regret::Args),
 }
@@ -35,6 +40,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     match &args.what {
         What::Uci(args) => uci::run(args),
         What::Table2(args) => table2::run(args),
+        What::Table3(args) => table3::run(args),
         What::Regret(args) => regret::run(args),
     }
 }
