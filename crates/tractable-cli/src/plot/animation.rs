@@ -49,7 +49,8 @@ pub(crate) fn animated(title: &str, frames: &[Vec<Segment>], per_second: f64) ->
     for body in 0..bodies {
         let at = |i: usize| frames[i][body];
         let width = (2.0 * at(0).radius * scale).max(1.5);
-        let color = ["#1b6ca8", "#d1495b", "#d1495b", "#d1495b", "#edae49", "#edae49", "#edae49", "#1b6ca8"][body % 8];
+        let color = ["#1b6ca8", "#d1495b", "#d1495b", "#d1495b", "#edae49", "#edae49", "#edae49", "#1b6ca8"]
+            [body % 8];
         let _ = writeln!(
             svg,
             "<line stroke=\"{color}\" stroke-width=\"{width:.1}\" stroke-linecap=\"round\" stroke-opacity=\"0.85\">"

@@ -8,5 +8,6 @@ mod interrupt;
 #[cfg(unix)]
 mod out;
 mod resume;
+mod rl;
 mod run;
 mod verbs;

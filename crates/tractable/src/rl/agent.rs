@@ -5,15 +5,14 @@
 //! action. Nothing is kept for later. No gradient, no learning rate.
 
 use super::env::{Environment, Space, Step};
-use super::forget::forget;
-use super::{After, AtTimeLimit, Running, Settings, Squash};
+use super::{After, AtTimeLimit, Episode, Rollout, Running, Settings, Squash};
 use super::{How, beside, infer_actions, learn_actions, learn_values, targets};
 use crate::backend::Device;
 use crate::error::{Error, Result};
 use crate::gaussian::Input;
 use crate::layer::{Layer, Prior};
 use crate::moments::Activation;
-use crate::network::{LearnInfo, Network};
+use crate::network::Network;
 use crate::rng::{ChaCha8Rng, shuffle, standard_normal, stream};
 use crate::shape::Shape;
 use rand::Rng;
@@ -45,7 +44,7 @@ pub struct Agent {
     /// The task's state where `life` stands.
     pub(super) world: Vec<f64>,
     /// Middle and half width of every action's range.
-    range: Vec<(f64, f64)>,
+    pub(super) range: Vec<(f64, f64)>,
     memory: Memory,
 }
 
@@ -76,70 +75,6 @@ struct Memory {
     actions: Vec<f64>,
     rewards: Vec<f64>,
     after: Vec<After>,
-}
-
-/// An episode that ended.
-///
-/// ```
-/// # use tractable::rl::{Agent, Settings, env::{Pendulum, TimeLimit}};
-/// # let mut env = TimeLimit::new(Pendulum::new(), 10)?;
-/// # let mut agent = Agent::new(&env, Settings { horizon: 16, ..Settings::default() })?;
-/// let first = agent.rollout(&mut env)?.episodes[0];
-/// assert_eq!((first.step, first.length), (10, 10));
-/// # Ok::<(), tractable::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Episode {
-    /// The agent's step it ended with, from 1.
-    pub step: u64,
-    /// Steps it took.
-    pub length: u64,
-    /// Sum of its rewards, as the task paid them.
-    pub total: f64,
-}
-
-/// What a rollout and learning from it came to.
-///
-/// ```
-/// # use tractable::rl::{Agent, Settings, env::{Pendulum, TimeLimit}};
-/// # let mut env = TimeLimit::new(Pendulum::new(), 10)?;
-/// # let mut agent = Agent::new(&env, Settings { horizon: 16, ..Settings::default() })?;
-/// assert!(agent.rollout(&mut env)?.action_std > 0.0);
-/// # Ok::<(), tractable::Error>(())
-/// ```
-#[derive(Debug, Clone, Default, Serialize)]
-#[non_exhaustive]
-pub struct Rollout {
-    /// Episodes that ended in it.
-    pub episodes: Vec<Episode>,
-    /// Standard deviation of the policy's actions, in units of half their range: how much is explored.
-    pub action_std: f64,
-    /// Mean size of the policy's actions, in the same units.
-    pub action_size: f64,
-    /// Mean of |dq/da| over its standard deviation: how sure the agent is of which way is better.
-    pub slope_to_noise: f64,
-    /// Mean move from an action to a better one.
-    pub inferred_move: f64,
-    /// What learning had to limit or mend, value network.
-    pub value: LearnInfo,
-    /// The same of the policy.
-    pub policy: LearnInfo,
-}
-
-/// Episodes played without exploration.
-///
-/// ```
-/// # use tractable::rl::{Agent, Settings, env::{Pendulum, TimeLimit}};
-/// # let mut env = TimeLimit::new(Pendulum::new(), 10)?;
-/// # let agent = Agent::new(&env, Settings::default())?;
-/// let played = agent.evaluate(&mut env, 3, 7)?;
-/// assert_eq!(played.episodes.len(), 3);
-/// # Ok::<(), tractable::Error>(())
-/// ```
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Evaluation {
-    /// One after another.
-    pub episodes: Vec<Episode>,
 }
 
 impl Agent {
@@ -207,7 +142,10 @@ impl Agent {
         let range: Vec<(f64, f64)> =
             actions.low().iter().zip(actions.high()).map(|(l, h)| ((l + h) / 2.0, (h - l) / 2.0)).collect();
         if range.iter().any(|(middle, half)| !(middle.is_finite() && half.is_finite())) {
-            return Err(Error::invalid("action space", "actions need bounds, which their range is made from"));
+            return Err(Error::invalid(
+                "action space",
+                "actions need bounds, which their range is made from",
+            ));
         }
         Ok(Agent { settings, value, policy, life, world, range, memory: Memory::default() })
     }
@@ -293,12 +231,7 @@ impl Agent {
         let (ns, na, n) = (self.policy.input().len(), self.range.len(), returns.len());
         let (value_noise, policy_noise) =
             (s.value_noise.at(self.life.rollouts), s.policy_noise.at(self.life.rollouts));
-        let how = How {
-            gate: s.gate,
-            steps: s.inference_steps,
-            least_var: s.least_action_std * s.least_action_std,
-            cut: s.squash == Squash::Once,
-        };
+        let how = How { gate: s.gate, steps: s.inference_steps, cut: s.squash == Squash::Once };
         let (mut order, mut count): (Vec<usize>, f64) = ((0..n).collect(), 0.0);
         let [mut states, mut actions, mut x, mut y, mut y_var] = [const { Vec::new() }; 5];
         for epoch in 0..s.epochs {
@@ -312,10 +245,7 @@ impl Agent {
                 beside(&states, &actions, batch.len(), &mut x);
                 rollout.value += learn_values(&mut self.value, &x, (&y, &y_var), value_noise)?;
                 let inferred = infer_actions(&self.value, &self.policy, &states, how)?;
-                if self.life.rollouts >= s.policy_waits {
-                    rollout.policy +=
-                        learn_actions(&mut self.policy, &states, &inferred, policy_noise, s.teach)?;
-                }
+                rollout.policy += learn_actions(&mut self.policy, &states, &inferred, policy_noise, s.teach)?;
                 let own = &inferred.policy;
                 let [slope, slope_var, _] = &inferred.slope;
                 count += own.mean().len() as f64;
@@ -335,93 +265,7 @@ impl Agent {
         ] {
             *sum /= count;
         }
-        forget(&mut self.value, self.settings.value_forgets)?;
-        forget(&mut self.policy, self.settings.policy_forgets)
-    }
-
-    /// The policy's action for an observation, without exploration, in the task's units.
-    ///
-    /// ```
-    /// # use tractable::rl::{Agent, Settings, env::HalfCheetah};
-    /// let agent = Agent::new(&HalfCheetah::new(), Settings::default())?;
-    /// let mut action = [0.0; 6];
-    /// agent.act(&[0.0; 17], &mut action)?;
-    /// assert!(action.iter().all(|a| a.abs() <= 1.0));
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn act(&self, observation: &[f64], action: &mut [f64]) -> Result<()> {
-        let ns = self.policy.input().len();
-        if observation.len() != ns || action.len() != self.range.len() {
-            let expected = format!("{ns} and {}", self.range.len());
-            return Err(Error::shape(
-                "observation and action",
-                expected,
-                format!("{} and {}", observation.len(), action.len()),
-            ));
-        }
-        check_finite("observation", observation, self.life.steps)?;
-        let mut state = observation.to_vec();
-        self.life.observations.normalize(&mut state);
-        let mut mean = self.policy.predict(Input::checked(&state, ns))?.mean().to_vec();
-        mean.iter_mut().for_each(|a| *a = self.squashed(*a));
-        self.in_range(&mean, action);
         Ok(())
-    }
-
-    /// Plays so many episodes without exploration and without learning; `seed` starts them.
-    ///
-    /// ```
-    /// # use tractable::rl::{Agent, Settings, env::{Pendulum, TimeLimit}};
-    /// # let mut env = TimeLimit::new(Pendulum::new(), 10)?;
-    /// # let agent = Agent::new(&env, Settings::default())?;
-    /// assert_eq!(agent.evaluate(&mut env, 2, 0)?.episodes[1].length, 10);
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn evaluate(
-        &self,
-        env: &mut (impl Environment + ?Sized),
-        episodes: u64,
-        seed: u64,
-    ) -> Result<Evaluation> {
-        let episode = |i| self.watch(env, stream(seed, "evaluate", i).next_u64(), |_| true);
-        Ok(Evaluation { episodes: (0..episodes).map(episode).collect::<Result<_>>()? })
-    }
-
-    /// Plays one episode without exploration, started by `seed`; `look` sees the task before every step and says whether
-    /// to go on.
-    ///
-    /// ```
-    /// # use tractable::rl::{Agent, Settings, env::{Environment, Pendulum, TimeLimit}};
-    /// # let mut env = TimeLimit::new(Pendulum::new(), 10)?;
-    /// # let agent = Agent::new(&env, Settings::default())?;
-    /// let mut pictures = Vec::new();
-    /// agent.watch(&mut env, 0, |env| {
-    ///     pictures.push(env.segments());
-    ///     pictures.len() < 5
-    /// })?;
-    /// assert_eq!(pictures.len(), 5);
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn watch<E: Environment + ?Sized>(
-        &self,
-        env: &mut E,
-        seed: u64,
-        mut look: impl FnMut(&E) -> bool,
-    ) -> Result<Episode> {
-        let mut observation = vec![0.0; env.observation_space().len()];
-        let mut action = vec![0.0; self.range.len()];
-        env.reset(seed, &mut observation)?;
-        let mut episode = Episode { step: self.life.steps, length: 0, total: 0.0 };
-        while look(env) {
-            self.act(&observation, &mut action)?;
-            let step = env.step(&action, &mut observation)?;
-            episode.total += step.reward;
-            episode.length += 1;
-            if step.terminated || step.truncated {
-                break;
-            }
-        }
-        Ok(episode)
     }
 
     /// Starts the next episode.
@@ -455,13 +299,11 @@ impl Agent {
     /// An action for a state, sampled from the policy, as the value network sees it: within ±1.
     fn sample(&self, state: &[f64], rng: &mut ChaCha8Rng) -> Result<Vec<f64>> {
         let policy = self.policy.predict(Input::checked(state, state.len()))?;
-        let drawn = |(mean, var): (&f64, &f64)| {
-            self.squashed(mean + var.sqrt().max(self.settings.least_action_std) * standard_normal(rng))
-        };
+        let drawn = |(mean, var): (&f64, &f64)| self.squashed(mean + var.sqrt() * standard_normal(rng));
         Ok(policy.mean().iter().zip(policy.var()).map(drawn).collect())
     }
 
-    fn squashed(&self, u: f64) -> f64 {
+    pub(super) fn squashed(&self, u: f64) -> f64 {
         match self.settings.squash {
             Squash::Once => u.clamp(-1.0, 1.0),
             Squash::Twice => libm::tanh(u),
@@ -484,77 +326,10 @@ impl Agent {
     }
 
     /// From ±1 to the task's units.
-    fn in_range(&self, action: &[f64], to: &mut [f64]) {
+    pub(super) fn in_range(&self, action: &[f64], to: &mut [f64]) {
         for ((to, a), (middle, half)) in to.iter_mut().zip(action).zip(&self.range) {
             *to = middle + half * a;
         }
-    }
-
-    /// Settings it was made with.
-    ///
-    /// ```
-    /// # use tractable::rl::{Agent, Settings, env::Pendulum};
-    /// assert_eq!(Agent::new(&Pendulum::new(), Settings::default())?.settings().batch, 16);
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    /// Steps taken.
-    ///
-    /// ```
-    /// # use tractable::rl::{Agent, Settings, env::Pendulum};
-    /// assert_eq!(Agent::new(&Pendulum::new(), Settings::default())?.steps(), 0);
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn steps(&self) -> u64 {
-        self.life.steps
-    }
-
-    /// Episodes that ended.
-    ///
-    /// ```
-    /// # use tractable::rl::{Agent, Settings, env::Pendulum};
-    /// assert_eq!(Agent::new(&Pendulum::new(), Settings::default())?.episodes(), 0);
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn episodes(&self) -> u64 {
-        self.life.episodes
-    }
-
-    /// Mean total reward of the last 100 episodes, or of those there are; none before the first has ended.
-    ///
-    /// ```
-    /// # use tractable::rl::{Agent, Settings, env::Pendulum};
-    /// assert_eq!(Agent::new(&Pendulum::new(), Settings::default())?.average(), None);
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn average(&self) -> Option<f64> {
-        let n = self.life.recent.len();
-        (n > 0).then(|| self.life.recent.iter().sum::<f64>() / n as f64)
-    }
-
-    /// The value network: state and action (±1) to return, in normalised units.
-    ///
-    /// ```
-    /// # use tractable::rl::{Agent, Settings, env::Pendulum};
-    /// assert_eq!(Agent::new(&Pendulum::new(), Settings::default())?.value().input().len(), 4);
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn value(&self) -> &Network {
-        &self.value
-    }
-
-    /// The policy: state to action (±1).
-    ///
-    /// ```
-    /// # use tractable::rl::{Agent, Settings, env::Pendulum};
-    /// assert_eq!(Agent::new(&Pendulum::new(), Settings::default())?.policy().output().units(), 1);
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn policy(&self) -> &Network {
-        &self.policy
     }
 }
 
@@ -593,7 +368,7 @@ fn guarded<T>(what: &str, step: u64, call: impl FnOnce() -> Result<T>) -> Result
     }
 }
 
-fn check_finite(what: &str, values: &[f64], step: u64) -> Result<()> {
+pub(super) fn check_finite(what: &str, values: &[f64], step: u64) -> Result<()> {
     match values.iter().position(|v| !v.is_finite()) {
         None => Ok(()),
         Some(column) => Err(Error::NotFinite {

@@ -49,8 +49,13 @@ impl Agent {
         let rest = Rest { settings: &self.settings, life: &self.life, world: &self.world };
         let rest = serde_json::to_string(&rest).map_err(|e| refuse("agent", e.to_string()))?;
         let metadata = HashMap::from(
-            [("format", FORMAT), ("version", VERSION), ("library", env!("CARGO_PKG_VERSION")), ("agent", &rest)]
-                .map(|(k, v)| (k.to_string(), v.to_string())),
+            [
+                ("format", FORMAT),
+                ("version", VERSION),
+                ("library", env!("CARGO_PKG_VERSION")),
+                ("agent", &rest),
+            ]
+            .map(|(k, v)| (k.to_string(), v.to_string())),
         );
         let networks = [("policy", self.policy.to_bytes(path)?), ("value", self.value.to_bytes(path)?)];
         let views = networks.iter().map(|(name, bytes)| {

@@ -14,14 +14,17 @@
 mod agent;
 pub mod env;
 mod file;
-mod forget;
 mod normalize;
+mod play;
+mod record;
 mod settings;
 mod targets;
 mod update;
 
-pub use agent::{Agent, Episode, Evaluation, Rollout};
+pub use agent::Agent;
 pub use normalize::Running;
+pub use play::Evaluation;
+pub use record::{Episode, Rollout};
 pub use settings::{AtTimeLimit, Decay, Settings, Squash, Teach};
 pub(crate) use targets::{After, targets};
 pub(crate) use update::{How, beside, infer_actions, learn_actions, learn_values};

@@ -143,15 +143,6 @@ pub struct Settings {
     pub inference_steps: usize,
     /// How the policy is told of a better action.
     pub teach: Teach,
-    /// Rollouts that only the value network learns from, before the policy begins to.
-    pub policy_waits: u64,
-    /// Actions vary by at least this standard deviation, when sampled and when better ones are inferred.
-    pub least_action_std: f64,
-    /// Part of what the value network has learned that is forgotten after a rollout: weight variances grow by
-    /// this part, up to those they started with.
-    pub value_forgets: f64,
-    /// The same of the policy.
-    pub policy_forgets: f64,
     /// Factor on the prior variance of the policy's weights.
     pub policy_gain: f64,
     /// Factor on the prior variance of the value network's weights.
@@ -185,10 +176,6 @@ impl Default for Settings {
             update: Policy::Capped,
             inference_steps: 1,
             teach: Teach::Observe,
-            policy_waits: 0,
-            least_action_std: 0.0,
-            value_forgets: 0.0,
-            policy_forgets: 0.0,
             policy_gain: 1.0,
             value_gain: 1.0,
             value_layers: vec![128; 3],
@@ -221,10 +208,6 @@ impl Settings {
             epochs: 1,
             inference_steps: 1,
             teach: Teach::Observe,
-            policy_waits: 0,
-            least_action_std: 0.0,
-            value_forgets: 0.0,
-            policy_forgets: 0.0,
             policy_gain: 1.0,
             value_gain: 1.0,
             ..Settings::default()
@@ -241,13 +224,7 @@ impl Settings {
         if let Some((what, n)) = whole.into_iter().find(|(_, n)| !(1..=1 << 24).contains(n)) {
             return Err(Error::invalid(what, format!("{n} cannot be; 1 to 2^24")));
         }
-        let parts = [
-            ("discount", self.discount),
-            ("trace", self.trace),
-            ("least action deviation", self.least_action_std),
-            ("what the value network forgets", self.value_forgets),
-            ("what the policy forgets", self.policy_forgets),
-        ];
+        let parts = [("discount", self.discount), ("trace", self.trace)];
         if let Some((what, v)) = parts.into_iter().find(|(_, v)| !(0.0..=1.0).contains(v)) {
             return Err(Error::invalid(what, format!("{v} is not between 0 and 1")));
         }

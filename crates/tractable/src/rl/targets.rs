@@ -59,8 +59,7 @@ mod tests {
         let (m, s) =
             targets(&[1.0, 2.0, 3.0], &[After::GoesOn; 3], (8.0, 4.0), 0.5, Some((0.0, &values[..])));
         assert_eq!((m, s), (vec![3.0, 5.0, 7.0], vec![0.25, 0.5, 1.0]));
-        let whole =
-            targets(&[1.0, 2.0, 3.0], &[After::GoesOn; 3], (8.0, 4.0), 0.5, Some((1.0, &values[..])));
+        let whole = targets(&[1.0, 2.0, 3.0], &[After::GoesOn; 3], (8.0, 4.0), 0.5, Some((1.0, &values[..])));
         assert_eq!(whole, targets(&[1.0, 2.0, 3.0], &[After::GoesOn; 3], (8.0, 4.0), 0.5, None));
     }
 }

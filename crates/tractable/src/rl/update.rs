@@ -49,25 +49,17 @@ pub(crate) struct How {
     pub(crate) gate: Gate,
     /// Steps, each from where the last one ended.
     pub(crate) steps: usize,
-    /// Actions vary by at least this variance.
-    pub(crate) least_var: f64,
     /// Whether the task cuts actions off at ±1, so that there is nothing beyond.
     pub(crate) cut: bool,
 }
 
 /// T72. Actions that the value network thinks better than the policy's: the posterior given that the derivative of the
 /// value by the action is zero, towards a maximum.
-pub(crate) fn infer_actions(
-    value: &Network,
-    policy: &Network,
-    states: &[f64],
-    how: How,
-) -> Result<Inferred> {
+pub(crate) fn infer_actions(value: &Network, policy: &Network, states: &[f64], how: How) -> Result<Inferred> {
     let ns = policy.input().len();
     let own = policy.predict(Input::checked(states, ns))?;
     let (rows, na) = (own.rows(), own.width());
     let (mut mean, mut var) = (own.mean().to_vec(), own.var().to_vec());
-    var.iter_mut().for_each(|v| *v = v.max(how.least_var));
     let cut = |a: f64| if how.cut { a.clamp(-1.0, 1.0) } else { a };
     mean.iter_mut().for_each(|a| *a = cut(*a));
     let mut slope = [const { Vec::new() }; 3];
@@ -113,9 +105,10 @@ pub(crate) fn learn_actions(
             }
         }
         Teach::Smooth(part) => {
-            let (own, [slope, slope_var, cov]) = (&inferred.policy, &inferred.slope);
+            let own = &inferred.policy;
             for i in 0..y.len() {
-                (y[i], noise[i]) = smoothed(own.mean()[i], own.var()[i], slope[i], slope_var[i], cov[i], part);
+                let moved = (better.mean()[i] - own.mean()[i], better.var()[i] - own.var()[i]);
+                (y[i], noise[i]) = smoothed(own.mean()[i], own.var()[i], moved, part);
             }
         }
     }
@@ -124,15 +117,14 @@ pub(crate) fn learn_actions(
 }
 
 /// T74. The observation (mean, noise variance) that moves an action N(`mean`, `var`) by this part of what conditioning on
-/// its derivative does, [`stationary`]: where the derivative is uncertain it says next to nothing.
-fn smoothed(mean: f64, var: f64, slope: f64, slope_var: f64, cov: f64, part: f64) -> (f64, f64) {
+/// its derivative did to its mean and variance: where the derivative is uncertain it says next to nothing.
+fn smoothed(mean: f64, var: f64, (d_mean, d_var): (f64, f64), part: f64) -> (f64, f64) {
     // T74
-    let gain = cov.abs() / var.max(f64::MIN_POSITIVE);
-    let told = part * gain * gain / slope_var.max(f64::MIN_POSITIVE);
-    if !(told > 1e-12) {
+    let told = -d_var / var.max(f64::MIN_POSITIVE);
+    if !(part * told > 1e-12) {
         return (mean, 1e12);
     }
-    (mean + slope / gain, (1.0 / told - var).max(0.1 * var))
+    (mean + d_mean / told, (var / (part * told) - var).max(0.1 * var).max(1e-12))
 }
 
 #[cfg(test)]
@@ -142,15 +134,15 @@ mod tests {
     /// With `part` 1 the observation is the conditioning itself; with less, that part of both its moves.
     #[test]
     fn smoothing_passes_on_what_conditioning_says() {
-        let (mean, var, slope, slope_var, cov) = (0.3, 0.04, -0.5, 2.0, 0.01);
-        let (d_mean, d_var) = stationary(slope, slope_var, cov, 1.0);
+        let (mean, var) = (0.3, 0.04);
+        let (d_mean, d_var) = stationary(-0.5, 2.0, 0.01, 1.0);
         for part in [1.0, 0.1] {
-            let (y, noise) = smoothed(mean, var, slope, slope_var, cov, part);
+            let (y, noise) = smoothed(mean, var, (d_mean, d_var), part);
             let gain = var / (var + noise);
             assert!((gain * (y - mean) - part * d_mean).abs() < 1e-12);
             assert!((-gain * var - part * d_var).abs() < 1e-12);
         }
-        assert_eq!(smoothed(mean, var, slope, slope_var, 0.0, 1.0), (mean, 1e12));
+        assert_eq!(smoothed(mean, var, (0.0, 0.0), 1.0), (mean, 1e12));
     }
 
     /// The same better action, by a derivative that is sure and by one that is not.

@@ -206,7 +206,12 @@ pub(super) fn parameter_deltas(
     Ok(all)
 }
 
-pub(super) fn compare_parameters(at: &str, ours: &Parameters, golden: &Golden, worst: &mut Worst) -> Result<()> {
+pub(super) fn compare_parameters(
+    at: &str,
+    ours: &Parameters,
+    golden: &Golden,
+    worst: &mut Worst,
+) -> Result<()> {
     let parts = [("mw", &ours.mean), ("Sw", &ours.var), ("mb", &ours.bias_mean), ("Sb", &ours.bias_var)];
     for (key, ours) in parts {
         worst.compare(format!("{at}.{key}"), ours, &golden.get(key)?.numbers()?);

@@ -48,7 +48,7 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
     for (name, gate) in [("both", Gate::Both), ("input", Gate::Input)] {
         let reference = golden.get("policy")?.get(name)?;
         let Net { network: mut policy, places } = build_from(&golden.get("A")?, Shape::flat(ns), device)?;
-        let inferred = infer_actions(&value, &policy, &s, How { gate, steps: 1, least_var: 0.0, cut: false })?;
+        let inferred = infer_actions(&value, &policy, &s, How { gate, steps: 1, cut: false })?;
         let [slope, slope_var, cov] = &inferred.slope;
         let mut compare = |key: &str, ours: &[f64]| -> Result<()> {
             let reference = reference.get(key)?;

@@ -57,7 +57,13 @@ fn anywhere(seed: u64) -> f64 {
 }
 
 fn small(seed: u64) -> Settings {
-    Settings { seed, horizon: 256, value_layers: vec![32; 3], policy_layers: vec![32; 2], ..Settings::default() }
+    Settings {
+        seed,
+        horizon: 256,
+        value_layers: vec![32; 3],
+        policy_layers: vec![32; 2],
+        ..Settings::default()
+    }
 }
 
 fn action(agent: &Agent, x: f64) -> f64 {
@@ -110,7 +116,8 @@ fn a_linear_regulator_is_solved() {
     for _ in 0..120 {
         agent.rollout(&mut env).unwrap();
     }
-    let (best, ours, idle) = (cost_with(&|x| -gain * x), cost_with(&|x| action(&agent, x)), cost_with(&|_| 0.0));
+    let (best, ours, idle) =
+        (cost_with(&|x| -gain * x), cost_with(&|x| action(&agent, x)), cost_with(&|_| 0.0));
     assert!(ours < 1.3 * best, "cost {ours}, the best is {best}, doing nothing costs {idle}");
 }
 
@@ -159,7 +166,7 @@ fn threads_change_nothing() {
 fn a_resumed_agent_goes_on_to_the_same_bits() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("agent.safetensors");
-    let settings = Settings { horizon: 100, trace: 0.9, value_forgets: 0.01, ..Settings::default() };
+    let settings = Settings { horizon: 100, trace: 0.9, ..Settings::default() };
     let mut env = pole();
     let mut agent = Agent::new(&env, settings).unwrap();
     (0..3).for_each(|_| drop(agent.rollout(&mut env).unwrap()));

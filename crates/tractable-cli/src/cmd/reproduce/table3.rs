@@ -80,7 +80,10 @@ pub(crate) fn run(args: &Args) -> Outcome {
         for (agent, settings) in
             [("defaults", Settings::default()), ("as the authors' code", Settings::as_published())]
         {
-            let out = args.out.as_ref().map(|o| o.join(format!("{}-{}", world.name(), agent.replace([' ', '\''], "-"))));
+            let out = args
+                .out
+                .as_ref()
+                .map(|o| o.join(format!("{}-{}", world.name(), agent.replace([' ', '\''], "-"))));
             if let Some(out) = &out {
                 std::fs::create_dir_all(out).map_err(file_error(out, "make this folder"))?;
             }
@@ -103,7 +106,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
             lines.push(line);
         }
         if let Some(out) = &args.out {
-            let groups: Vec<(&str, &[Seed])> = lines[first..].iter().map(|l| (l.agent, &l.seeds[..])).collect();
+            let groups: Vec<(&str, &[Seed])> =
+                lines[first..].iter().map(|l| (l.agent, &l.seeds[..])).collect();
             curve(world.name(), &groups, &out.join(world.name()))?;
         }
     }
@@ -114,7 +118,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let json = serde_json::to_string_pretty(&lines).expect("plain numbers") + "\n";
         files::write(&out.join("table-3.json"), json.as_bytes())?;
     }
-    if let Some((seed, why)) = lines.iter().flat_map(|l| &l.seeds).find_map(|s| s.error.as_ref().map(|e| (s.seed, e))) {
+    if let Some((seed, why)) =
+        lines.iter().flat_map(|l| &l.seeds).find_map(|s| s.error.as_ref().map(|e| (s.seed, e)))
+    {
         return Err(Stop::Error(format!("seed {seed}: {why}")));
     }
     let short = lines.iter().find(|l| l.agent == "defaults" && !(l.mean >= Some(l.paper)));

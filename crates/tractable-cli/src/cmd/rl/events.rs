@@ -85,7 +85,8 @@ mod tests {
         assert_eq!(r.len(), 8 + 4 + n + 4);
         assert_eq!(r[8..12], masked(&r[..8]));
         assert_eq!(r[12 + n..], masked(&r[12..12 + n]));
-        let data = [9, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 16, 0xac, 2, 42, 10, 10, 8, 10, 1, b'a', 21, 0, 0, 0, 64];
+        let data =
+            [9, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 16, 0xac, 2, 42, 10, 10, 8, 10, 1, b'a', 21, 0, 0, 0, 64];
         assert_eq!(r[12..12 + n], data);
     }
 }

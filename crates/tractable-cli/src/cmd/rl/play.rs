@@ -60,7 +60,11 @@ pub(super) fn run(args: &Args) -> Outcome {
     Report::new(args.json).say("played", &played, || {
         let name = config.world.name();
         let n = played.episodes;
-        format!("{name}, seed {seed}: return {} ± {} over {n} episodes without exploration", short(mean), short(std))
+        format!(
+            "{name}, seed {seed}: return {} ± {} over {n} episodes without exploration",
+            short(mean),
+            short(std)
+        )
     })?;
     let Some(path) = &args.picture else { return Ok(()) };
     let mut frames = Vec::new();

@@ -73,7 +73,8 @@ impl Config {
     pub(super) fn read(run: &Path) -> Outcome<Self> {
         let path = run.join("config.json");
         let text = std::fs::read_to_string(&path).map_err(file_error(&path, "open it"))?;
-        let refuse = |why: String| Stop::Error(format!("{}: not a run of `tractable rl`: {why}", path.display()));
+        let refuse =
+            |why: String| Stop::Error(format!("{}: not a run of `tractable rl`: {why}", path.display()));
         let config: Config = serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;
         match config.version {
             1 => Ok(config),
@@ -193,7 +194,8 @@ fn prepare(out: &Path, args: &Args, plan: &Plan) -> Outcome {
                 return Err(Stop::Error(format!("{}: {why}; give the same flags", out.display())));
             }
         } else if !args.force {
-            let why = "holds a run already; go on with --resume, replace it with --force, or choose another -o";
+            let why =
+                "holds a run already; go on with --resume, replace it with --force, or choose another -o";
             return Err(Stop::Error(format!("{}: {why}", out.display())));
         }
     }
@@ -223,7 +225,8 @@ pub(crate) fn curve(task: &str, groups: &[(&str, &[Seed])], path: &Path) -> Outc
     const PLACES: usize = 200;
     let mut drawn = Vec::new();
     for (name, seeds) in groups {
-        let curves: Vec<&[(f64, f64)]> = seeds.iter().map(|s| &s.curve[..]).filter(|c| !c.is_empty()).collect();
+        let curves: Vec<&[(f64, f64)]> =
+            seeds.iter().map(|s| &s.curve[..]).filter(|c| !c.is_empty()).collect();
         let first = curves.iter().map(|c| c[0].0).fold(0.0, f64::max);
         let last = curves.iter().map(|c| c[c.len() - 1].0).fold(f64::INFINITY, f64::min);
         if curves.is_empty() || last <= first {
