@@ -2,8 +2,8 @@
 //! environments that fail.
 
 use tractable::rl::env::{Environment, InvertedPendulum, Space, Step, TimeLimit, Version};
-use tractable::rl::{Agent, Settings};
-use tractable::{Device, Error, Result};
+use tractable::rl::{Agent, Decay, Settings};
+use tractable::{Activation, Device, Error, Result};
 
 /// A small task of our own: where it is, and what happens there.
 struct Task {
@@ -66,6 +66,12 @@ fn small(seed: u64) -> Settings {
     }
 }
 
+/// What makes small tasks easy: actions that start well inside their bounds, and returns that are believed.
+fn careful(settings: Settings) -> Settings {
+    let value_noise = Decay { start: 0.5, ..settings.value_noise };
+    Settings { policy_output: Activation::Identity, policy_gain: 0.25, value_noise, ..settings }
+}
+
 fn action(agent: &Agent, x: f64) -> f64 {
     let mut action = [0.0];
     agent.act(&[x], &mut action).unwrap();
@@ -112,7 +118,7 @@ fn a_linear_regulator_is_solved() {
         starts.map(run).iter().sum::<f64>()
     };
     let mut env = TimeLimit::new(Task::new(anywhere, step), 20).unwrap();
-    let mut agent = Agent::new(&env, small(2)).unwrap();
+    let mut agent = Agent::new(&env, careful(small(0))).unwrap();
     for _ in 0..120 {
         agent.rollout(&mut env).unwrap();
     }
@@ -128,17 +134,17 @@ fn pole() -> TimeLimit<InvertedPendulum> {
 #[test]
 fn a_pole_is_learned_in_seconds() {
     let mut env = pole();
-    let mut agent = Agent::new(&env, Settings { seed: 0, ..Settings::default() }).unwrap();
+    let mut agent = Agent::new(&env, careful(Settings::default())).unwrap();
     let first = {
         agent.rollout(&mut env).unwrap();
         agent.average().unwrap()
     };
-    while agent.steps() < 60_000 {
+    while agent.steps() < 100_000 {
         agent.rollout(&mut env).unwrap();
     }
     let played = agent.evaluate(&mut env, 5, 1).unwrap();
     let mean = played.episodes.iter().map(|e| e.total).sum::<f64>() / 5.0;
-    assert!(first < 60.0 && mean > 400.0, "{first} at first, {mean} after 60,000 steps");
+    assert!(first < 60.0 && mean > 800.0, "{first} at first, {mean} after 100,000 steps");
 }
 
 /// Bits of everything an agent has learned.
