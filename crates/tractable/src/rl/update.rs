@@ -121,7 +121,7 @@ pub(crate) fn learn_actions(
 fn smoothed(mean: f64, var: f64, (d_mean, d_var): (f64, f64), part: f64) -> (f64, f64) {
     // T74
     let told = -d_var / var.max(f64::MIN_POSITIVE);
-    if !(part * told > 1e-12) {
+    if part * told <= 1e-12 {
         return (mean, 1e12);
     }
     (mean + d_mean / told, (var / (part * told) - var).max(0.1 * var).max(1e-12))
