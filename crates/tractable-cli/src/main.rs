@@ -58,6 +58,8 @@ enum Command {
     Evaluate(cmd::evaluate::Args),
     /// Find where a function, a model or data are largest or smallest
     Optimize(Box<cmd::optimize::Args>),
+    /// Agents that learn to act: a cheetah that runs, a pole that stands
+    Rl(cmd::rl::Args),
     /// Get the public image sets
     Data(cmd::data::Args),
     /// Change images until a network takes them for something else
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Command::Predict(args) => cmd::predict::run(&args),
         Command::Evaluate(args) => cmd::evaluate::run(&args),
         Command::Optimize(args) => cmd::optimize::run(&args),
+        Command::Rl(args) => cmd::rl::run(&args),
         Command::Data(args) => cmd::data::run(&args),
         Command::Attack(args) => cmd::attack::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),

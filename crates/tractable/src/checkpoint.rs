@@ -33,7 +33,11 @@ impl Network {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
+        write_file(path.as_ref(), &self.to_bytes(path.as_ref())?)
+    }
+
+    /// The content of a file that holds the network; `path` is for errors.
+    pub(crate) fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let spec = serde_json::to_string(&self.spec).map_err(|e| refuse("metadata", e.to_string()))?;
         let metadata = HashMap::from([
@@ -59,8 +63,7 @@ impl Network {
         let views = views.collect::<Result<Vec<_>>>()?;
         let bytes =
             safetensors::serialize(views, Some(metadata)).map_err(|e| refuse("tensors", e.to_string()))?;
-        let bytes = with_sorted_header(&bytes).map_err(|e| refuse("header", e.to_string()))?;
-        write_file(path, &bytes)
+        with_sorted_header(&bytes).map_err(|e| refuse("header", e.to_string()))
     }
 
     /// Reads a network from a file and puts it on a device. The file may come from anywhere: nothing in it
@@ -72,14 +75,17 @@ impl Network {
     /// assert!(matches!(err, Error::File { .. }));
     /// ```
     pub fn load(path: impl AsRef<Path>, device: Device) -> Result<Network> {
-        let path = path.as_ref();
-        let bytes = read_file(path)?;
+        Network::from_bytes(path.as_ref(), &read_file(path.as_ref())?, device)
+    }
+
+    /// A network from the content of a file; `path` is for errors.
+    pub(crate) fn from_bytes(path: &Path, bytes: &[u8], device: Device) -> Result<Network> {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let no_model = |e: safetensors::SafeTensorError| {
             refuse("header", format!("not a model file (safetensors): {e}"))
         };
-        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(no_model)?;
-        let tensors = SafeTensors::deserialize(&bytes).map_err(|e| refuse("tensors", e.to_string()))?;
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(no_model)?;
+        let tensors = SafeTensors::deserialize(bytes).map_err(|e| refuse("tensors", e.to_string()))?;
         let metadata = header.metadata().clone().unwrap_or_default();
         let entry = |name: &str| {
             metadata
@@ -242,7 +248,7 @@ fn read_contents(
 
 /// The same file with the names in its header sorted: the safetensors crate keeps metadata in a hash map,
 /// whose order changes from run to run, and equal networks are to be equal files.
-fn with_sorted_header(bytes: &[u8]) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn with_sorted_header(bytes: &[u8]) -> serde_json::Result<Vec<u8>> {
     let (length, rest) = bytes.split_first_chunk().expect("a file starts with the length of its header");
     let (header, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
     let header: std::collections::BTreeMap<String, serde_json::Value> = serde_json::from_slice(header)?;
@@ -267,7 +273,7 @@ fn from_bytes(bytes: &[u8], dtype: Dtype) -> Option<Vec<f64>> {
     }
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>> {
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>> {
     let fail = |doing| move |source| Error::File { path: path.into(), doing, source };
     let file = File::open(path).map_err(fail("open it"))?;
     let meta = file.metadata().map_err(fail("read its size"))?;

@@ -278,6 +278,11 @@ impl<'a> Input<'a> {
         Input { mean, var: None, width }
     }
 
+    /// Numbers with variances that this crate computed.
+    pub(crate) fn unsure(mean: &'a [f64], var: &'a [f64], width: usize) -> Self {
+        Input { mean, var: Some(var), width }
+    }
+
     /// Means, row after row.
     ///
     /// ```

@@ -11,6 +11,7 @@ pub(crate) mod mujoco;
 pub(crate) mod optimize;
 pub(crate) mod predict;
 pub(crate) mod reproduce;
+pub(crate) mod rl;
 pub(crate) mod train;
 pub(crate) mod train_images;
 pub(crate) mod verify;

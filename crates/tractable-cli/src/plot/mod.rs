@@ -3,6 +3,7 @@
 //! [`Figure`] is panels in a grid, [`Panel`] one set of axes; on top of them stand the figures that verbs
 //! draw. A number without a place (NaN, zero on a log axis) is an error that names it, never a hole.
 
+mod animation;
 mod axis;
 mod canvas;
 mod drawing;
@@ -14,6 +15,7 @@ mod panel;
 mod reliability;
 mod style;
 
+pub(crate) use animation::animated;
 pub(crate) use figure::Figure;
 pub(crate) use image_grid::{Image, ImageGrid};
 pub(crate) use learning_curves::{Curve, LearningCurves, learning_curves};

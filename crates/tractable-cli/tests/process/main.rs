@@ -10,5 +10,6 @@ mod optimize;
 #[cfg(unix)]
 mod out;
 mod resume;
+mod rl;
 mod run;
 mod verbs;

@@ -10,6 +10,7 @@ mod derivative;
 mod json;
 mod pass;
 mod physics;
+mod rl;
 mod tree;
 
 pub use physics::physics;
@@ -112,6 +113,18 @@ fn file(path: &Path, device: Device) -> Result<Checked> {
         }
         None if golden.has("runs") => {
             derivative::trajectory(&golden, device, &mut worst)?;
+            Status::Checked
+        }
+        None if golden.has("Q") && golden.has("A") => {
+            rl::minibatch(&golden, device, &mut worst)?;
+            Status::Checked
+        }
+        None if golden.has("cases") => {
+            rl::returns(&golden, &mut worst)?;
+            Status::Checked
+        }
+        None if golden.has("rows") => {
+            rl::running(&golden, &mut worst)?;
             Status::Checked
         }
         None => Status::Skipped("no part of this build computes this kind".into()),

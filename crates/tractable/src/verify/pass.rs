@@ -175,27 +175,43 @@ fn deltas(
     backward: &Golden,
     worst: &mut Worst,
 ) -> Result<()> {
-    let spec = &network.spec;
-    let shapes = shapes(spec.input, &spec.layers, &spec.names)?;
-    let contents = network.contents();
     let theta = backward.get("theta")?.list()?;
     if theta.len() != places.len() {
         return Err(backward.error(format!("theta has {} entries, not {}", theta.len(), places.len())));
     }
-    for (l, reference) in theta.iter().enumerate().skip(1) {
-        let at = places[l].0;
+    for (l, deltas) in parameter_deltas(network, places, trace)? {
+        compare_parameters(theta[l].at(), &deltas, &theta[l], worst)?;
+    }
+    Ok(())
+}
+
+/// The deltas of every golden layer that has parameters, with its number.
+pub(super) fn parameter_deltas(
+    network: &Network,
+    places: &[(usize, usize)],
+    trace: &[Trace],
+) -> Result<Vec<(usize, Parameters)>> {
+    let spec = &network.spec;
+    let shapes = shapes(spec.input, &spec.layers, &spec.names)?;
+    let contents = network.contents();
+    let mut all = Vec::new();
+    for (l, &(at, _)) in places.iter().enumerate().skip(1) {
         let (Some(contents), Some(map)) = (&contents[at - 1], spec.layers[at - 1].map(shapes[at - 1])?)
         else {
             continue;
         };
         let (x, z) = (&trace[at - 1], &trace[at]);
-        let deltas = Reference::deltas(map, &contents.parameters, &x.mean, &z.d_mean, &z.d_var);
-        compare_parameters(reference.at(), &deltas, reference, worst)?;
+        all.push((l, Reference::deltas(map, &contents.parameters, &x.mean, &z.d_mean, &z.d_var)));
     }
-    Ok(())
+    Ok(all)
 }
 
-fn compare_parameters(at: &str, ours: &Parameters, golden: &Golden, worst: &mut Worst) -> Result<()> {
+pub(super) fn compare_parameters(
+    at: &str,
+    ours: &Parameters,
+    golden: &Golden,
+    worst: &mut Worst,
+) -> Result<()> {
     let parts = [("mw", &ours.mean), ("Sw", &ours.var), ("mb", &ours.bias_mean), ("Sb", &ours.bias_var)];
     for (key, ours) in parts {
         worst.compare(format!("{at}.{key}"), ours, &golden.get(key)?.numbers()?);
@@ -205,7 +221,7 @@ fn compare_parameters(at: &str, ours: &Parameters, golden: &Golden, worst: &mut 
 
 /// As [`compare_parameters`]. A golden file holds the plain sum even where it drives a variance below zero;
 /// such a variance is repaired in a network, and must be what the repair makes of it.
-fn compare_updated(
+pub(super) fn compare_updated(
     at: &str,
     prior: &Parameters,
     ours: &Parameters,
@@ -268,8 +284,13 @@ fn sample(x: &Golden) -> Result<Shape> {
 
 /// Our network from a golden one.
 pub(super) fn build(golden: &Golden, input: Shape, device: Device) -> Result<Net> {
+    build_from(&golden.get("net")?, input, device)
+}
+
+/// Our network from a golden list of layers.
+pub(super) fn build_from(golden: &Golden, input: Shape, device: Device) -> Result<Net> {
     let (mut layers, mut contents, mut places) = (Vec::new(), Vec::new(), vec![(0, 0)]);
-    for g in golden.get("net")?.list()? {
+    for g in golden.list()? {
         let (layer, parameters) = layer(&g)?;
         layers.push(layer);
         contents.push(Contents { parameters, running: None });

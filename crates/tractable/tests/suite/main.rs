@@ -19,5 +19,6 @@ mod mujoco;
 mod optimize;
 mod physics;
 mod properties;
+mod rl;
 mod rng;
 mod verbs;

@@ -4,6 +4,7 @@ mod images;
 mod regret;
 mod table1;
 mod table2;
+mod table3;
 mod uci;
 
 use crate::report::Outcome;
@@ -14,6 +15,7 @@ Examples:
   tractable reproduce images --data data/ -o runs/
   tractable reproduce table-1 --mnist runs/mnist --cifar10 runs/cifar10
   tractable reproduce table-2 --seeds 5 -o table-2/
+  tractable reproduce table-3 --seeds 5 -o table-3/
   tractable reproduce regret --seeds 10";
 
 /// Results of the literature, computed again
@@ -36,6 +38,9 @@ enum What {
     /// The paper's second table: optima of x^3 - 3x found while the network learns it
     #[command(name = "table-2")]
     Table2(table2::Args),
+    /// The paper's third table: a cheetah that runs and a pole that stands
+    #[command(name = "table-3")]
+    Table3(table3::Args),
     /// Optimisation against others: regret on four test functions, and the cost of ten thousand evaluations
     Regret(regret::Args),
 }
@@ -46,6 +51,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         What::Images(args) => images::run(args),
         What::Table1(args) => table1::run(args),
         What::Table2(args) => table2::run(args),
+        What::Table3(args) => table3::run(args),
         What::Regret(args) => regret::run(args),
     }
 }

@@ -1,0 +1,75 @@
+//! The tasks by name, on the engine that was asked for, with Gymnasium's time limits.
+
+use crate::report::Outcome;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use tractable::rl::env::mujoco::Mujoco;
+use tractable::rl::env::{Environment, HalfCheetah, InvertedPendulum, Pendulum, TimeLimit, Version};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Task {
+    HalfCheetah,
+    InvertedPendulum,
+    Pendulum,
+}
+
+/// Who moves the bodies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Engine {
+    /// This program
+    #[default]
+    Embedded,
+    /// A real MuJoCo, if one is found
+    Mujoco,
+}
+
+/// A task on its engine; `library` is where MuJoCo is, if that was said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct World {
+    pub(crate) task: Task,
+    pub(crate) engine: Engine,
+    pub(crate) library: Option<PathBuf>,
+}
+
+impl World {
+    pub(crate) fn embedded(task: Task) -> Self {
+        World { task, engine: Engine::Embedded, library: None }
+    }
+
+    pub(crate) fn make(&self) -> Outcome<Box<dyn Environment + Send>> {
+        let mujoco = match self.engine {
+            Engine::Embedded => None,
+            Engine::Mujoco => Some(Mujoco::open(self.library.as_deref())?),
+        };
+        Ok(match (self.task, &mujoco) {
+            (Task::HalfCheetah, None) => Box::new(TimeLimit::new(HalfCheetah::new(), 1000)?),
+            (Task::HalfCheetah, Some(m)) => Box::new(TimeLimit::new(HalfCheetah::on(m)?, 1000)?),
+            (Task::InvertedPendulum, None) => {
+                Box::new(TimeLimit::new(InvertedPendulum::new(Version::V5), 1000)?)
+            }
+            (Task::InvertedPendulum, Some(m)) => {
+                Box::new(TimeLimit::new(InvertedPendulum::on(m, Version::V5)?, 1000)?)
+            }
+            (Task::Pendulum, _) => Box::new(TimeLimit::new(Pendulum::new(), 200)?),
+        })
+    }
+
+    /// Frames of a moving picture in a second: the task's own pace.
+    pub(crate) fn steps_per_second(&self) -> f64 {
+        match self.task {
+            Task::HalfCheetah | Task::Pendulum => 20.0,
+            Task::InvertedPendulum => 25.0,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        match self.task {
+            Task::HalfCheetah => "HalfCheetah",
+            Task::InvertedPendulum => "InvertedPendulum",
+            Task::Pendulum => "Pendulum",
+        }
+    }
+}

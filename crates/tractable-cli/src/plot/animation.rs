@@ -1,0 +1,81 @@
+//! Bodies in motion: an SVG that any browser plays, drawn from where thick lines are at every step.
+
+use std::fmt::Write;
+use tractable::rl::env::Segment;
+
+const WIDTH: f64 = 640.0;
+const HEIGHT: f64 = 320.0;
+/// Metres across.
+const ACROSS: f64 = 4.0;
+
+/// Frames at so many a second, over and over. Where a body runs away, the picture goes along with it and the floor
+/// passes below.
+pub(crate) fn animated(title: &str, frames: &[Vec<Segment>], per_second: f64) -> String {
+    let scale = WIDTH / ACROSS;
+    let floor = HEIGHT * 0.8;
+    let middle = |frame: &Vec<Segment>| frame.first().map_or(0.0, |s| (s.from[0] + s.to[0]) / 2.0);
+    let runs = frames.iter().any(|f| middle(f).abs() > ACROSS / 3.0);
+    let camera: Vec<f64> = frames.iter().map(|f| if runs { middle(f) } else { 0.0 }).collect();
+    // A body that hangs below the floor's height has none.
+    let lowest = frames.iter().flatten().map(|s| s.from[1].min(s.to[1])).fold(0.0, f64::min);
+    let lift = if lowest < -0.5 { HEIGHT * 0.5 } else { floor };
+    let seconds = frames.len() as f64 / per_second;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\">\n\
+         <title>{title}</title>\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>\n\
+         <text x=\"12\" y=\"24\" font-family=\"sans-serif\" font-size=\"15\" fill=\"#333333\">{title}</text>\n"
+    );
+    let animate = |svg: &mut String, name: &str, values: &mut dyn Iterator<Item = f64>| {
+        let values: Vec<String> = values.map(|v| format!("{v:.1}")).collect();
+        let _ = writeln!(
+            svg,
+            "<animate attributeName=\"{name}\" dur=\"{seconds:.2}s\" repeatCount=\"indefinite\" values=\"{}\"/>",
+            values.join(";")
+        );
+    };
+    if lift == floor {
+        let _ = writeln!(svg, "<path d=\"M0 {floor}H{WIDTH}\" stroke=\"#888888\" stroke-width=\"2\"/>");
+        // A mark every metre; those on view are drawn by one dashed line that shifts.
+        let _ = writeln!(
+            svg,
+            "<path d=\"M0 {}H{WIDTH}\" stroke=\"#888888\" stroke-width=\"8\" stroke-dasharray=\"2 {:.1}\">",
+            floor + 6.0,
+            scale - 2.0
+        );
+        animate(&mut svg, "stroke-dashoffset", &mut camera.iter().map(|c| c * scale - WIDTH / 2.0));
+        svg += "</path>\n";
+    }
+    let bodies = frames.iter().map(Vec::len).min().unwrap_or(0);
+    for body in 0..bodies {
+        let at = |i: usize| frames[i][body];
+        let width = (2.0 * at(0).radius * scale).max(1.5);
+        let color = ["#1b6ca8", "#d1495b", "#d1495b", "#d1495b", "#edae49", "#edae49", "#edae49", "#1b6ca8"]
+            [body % 8];
+        let _ = writeln!(
+            svg,
+            "<line stroke=\"{color}\" stroke-width=\"{width:.1}\" stroke-linecap=\"round\" stroke-opacity=\"0.85\">"
+        );
+        let n = 0..frames.len();
+        let x = |x: f64, i: usize| (x - camera[i]) * scale + WIDTH / 2.0;
+        animate(&mut svg, "x1", &mut n.clone().map(|i| x(at(i).from[0], i)));
+        animate(&mut svg, "y1", &mut n.clone().map(|i| lift - at(i).from[1] * scale));
+        animate(&mut svg, "x2", &mut n.clone().map(|i| x(at(i).to[0], i)));
+        animate(&mut svg, "y2", &mut n.clone().map(|i| lift - at(i).to[1] * scale));
+        svg += "</line>\n";
+    }
+    svg + "</svg>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_body_moves_in_every_frame() {
+        let frame = |x: f64| vec![Segment { from: [x, 0.5], to: [x + 1.0, 0.5], radius: 0.05 }; 2];
+        let svg = animated("two", &[frame(0.0), frame(0.1), frame(0.2)], 20.0);
+        assert_eq!(svg.matches("<line ").count(), 2);
+        assert_eq!(svg.matches("dur=\"0.15s\"").count(), 1 + 2 * 4);
+        assert!(svg.contains("attributeName=\"x1\"") && !svg.contains("NaN"));
+    }
+}

@@ -1,0 +1,88 @@
+//! `tractable rl`: runs, files, resuming to the same bits, playing, mistakes.
+
+use crate::run::Place;
+use serde_json::Value;
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+}
+
+#[test]
+fn a_run_leaves_agents_logs_and_a_curve() {
+    let place = Place::new();
+    let out = place.ok(&[
+        "rl", "pendulum", "--steps", "3e3", "--seeds", "2", "--seed", "5", "--json", "-q", "-o", "run",
+    ]);
+    let said = lines(&out);
+    assert_eq!(said.len(), 3);
+    assert_eq!((&said[0]["seed"], &said[1]["seed"]), (&5.into(), &6.into()));
+    assert_eq!(said[0]["steps"], 3072);
+    assert!(said[2]["mean"].as_f64().unwrap() < -500.0);
+    for file in ["config.json", "result.json", "curve.svg", "curve.png"] {
+        assert!(!place.read(&format!("run/{file}")).is_empty());
+    }
+    let episodes = place.text("run/seed-6/episodes.csv");
+    assert_eq!(episodes.lines().next(), Some("step,length,return"));
+    assert_eq!(episodes.lines().count(), 1 + 3072 / 200);
+    assert_eq!(lines(&place.text("run/seed-6/progress.jsonl")).len(), 3);
+    // TensorBoard: a record for the version and one a rollout, each with its length in front.
+    let events = place.read("run/seed-6/events.out.tfevents.0.tractable");
+    let (mut at, mut records) = (0, 0);
+    while at < events.len() {
+        at += 16 + u64::from_le_bytes(events[at..at + 8].try_into().unwrap()) as usize;
+        records += 1;
+    }
+    assert_eq!((at, records), (events.len(), 4));
+}
+
+#[test]
+fn a_resumed_run_ends_in_the_same_bits() {
+    let place = Place::new();
+    let train = |steps: &str, out: &str, more: &[&str]| {
+        place.ok(&[&["rl", "inverted-pendulum", "--steps", steps, "-q", "-o", out], more].concat());
+    };
+    train("3e3", "whole", &[]);
+    train("2e3", "parts", &[]);
+    // As after a crash: lines that are ahead of the agent, the last one torn.
+    let path = place.path("parts/seed-0/progress.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{text}{{\"step\":9999,")).unwrap();
+    train("3e3", "parts", &["--resume"]);
+    for file in ["agent.safetensors", "episodes.csv"] {
+        assert!(
+            place.read(&format!("whole/seed-0/{file}")) == place.read(&format!("parts/seed-0/{file}")),
+            "{file}"
+        );
+    }
+    assert_eq!(lines(&place.text("parts/seed-0/progress.jsonl")).len(), 3);
+}
+
+#[test]
+fn what_was_learned_can_be_played() {
+    let place = Place::new();
+    place.ok(&["rl", "half-cheetah", "--steps", "1024", "-q", "-o", "run"]);
+    let play = ["rl", "play", "run", "--episodes", "2", "--json", "--picture", "run.svg", "--frames", "20"];
+    let first = place.ok(&play);
+    assert_eq!(lines(&first)[0]["returns"].as_array().unwrap().len(), 2);
+    assert_eq!(first, place.ok(&play));
+    let svg = place.text("run.svg");
+    assert!(svg.starts_with("<svg ") && svg.matches("<line ").count() >= 7 && !svg.contains("NaN"));
+}
+
+#[test]
+fn mistakes_are_one_line() {
+    let place = Place::new();
+    place.ok(&["rl", "pendulum", "--steps", "1024", "-q", "-o", "run"]);
+    let refused = |args: &[&str], says: &str| {
+        let ran = place.run(args);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.err.contains(says) && ran.err.lines().count() == 1, "{ran:?}");
+    };
+    refused(&["rl", "pendulum", "--steps", "1024", "-q", "-o", "run"], "--resume");
+    refused(&["rl", "pendulum", "--steps", "2.5"], "2e6");
+    refused(&["rl", "pendulum", "--set", "colour=3"], "discount");
+    refused(&["rl", "pendulum", "--set", "batch=0", "--steps", "1024", "-q"], "batch");
+    refused(&["rl", "half-cheetah", "--steps", "2048", "-q", "-o", "run", "--resume"], "another task");
+    refused(&["rl", "play", "nowhere"], "config.json");
+    refused(&["rl", "play", "run", "--seed", "7"], "seed-7");
+}

@@ -1,0 +1,381 @@
+//! [`Agent`]: continuous actions through inference, the paper's algorithm from top to bottom.
+//!
+//! A rollout: act with actions sampled from the policy, note what came of it. Then, a mini-batch at a time: the value
+//! network learns the returns; the action is inferred that its derivative says is better; the policy learns that
+//! action. Nothing is kept for later. No gradient, no learning rate.
+
+use super::env::{Environment, Space, Step};
+use super::{After, AtTimeLimit, Episode, Rollout, Running, Settings, Squash};
+use super::{How, beside, infer_actions, learn_actions, learn_values, targets};
+use crate::backend::Device;
+use crate::error::{Error, Result};
+use crate::gaussian::Input;
+use crate::layer::{Layer, Prior};
+use crate::moments::Activation;
+use crate::network::Network;
+use crate::rng::{ChaCha8Rng, shuffle, standard_normal, stream};
+use crate::shape::Shape;
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Episodes over which returns are averaged.
+const RECENT: usize = 100;
+
+/// An agent that learns to act.
+///
+/// ```
+/// use tractable::rl::{Agent, Settings, env::{Pendulum, TimeLimit}};
+/// let mut env = TimeLimit::new(Pendulum::new(), 200)?;
+/// let mut agent = Agent::new(&env, Settings { horizon: 64, ..Settings::default() })?;
+/// agent.rollout(&mut env)?;
+/// let mut torque = [0.0];
+/// agent.act(&[1.0, 0.0, 0.0], &mut torque)?;
+/// assert!(torque[0].abs() <= 2.0);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Agent {
+    pub(super) settings: Settings,
+    pub(super) value: Network,
+    pub(super) policy: Network,
+    pub(super) life: Life,
+    /// The task's state where `life` stands.
+    pub(super) world: Vec<f64>,
+    /// Middle and half width of every action's range.
+    pub(super) range: Vec<(f64, f64)>,
+    memory: Memory,
+}
+
+/// Where an agent stands in its life, but for its networks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Life {
+    pub(super) observations: Running,
+    pub(super) returns: Running,
+    pub(super) steps: u64,
+    pub(super) rollouts: u64,
+    pub(super) episodes: u64,
+    /// The state it is in, normalised, and the action it is about to take; empty before the first step.
+    pub(super) state: Vec<f64>,
+    pub(super) action: Vec<f64>,
+    /// Of the episode under way: rewards so far, steps, discounted return.
+    total: f64,
+    length: u64,
+    discounted: f64,
+    /// Totals of the last episodes.
+    pub(super) recent: VecDeque<f64>,
+}
+
+/// A rollout.
+#[derive(Debug, Default)]
+struct Memory {
+    states: Vec<f64>,
+    actions: Vec<f64>,
+    rewards: Vec<f64>,
+    after: Vec<After>,
+}
+
+impl Agent {
+    /// An agent for tasks like this one, that has learned nothing yet. Networks use one thread: agents of several
+    /// seeds are best trained side by side.
+    ///
+    /// ```
+    /// use tractable::rl::{Agent, Settings, env::HalfCheetah};
+    /// let agent = Agent::new(&HalfCheetah::new(), Settings::default())?;
+    /// assert_eq!(agent.steps(), 0);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn new(env: &(impl Environment + ?Sized), settings: Settings) -> Result<Self> {
+        Agent::on(env, settings, Device::cpu(1))
+    }
+
+    /// [`new`](Agent::new) with networks on another device. What is learned does not depend on the number of threads.
+    ///
+    /// ```
+    /// use tractable::{Device, rl::{Agent, Settings, env::Pendulum}};
+    /// let agent = Agent::on(&Pendulum::new(), Settings::default(), Device::Reference)?;
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn on(env: &(impl Environment + ?Sized), settings: Settings, device: Device) -> Result<Self> {
+        settings.check()?;
+        let (ns, na) = (env.observation_space().len(), env.action_space().len());
+        let s = &settings;
+        let value = network(ns + na, &s.value_layers, Activation::Tanh, s.activation, 1)
+            .prior(Prior::he().gain(s.value_gain))
+            .seed(stream(s.seed, "value network", 0).next_u64())
+            .policy(s.update)
+            .device(device)
+            .build()?;
+        let policy = network(ns, &s.policy_layers, s.activation, s.activation, na)
+            .layer(s.policy_output)
+            .prior(Prior::he().gain(s.policy_gain))
+            .seed(stream(s.seed, "policy", 0).next_u64())
+            .policy(s.update)
+            .device(device)
+            .build()?;
+        let life = Life {
+            observations: Running::new(ns),
+            returns: Running::new(1),
+            steps: 0,
+            rollouts: 0,
+            episodes: 0,
+            state: Vec::new(),
+            action: Vec::new(),
+            total: 0.0,
+            length: 0,
+            discounted: 0.0,
+            recent: VecDeque::new(),
+        };
+        Agent::with(settings, value, policy, life, Vec::new(), env.action_space())
+    }
+
+    pub(super) fn with(
+        settings: Settings,
+        value: Network,
+        policy: Network,
+        life: Life,
+        world: Vec<f64>,
+        actions: &Space,
+    ) -> Result<Self> {
+        let range: Vec<(f64, f64)> =
+            actions.low().iter().zip(actions.high()).map(|(l, h)| ((l + h) / 2.0, (h - l) / 2.0)).collect();
+        if range.iter().any(|(middle, half)| !(middle.is_finite() && half.is_finite())) {
+            return Err(Error::invalid(
+                "action space",
+                "actions need bounds, which their range is made from",
+            ));
+        }
+        Ok(Agent { settings, value, policy, life, world, range, memory: Memory::default() })
+    }
+
+    /// Acts for a horizon and learns from it. An environment that fails or panics is an error and leaves the agent as it
+    /// was before this rollout; so does anything it returns that is not a finite number.
+    ///
+    /// ```
+    /// # use tractable::rl::{Agent, Settings, env::{Pendulum, TimeLimit}};
+    /// # let mut env = TimeLimit::new(Pendulum::new(), 200)?;
+    /// let mut agent = Agent::new(&env, Settings { horizon: 32, ..Settings::default() })?;
+    /// for _ in 0..3 {
+    ///     agent.rollout(&mut env)?;
+    /// }
+    /// assert_eq!(agent.steps(), 96);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn rollout(&mut self, env: &mut (impl Environment + ?Sized)) -> Result<Rollout> {
+        let mut rollout = Rollout::default();
+        let before = self.life.clone();
+        let collected = self.collect(env, &mut rollout);
+        let (returns, vars) = collected.inspect_err(|_| self.life = before)?;
+        self.learn(&returns, &vars, &mut rollout)?;
+        self.life.rollouts += 1;
+        self.world = env.state();
+        Ok(rollout)
+    }
+
+    /// Acts for a horizon; the returns of its steps and their variances.
+    fn collect(
+        &mut self,
+        env: &mut (impl Environment + ?Sized),
+        rollout: &mut Rollout,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
+        let mut rng = stream(self.settings.seed, "explore", self.life.rollouts);
+        let mut observation = vec![0.0; env.observation_space().len()];
+        let mut torque = vec![0.0; self.range.len()];
+        self.memory = Memory::default();
+        if self.life.state.is_empty() {
+            self.begin(env, &mut observation)?;
+            self.life.action = self.sample(&self.life.state, &mut rng)?;
+        }
+        for _ in 0..self.settings.horizon {
+            self.memory.states.extend(&self.life.state);
+            self.memory.actions.extend(&self.life.action);
+            self.in_range(&self.life.action, &mut torque);
+            let Step { reward, terminated, truncated } =
+                guarded("step", self.life.steps, || env.step(&torque, &mut observation))?;
+            check_finite("reward", &[reward], self.life.steps)?;
+            self.life.steps += 1;
+            self.life.length += 1;
+            self.life.total += reward;
+            self.life.discounted = self.settings.discount * self.life.discounted + reward;
+            self.life.returns.update(&[self.life.discounted]);
+            self.memory.rewards.push(self.life.returns.scale(reward));
+            self.life.state = self.seen(&observation)?;
+            let after = match (terminated, truncated) {
+                (false, false) => After::GoesOn,
+                (false, true) if self.settings.at_time_limit == AtTimeLimit::Bootstrap => {
+                    let action = self.sample(&self.life.state, &mut rng)?;
+                    let (mean, var) = self.worth(&self.life.state, &action)?;
+                    After::Ended { mean, var }
+                }
+                _ => After::Ended { mean: 0.0, var: 0.0 },
+            };
+            self.memory.after.push(after);
+            if after != After::GoesOn {
+                rollout.episodes.push(self.end_episode());
+                self.begin(env, &mut observation)?;
+            }
+            self.life.action = self.sample(&self.life.state, &mut rng)?;
+        }
+        let beyond = self.worth(&self.life.state, &self.life.action)?;
+        let (trace, discount) = (self.settings.trace, self.settings.discount);
+        let values = if trace < 1.0 { self.worth_of_all()? } else { Vec::new() };
+        let values = (trace < 1.0).then_some((trace, &values[..]));
+        Ok(targets(&self.memory.rewards, &self.memory.after, beyond, discount, values))
+    }
+
+    /// Goes through the rollout in random mini-batches.
+    fn learn(&mut self, returns: &[f64], vars: &[f64], rollout: &mut Rollout) -> Result<()> {
+        let s = &self.settings;
+        let (ns, na, n) = (self.policy.input().len(), self.range.len(), returns.len());
+        let (value_noise, policy_noise) =
+            (s.value_noise.at(self.life.rollouts), s.policy_noise.at(self.life.rollouts));
+        let how = How { gate: s.gate, steps: s.inference_steps, cut: s.squash == Squash::Once };
+        let (mut order, mut count): (Vec<usize>, f64) = ((0..n).collect(), 0.0);
+        let [mut states, mut actions, mut x, mut y, mut y_var] = [const { Vec::new() }; 5];
+        for epoch in 0..s.epochs {
+            let index = self.life.rollouts * s.epochs as u64 + epoch as u64;
+            shuffle(&mut order, &mut stream(s.seed, "shuffle", index));
+            for batch in order.chunks(s.batch) {
+                gather(&self.memory.states, ns, batch, &mut states);
+                gather(&self.memory.actions, na, batch, &mut actions);
+                gather(returns, 1, batch, &mut y);
+                gather(vars, 1, batch, &mut y_var);
+                beside(&states, &actions, batch.len(), &mut x);
+                rollout.value += learn_values(&mut self.value, &x, (&y, &y_var), value_noise)?;
+                let inferred = infer_actions(&self.value, &self.policy, &states, how)?;
+                rollout.policy += learn_actions(&mut self.policy, &states, &inferred, policy_noise, s.teach)?;
+                let own = &inferred.policy;
+                let [slope, slope_var, _] = &inferred.slope;
+                count += own.mean().len() as f64;
+                for i in 0..own.mean().len() {
+                    rollout.action_std += own.var()[i].sqrt();
+                    rollout.action_size += own.mean()[i].abs();
+                    rollout.inferred_move += (inferred.better.mean()[i] - own.mean()[i]).abs();
+                    rollout.slope_to_noise += slope[i].abs() / slope_var[i].sqrt().max(f64::MIN_POSITIVE);
+                }
+            }
+        }
+        for sum in [
+            &mut rollout.action_std,
+            &mut rollout.action_size,
+            &mut rollout.inferred_move,
+            &mut rollout.slope_to_noise,
+        ] {
+            *sum /= count;
+        }
+        Ok(())
+    }
+
+    /// Starts the next episode.
+    fn begin(&mut self, env: &mut (impl Environment + ?Sized), observation: &mut [f64]) -> Result<()> {
+        let seed = stream(self.settings.seed, "episode", self.life.episodes).next_u64();
+        guarded("reset", self.life.steps, || env.reset(seed, observation))?;
+        self.life.state = self.seen(observation)?;
+        (self.life.total, self.life.length, self.life.discounted) = (0.0, 0, 0.0);
+        Ok(())
+    }
+
+    fn end_episode(&mut self) -> Episode {
+        let life = &mut self.life;
+        life.episodes += 1;
+        if life.recent.len() == RECENT {
+            life.recent.pop_front();
+        }
+        life.recent.push_back(life.total);
+        Episode { step: life.steps, length: life.length, total: life.total }
+    }
+
+    /// An observation as the networks see it, counted in.
+    fn seen(&mut self, observation: &[f64]) -> Result<Vec<f64>> {
+        check_finite("observation", observation, self.life.steps)?;
+        self.life.observations.update(observation);
+        let mut state = observation.to_vec();
+        self.life.observations.normalize(&mut state);
+        Ok(state)
+    }
+
+    /// An action for a state, sampled from the policy, as the value network sees it: within ±1.
+    fn sample(&self, state: &[f64], rng: &mut ChaCha8Rng) -> Result<Vec<f64>> {
+        let policy = self.policy.predict(Input::checked(state, state.len()))?;
+        let drawn = |(mean, var): (&f64, &f64)| self.squashed(mean + var.sqrt() * standard_normal(rng));
+        Ok(policy.mean().iter().zip(policy.var()).map(drawn).collect())
+    }
+
+    pub(super) fn squashed(&self, u: f64) -> f64 {
+        match self.settings.squash {
+            Squash::Once => u.clamp(-1.0, 1.0),
+            Squash::Twice => libm::tanh(u),
+        }
+    }
+
+    /// What a state and an action are worth: mean and variance.
+    fn worth(&self, state: &[f64], action: &[f64]) -> Result<(f64, f64)> {
+        let x = [state, action].concat();
+        let value = self.value.predict(Input::checked(&x, x.len()))?;
+        Ok((value.mean()[0], value.var()[0]))
+    }
+
+    /// What every step of the rollout is worth.
+    fn worth_of_all(&self) -> Result<Vec<(f64, f64)>> {
+        let mut x = Vec::new();
+        beside(&self.memory.states, &self.memory.actions, self.memory.rewards.len(), &mut x);
+        let value = self.value.predict(Input::checked(&x, self.value.input().len()))?;
+        Ok(value.mean().iter().copied().zip(value.var().iter().copied()).collect())
+    }
+
+    /// From ±1 to the task's units.
+    pub(super) fn in_range(&self, action: &[f64], to: &mut [f64]) {
+        for ((to, a), (middle, half)) in to.iter_mut().zip(action).zip(&self.range) {
+            *to = middle + half * a;
+        }
+    }
+}
+
+/// Dense layers: the first activation, then the others, and a linear output.
+fn network(
+    inputs: usize,
+    hidden: &[usize],
+    first: Activation,
+    others: Activation,
+    outputs: usize,
+) -> crate::builder::NetworkBuilder {
+    let mut net = Network::builder(Shape::flat(inputs));
+    for (i, &width) in hidden.iter().enumerate() {
+        net = net.layer(Layer::linear(width)).layer(if i == 0 { first } else { others });
+    }
+    net.layer(Layer::linear(outputs))
+}
+
+/// Rows of a batch.
+fn gather(all: &[f64], width: usize, rows: &[usize], to: &mut Vec<f64>) {
+    to.clear();
+    rows.iter().for_each(|&r| to.extend_from_slice(&all[r * width..(r + 1) * width]));
+}
+
+/// Calls an environment; a panic in it is an error of its own.
+fn guarded<T>(what: &str, step: u64, call: impl FnOnce() -> Result<T>) -> Result<T> {
+    let at = |why: String| Error::invalid("environment", format!("{what} after {step} steps {why}"));
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(e)) => Err(at(format!("failed: {e}"))),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
+            Err(at(format!("panicked: {text}")))
+        }
+    }
+}
+
+pub(super) fn check_finite(what: &str, values: &[f64], step: u64) -> Result<()> {
+    match values.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(column) => Err(Error::NotFinite {
+            what: format!("{what} after {step} steps"),
+            row: 0,
+            column,
+            value: values[column],
+        }),
+    }
+}

@@ -1,0 +1,131 @@
+//! An agent's file: both networks, normalisation, counters and the task's state, together or not at all.
+//!
+//! A safetensors file whose two tensors, `value` and `policy`, are the bytes of model files; its metadata holds the
+//! rest as JSON. Randomness needs no state: every rollout has streams of its own.
+
+use super::agent::{Agent, Life};
+use super::env::Environment;
+use super::settings::Settings;
+use crate::backend::Device;
+use crate::checkpoint::{read_file, with_sorted_header, write_file};
+use crate::error::{Error, Result};
+use crate::network::Network;
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::path::Path;
+
+const FORMAT: &str = "tractable-agent";
+const VERSION: &str = "1";
+
+/// What is not in the networks' own files.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rest<S, L, W> {
+    settings: S,
+    life: L,
+    world: W,
+}
+
+impl Agent {
+    /// Writes everything to one file: networks, normalisation, counters, the task's state. When this returns, the new
+    /// file is on the disk; until then a crash leaves the old one.
+    ///
+    /// ```
+    /// use tractable::rl::{Agent, Settings, env::{Pendulum, TimeLimit}};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let path = dir.path().join("agent.safetensors");
+    /// let mut env = TimeLimit::new(Pendulum::new(), 200)?;
+    /// let mut agent = Agent::new(&env, Settings { horizon: 32, ..Settings::default() })?;
+    /// agent.rollout(&mut env)?;
+    /// agent.save(&path)?;
+    /// let mut later = Agent::resume(&path, &mut env)?; // goes on as if nothing had happened
+    /// later.rollout(&mut env)?;
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
+        let rest = Rest { settings: &self.settings, life: &self.life, world: &self.world };
+        let rest = serde_json::to_string(&rest).map_err(|e| refuse("agent", e.to_string()))?;
+        let metadata = HashMap::from(
+            [
+                ("format", FORMAT),
+                ("version", VERSION),
+                ("library", env!("CARGO_PKG_VERSION")),
+                ("agent", &rest),
+            ]
+            .map(|(k, v)| (k.to_string(), v.to_string())),
+        );
+        let networks = [("policy", self.policy.to_bytes(path)?), ("value", self.value.to_bytes(path)?)];
+        let views = networks.iter().map(|(name, bytes)| {
+            let view = TensorView::new(Dtype::U8, vec![bytes.len()], bytes);
+            Ok((*name, view.map_err(|e| refuse(name, e.to_string()))?))
+        });
+        let views = views.collect::<Result<Vec<_>>>()?;
+        let bytes =
+            safetensors::serialize(views, Some(metadata)).map_err(|e| refuse("tensors", e.to_string()))?;
+        let bytes = with_sorted_header(&bytes).map_err(|e| refuse("header", e.to_string()))?;
+        write_file(path, &bytes)
+    }
+
+    /// Reads an agent for a task like this one; the task itself is left where it is.
+    ///
+    /// ```
+    /// use tractable::rl::{Agent, env::Pendulum};
+    /// assert!(Agent::load("no/such/file", &Pendulum::new()).is_err());
+    /// ```
+    pub fn load(path: impl AsRef<Path>, env: &(impl Environment + ?Sized)) -> Result<Self> {
+        let path = path.as_ref();
+        let bytes = read_file(path)?;
+        let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
+        let no_file = |e: safetensors::SafeTensorError| refuse("header", format!("not an agent's file: {e}"));
+        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(no_file)?;
+        let tensors = SafeTensors::deserialize(&bytes).map_err(|e| refuse("tensors", e.to_string()))?;
+        let metadata = header.metadata().clone().unwrap_or_default();
+        let entry = |name: &str| metadata.get(name).map_or("", String::as_str);
+        if entry("format") != FORMAT || entry("version") != VERSION {
+            let why = format!("is not {FORMAT}, version {VERSION}, which this build reads");
+            return Err(refuse("metadata", why));
+        }
+        let Rest { settings, life, world }: Rest<Settings, Life, Vec<f64>> =
+            serde_json::from_str(entry("agent")).map_err(|e| refuse("agent", e.to_string()))?;
+        let network = |name: &str| {
+            let tensor = tensors.tensor(name).map_err(|e| refuse(name, e.to_string()))?;
+            if tensor.dtype() != Dtype::U8 {
+                return Err(refuse(name, "is not the bytes of a model".into()));
+            }
+            Network::from_bytes(path, tensor.data(), Device::cpu(1))
+        };
+        let (value, policy) = (network("value")?, network("policy")?);
+        settings.check().map_err(|e| refuse("settings", e.to_string()))?;
+        let (ns, na) = (env.observation_space().len(), env.action_space().len());
+        let sizes = (value.input().len(), policy.input().len(), policy.output().units());
+        if sizes != (ns + na, ns, na) || value.output().units() != 1 {
+            let why = format!("is for another task: this one shows {ns} numbers and takes {na}");
+            return Err(refuse("networks", why));
+        }
+        let begun = life.state.len() == ns && life.action.len() == na;
+        let fresh = life.state.is_empty() && life.action.is_empty() && life.steps == 0;
+        let sound = life.observations.is_sound(ns) && life.returns.is_sound(1) && (begun || fresh);
+        if !sound {
+            return Err(refuse("agent", "holds numbers that no agent has".into()));
+        }
+        Agent::with(settings, value, policy, life, world, env.action_space())
+    }
+
+    /// [`load`](Agent::load), and puts the task where it was: from there on everything happens as it would have, to the
+    /// same bits.
+    ///
+    /// ```
+    /// use tractable::rl::{Agent, env::Pendulum};
+    /// assert!(Agent::resume("no/such/file", &mut Pendulum::new()).is_err());
+    /// ```
+    pub fn resume(path: impl AsRef<Path>, env: &mut (impl Environment + ?Sized)) -> Result<Self> {
+        let agent = Agent::load(path, env)?;
+        if agent.life.steps > 0 {
+            env.restore(&agent.world)?;
+        }
+        Ok(agent)
+    }
+}

@@ -1,0 +1,234 @@
+//! Settings of the agent; the defaults are the paper's where they score best.
+
+use crate::backend::Policy;
+use crate::error::{Error, Result};
+use crate::moments::Activation;
+use crate::moments::derivative::Gate;
+use serde::{Deserialize, Serialize};
+
+/// How often a sampled action is squashed into its bounds.
+///
+/// ```
+/// assert_eq!(tractable::rl::Squash::default(), tractable::rl::Squash::Once);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Squash {
+    /// By the policy's tanh alone; a sample beyond the bounds is cut off there. Task, value network and derivative
+    /// all see the same number.
+    #[default]
+    Once,
+    /// The sample goes through another tanh on its way to the task and to the value network, but not where
+    /// the derivative is taken: what the authors' code does.
+    Twice,
+}
+
+/// What a time limit means for the return of an episode it cuts off.
+///
+/// ```
+/// assert_ne!(tractable::rl::AtTimeLimit::Terminal, tractable::rl::AtTimeLimit::Bootstrap);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AtTimeLimit {
+    /// What would have come is worth what the value network says.
+    #[default]
+    Bootstrap,
+    /// Nothing would have come: what the authors' code does.
+    Terminal,
+}
+
+/// How the policy is told of a better action.
+///
+/// ```
+/// assert_eq!(tractable::rl::Teach::default(), tractable::rl::Teach::Observe);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Teach {
+    /// As an observation with noise, as the paper does. The policy grows surer of itself with every one, whatever
+    /// was behind it.
+    #[default]
+    Observe,
+    /// As [`Observe`](Teach::Observe), the noise variance times `1 + var/mean^2` of the derivative: a move whose direction is in
+    /// doubt teaches little, and leaves the policy as ready to explore as it was.
+    Weigh,
+    /// By smoothing: what the derivative says of the action is passed on to the weights, this part of it at a time, and
+    /// nothing else. The policy grows surer as far as the derivative is sure.
+    Smooth(f64),
+}
+
+/// Standard deviation of the noise with which a network is told things: `start`, times `decay` a rollout from the third
+/// on, never below `floor`.
+///
+/// ```
+/// use tractable::rl::Decay;
+/// let noise = Decay { start: 2.0, decay: 0.9999, floor: 0.3 };
+/// assert_eq!((noise.at(0), noise.at(1)), (2.0, 2.0));
+/// assert!((noise.at(1953) - 1.645).abs() < 1e-3); // after two million steps
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decay {
+    /// Of the first two rollouts.
+    pub start: f64,
+    /// Factor a rollout.
+    pub decay: f64,
+    /// Never below it.
+    pub floor: f64,
+}
+
+impl Decay {
+    /// In the rollout after so many.
+    ///
+    /// ```
+    /// assert_eq!(tractable::rl::Decay { start: 0.2, decay: 0.5, floor: 0.3 }.at(2), 0.3);
+    /// ```
+    pub fn at(&self, rollouts: u64) -> f64 {
+        match rollouts {
+            0 | 1 => self.start,
+            n => (self.start * libm::pow(self.decay, (n - 1) as f64)).max(self.floor),
+        }
+    }
+
+    fn check(&self, what: &str) -> Result<()> {
+        let positive = |v: f64| v > 0.0 && v < 1e6;
+        match positive(self.start) && positive(self.floor) && self.decay > 0.0 && self.decay <= 1.0 {
+            true => Ok(()),
+            false => Err(Error::invalid(what, "start and floor must be positive, decay in (0, 1]")),
+        }
+    }
+}
+
+/// Everything an [`Agent`](super::Agent) can be told.
+///
+/// ```
+/// use tractable::rl::{Settings, Squash};
+/// let settings = Settings { seed: 3, ..Settings::default() };
+/// assert_eq!((settings.horizon, settings.batch, settings.discount), (1024, 16, 0.99));
+/// assert_eq!(Settings::as_published().squash, Squash::Twice);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Of everything random.
+    pub seed: u64,
+    /// Steps in a rollout, after which the networks learn from it.
+    pub horizon: usize,
+    /// Steps in a mini-batch.
+    pub batch: usize,
+    /// How often a rollout is gone through.
+    pub epochs: usize,
+    /// A reward one step later is worth this much of one now.
+    pub discount: f64,
+    /// How much of a return is what happened, against what the value network expects of the next step: 1 is the
+    /// paper's whole returns.
+    pub trace: f64,
+    /// Noise of returns.
+    pub value_noise: Decay,
+    /// Noise of inferred actions.
+    pub policy_noise: Decay,
+    /// Squashing of sampled actions.
+    pub squash: Squash,
+    /// Treatment of episodes that were cut off.
+    pub at_time_limit: AtTimeLimit,
+    /// Which slopes count as correlated in the derivative by the action.
+    pub gate: Gate,
+    /// How a batch changes the weights.
+    pub update: Policy,
+    /// Steps of inference towards a better action, each from where the last one ended.
+    pub inference_steps: usize,
+    /// How the policy is told of a better action.
+    pub teach: Teach,
+    /// Factor on the prior variance of the policy's weights.
+    pub policy_gain: f64,
+    /// Factor on the prior variance of the value network's weights.
+    pub value_gain: f64,
+    /// Hidden layers of the value network.
+    pub value_layers: Vec<usize>,
+    /// Hidden layers of the policy.
+    pub policy_layers: Vec<usize>,
+    /// Activation of the policy's output: tanh, or the identity, whose actions are cut off at their bounds and do not lose
+    /// their variance there.
+    pub policy_output: Activation,
+    /// Activation of hidden layers, but for the value network's first, which is tanh.
+    pub activation: Activation,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let noise = Decay { start: 2.0, decay: 0.9999, floor: 0.3 };
+        Settings {
+            seed: 0,
+            horizon: 1024,
+            batch: 16,
+            epochs: 1,
+            discount: 0.99,
+            trace: 1.0,
+            value_noise: noise,
+            policy_noise: noise,
+            squash: Squash::Once,
+            at_time_limit: AtTimeLimit::Bootstrap,
+            gate: Gate::Both,
+            update: Policy::Capped,
+            inference_steps: 1,
+            teach: Teach::Observe,
+            policy_gain: 1.0,
+            value_gain: 1.0,
+            value_layers: vec![128; 3],
+            policy_layers: vec![128; 2],
+            policy_output: Activation::Tanh,
+            activation: Activation::Relu,
+        }
+    }
+}
+
+impl Settings {
+    /// What the authors' code does: two squashings, a time limit that ends the task, correlated slopes by the
+    /// lower layer, plain sums over a batch.
+    ///
+    /// ```
+    /// use tractable::{Gate, rl::Settings};
+    /// assert_eq!(Settings::as_published().gate, Gate::Input);
+    /// ```
+    pub fn as_published() -> Self {
+        let noise = Decay { start: 2.0, decay: 0.9999, floor: 0.3 };
+        Settings {
+            trace: 1.0,
+            value_noise: noise,
+            policy_noise: noise,
+            squash: Squash::Twice,
+            at_time_limit: AtTimeLimit::Terminal,
+            gate: Gate::Input,
+            policy_output: Activation::Tanh,
+            update: Policy::Plain,
+            epochs: 1,
+            inference_steps: 1,
+            teach: Teach::Observe,
+            policy_gain: 1.0,
+            value_gain: 1.0,
+            ..Settings::default()
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        let whole = [
+            ("horizon", self.horizon),
+            ("batch", self.batch),
+            ("epochs", self.epochs),
+            ("inference steps", self.inference_steps),
+        ];
+        if let Some((what, n)) = whole.into_iter().find(|(_, n)| !(1..=1 << 24).contains(n)) {
+            return Err(Error::invalid(what, format!("{n} cannot be; 1 to 2^24")));
+        }
+        let parts = [("discount", self.discount), ("trace", self.trace)];
+        if let Some((what, v)) = parts.into_iter().find(|(_, v)| !(0.0..=1.0).contains(v)) {
+            return Err(Error::invalid(what, format!("{v} is not between 0 and 1")));
+        }
+        self.value_noise.check("value noise")?;
+        self.policy_noise.check("policy noise")
+    }
+}

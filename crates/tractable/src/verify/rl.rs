@@ -1,0 +1,141 @@
+//! Golden files of reinforcement learning: one mini-batch, returns, running statistics.
+
+use super::Worst;
+use super::json::Golden;
+use super::pass::{Net, build_from, compare_parameters, compare_updated, parameter_deltas};
+use crate::backend::{Device, NoiseVar, Seen};
+use crate::error::Result;
+use crate::gaussian::Input;
+use crate::moments::derivative::Gate;
+use crate::network::Network;
+use crate::rl::{After, How, Running, Teach, beside, infer_actions, learn_actions, learn_values, targets};
+use crate::shape::Shape;
+
+/// A mini-batch: the value network learns, then actions are inferred from it as it is now, and the policy learns.
+pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
+    let numbers = |key: &str| golden.get(key)?.numbers();
+    let (s, u, my, sy) = (numbers("s")?, numbers("u")?, numbers("my")?, numbers("Sy")?);
+    let rows = my.len();
+    let (ns, na) = (s.len() / rows.max(1), u.len() / rows.max(1));
+    if rows == 0 || s.len() != rows * ns || u.len() != rows * na || sy.len() != rows || ns * na == 0 {
+        return Err(golden.error("s, u, my and Sy do not fit together"));
+    }
+    let actions: Vec<f64> = u.iter().map(|u| libm::tanh(*u)).collect();
+    let (noise_q, noise_a) = (golden.get("sigma_v_q")?.number()?, golden.get("sigma_v_a")?.number()?);
+
+    let Net { network: mut value, places } = build_from(&golden.get("Q")?, Shape::flat(ns + na), device)?;
+    let mut x = Vec::new();
+    beside(&s, &actions, rows, &mut x);
+    let noise: Vec<f64> = sy.iter().map(|s| noise_q * noise_q + s).collect();
+    let seen = Seen { y: &my, noise: NoiseVar::PerEntry(&noise), seen: None };
+    let out = value.predict(Input::checked(&x, ns + na))?;
+    worst.compare("q_out.ma", out.mean(), &golden.get("q_out")?.get("ma")?.numbers()?);
+    worst.compare("q_out.Sa", out.var(), &golden.get("q_out")?.get("Sa")?.numbers()?);
+    let trace = value.trace(&x, None, seen)?;
+    deltas(&value, &places, &trace, &golden.get("q_theta_delta")?, worst)?;
+    let prior = value.contents();
+    learn_values(&mut value, &x, (&my, &sy), noise_q)?;
+    let updated = value.contents();
+    for (l, layer) in golden.get("Q_updated")?.list()?.iter().enumerate() {
+        let Some(&(place, _)) = places.get(l + 1) else {
+            return Err(golden.error("Q_updated has more layers than Q"));
+        };
+        if let (Some(prior), Some(updated)) = (&prior[place - 1], &updated[place - 1]) {
+            compare_updated(layer.at(), &prior.parameters, &updated.parameters, layer, worst)?;
+        }
+    }
+
+    for (name, gate) in [("both", Gate::Both), ("input", Gate::Input)] {
+        let reference = golden.get("policy")?.get(name)?;
+        let Net { network: mut policy, places } = build_from(&golden.get("A")?, Shape::flat(ns), device)?;
+        let inferred = infer_actions(&value, &policy, &s, How { gate, steps: 1, cut: false })?;
+        let [slope, slope_var, cov] = &inferred.slope;
+        let mut compare = |key: &str, ours: &[f64]| -> Result<()> {
+            let reference = reference.get(key)?;
+            worst.compare(reference.at(), ours, &reference.numbers()?);
+            Ok(())
+        };
+        compare("ma", inferred.policy.mean())?;
+        compare("Sa", inferred.policy.var())?;
+        compare("dq_da_mean", slope)?;
+        compare("dq_da_var", slope_var)?;
+        compare("cov", cov)?;
+        compare("target_mean", inferred.better.mean())?;
+        compare("target_var", inferred.better.var())?;
+        let noise: Vec<f64> = inferred.better.var().iter().map(|s| noise_a * noise_a + s).collect();
+        let seen = Seen { y: inferred.better.mean(), noise: NoiseVar::PerEntry(&noise), seen: None };
+        let trace = policy.trace(&s, None, seen)?;
+        let z = &trace[places[places.len() - 1].0];
+        let moved = |d: &[f64], power: i32| -> Vec<f64> {
+            z.var.iter().zip(d).map(|(v, d)| v.powi(power) * d).collect()
+        };
+        compare("dmz_out", &moved(&z.d_mean, 1))?;
+        compare("dSz_out", &moved(&z.d_var, 2))?;
+        deltas(&policy, &places, &trace, &reference.get("theta_delta")?, worst)?;
+        let before = policy.contents();
+        learn_actions(&mut policy, &s, &inferred, noise_a, Teach::Observe)?;
+        // The file has no updated policy: prior and delta are it.
+        let after = policy.contents();
+        for (l, delta) in reference.get("theta_delta")?.list()?.iter().enumerate().skip(1) {
+            let at = places[l].0 - 1;
+            if let (Some(before), Some(after)) = (&before[at], &after[at]) {
+                let (prior, now) = (&before.parameters.mean, &after.parameters.mean);
+                let d = delta.get("mw")?.numbers()?;
+                let wanted: Vec<f64> = prior.iter().zip(&d).map(|(p, d)| p + d).collect();
+                worst.compare(format!("{}.mw, learned", delta.at()), now, &wanted);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn deltas(
+    network: &Network,
+    places: &[(usize, usize)],
+    trace: &[crate::stack::Trace],
+    theta: &Golden,
+    worst: &mut Worst,
+) -> Result<()> {
+    let theta = theta.list()?;
+    for (l, ours) in parameter_deltas(network, places, trace)? {
+        let Some(reference) = theta.get(l) else { continue };
+        compare_parameters(reference.at(), &ours, reference, worst)?;
+    }
+    Ok(())
+}
+
+/// Returns of rollouts, with episodes that end in between.
+pub(super) fn returns(golden: &Golden, worst: &mut Worst) -> Result<()> {
+    for case in golden.get("cases")?.list()? {
+        let number = |key: &str| case.get(key)?.number();
+        let (rewards, dones) = (case.get("rewards")?.numbers()?, case.get("dones")?.numbers()?);
+        if rewards.len() != dones.len() {
+            return Err(case.error("has not as many rewards as dones"));
+        }
+        let ended = |d: &f64| if *d != 0.0 { After::Ended { mean: 0.0, var: 0.0 } } else { After::GoesOn };
+        let after: Vec<After> = dones.iter().map(ended).collect();
+        let beyond = (number("q_last")?, number("Sq_last")?);
+        let (mean, var) = targets(&rewards, &after, beyond, number("gamma")?, None);
+        worst.compare(format!("{}.my", case.at()), &mean, &case.get("my")?.numbers()?);
+        worst.compare(format!("{}.Sy", case.at()), &var, &case.get("Sy")?.numbers()?);
+    }
+    Ok(())
+}
+
+/// Running statistics, one observation after another.
+pub(super) fn running(golden: &Golden, worst: &mut Worst) -> Result<()> {
+    let rows = golden.get("rows")?.list()?;
+    let width = rows.first().map_or(Ok(0), |r| r.get("x")?.numbers().map(|x| x.len()))?;
+    let mut seen = Running::new(width);
+    for row in &rows {
+        let mut x = row.get("x")?.numbers()?;
+        seen.update(&x);
+        seen.normalize(&mut x);
+        for (key, ours) in
+            [("mean", seen.mean()), ("var", seen.var()), ("count", &[seen.count()]), ("normalised", &x)]
+        {
+            worst.compare(format!("{}.{key}", row.at()), ours, &row.get(key)?.numbers()?);
+        }
+    }
+    Ok(())
+}
