@@ -123,7 +123,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     {
         return Err(Stop::Error(format!("seed {seed}: {why}")));
     }
-    let short = lines.iter().find(|l| l.agent == "defaults" && !(l.mean >= Some(l.paper)));
+    let short = lines.iter().find(|l| l.agent == "defaults" && l.mean.is_none_or(|m| m < l.paper));
     match short.filter(|_| args.check) {
         None => Ok(()),
         Some(l) => Err(Stop::NotHeld(format!("{}: the mean is below the paper's {}", l.task, l.paper))),
