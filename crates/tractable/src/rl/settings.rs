@@ -1,4 +1,4 @@
-//! Settings of the agent; the defaults are the paper's where they score best.
+//! Settings of the agent: the paper's, but for those that `docs/results/rl-notes.md` found to score better.
 
 use crate::backend::Policy;
 use crate::error::{Error, Result};
@@ -168,7 +168,7 @@ impl Default for Settings {
             epochs: 1,
             discount: 0.99,
             trace: 1.0,
-            value_noise: noise,
+            value_noise: Decay { start: 1.0, ..noise },
             policy_noise: noise,
             squash: Squash::Once,
             at_time_limit: AtTimeLimit::Bootstrap,
@@ -176,18 +176,18 @@ impl Default for Settings {
             update: Policy::Capped,
             inference_steps: 1,
             teach: Teach::Observe,
-            policy_gain: 1.0,
+            policy_gain: 0.6,
             value_gain: 1.0,
             value_layers: vec![128; 3],
             policy_layers: vec![128; 2],
-            policy_output: Activation::Tanh,
+            policy_output: Activation::Identity,
             activation: Activation::Relu,
         }
     }
 }
 
 impl Settings {
-    /// What the authors' code does: two squashings, a time limit that ends the task, correlated slopes by the
+    /// What the authors' code does: noise 2, a tanh policy with a wide prior, two squashings, a time limit that ends the task, correlated slopes by the
     /// lower layer, plain sums over a batch.
     ///
     /// ```
