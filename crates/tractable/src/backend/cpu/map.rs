@@ -13,6 +13,7 @@ use super::{Cpu, Shared, turn};
 use crate::backend::Tally;
 use crate::moments::product;
 use pulp::{Simd, WithSimd};
+use std::ops::Range;
 
 /// Inputs whose sums one task keeps at hand, and rows it takes at a time: together they fit the first cache.
 const INPUTS: usize = 80;
@@ -20,6 +21,9 @@ const BLOCK: usize = 32;
 /// Rows in one task of a forward pass, at most, and inputs they may have together.
 const CHUNK: usize = 96;
 const CHUNK_INPUTS: usize = 1 << 15;
+/// Samples in a part of an update, at least, and parts, at most.
+const PART: usize = 8;
+const MOST_PARTS: usize = 4;
 /// Products below which one thread is faster than waking another.
 const ALONE: usize = 1 << 19;
 
@@ -191,39 +195,110 @@ impl Cpu {
         });
     }
 
-    pub(super) fn map_update(&self, w: &mut Weights, s: &Scratch, z: &State, cap: Option<f64>) -> Tally {
-        let (depth, n_panels) = (w.depth(), w.n_panels());
+    pub(super) fn map_update(&self, w: &mut Weights, s: &mut Scratch, z: &State, cap: Option<f64>) -> Tally {
+        let (depth, n_panels, per_sample) = (w.depth(), w.n_panels(), s.starts.len());
         let products = s.rows.len() * depth * n_panels * PANEL;
+        // Images are summed up in parts, so that a core only reads those that are in its cache.
+        let parts = if per_sample == 1 { 1 } else { (z.rows / PART).clamp(1, MOST_PARTS) };
         let (panels, bias) = (Shared(w.panels.as_mut_ptr()), Shared(w.bias.as_mut_ptr()));
         let w = &*w;
         // At least two groups of inputs where there is work to share.
         let groups = depth.div_ceil(INPUTS).max(if products < ALONE { 1 } else { 2.min(depth) });
         let size = depth.div_ceil(groups);
+        let inputs_of = |group: usize| depth.min(group * size)..depth.min((group + 1) * size);
+        // SAFETY: one task alone has a group of a panel; the first group has the panel's bias too.
+        let lines_of = |panel: usize, inputs: &Range<usize>| unsafe {
+            let lines = panels.at((panel * depth + inputs.start) * LINE);
+            let bias = bias.at(panel * LINE) as *mut [f32; LINE];
+            let lines = std::slice::from_raw_parts_mut(lines as *mut [f32; LINE], inputs.len());
+            (lines, (inputs.start == 0).then(|| &mut *bias))
+        };
+        let cap = cap.map(|c| c as f32);
         let tally = std::sync::Mutex::new(Tally::default());
-        self.share(products, n_panels * groups, &|task, _| {
-            let (panel, group) = (task % n_panels, task / n_panels);
-            let inputs = depth.min(group * size)..depth.min((group + 1) * size);
-            // SAFETY: this task's own lines; the first group of a panel has its bias too.
-            let (lines, bias) = unsafe {
-                let lines = panels.at((panel * depth + inputs.start) * LINE);
-                let bias = bias.at(panel * LINE) as *mut [f32; LINE];
-                (std::slice::from_raw_parts_mut(lines, inputs.len() * LINE), (group == 0).then(|| &mut *bias))
-            };
-            let t = self.arch.dispatch(Update {
-                pairs: &s.pairs,
-                inputs: &s.inputs[inputs],
-                rows: &s.rows,
-                d: [&z.d_mean[panel * PANEL..], &z.d_var[panel * PANEL..]],
-                z_stride: z.stride,
-                lanes: w.lanes(panel),
-                lines,
-                bias,
-                cap: cap.map(|c| c as f32),
-            });
+        let count = |t: Tally| {
             if t != Tally::default() {
                 *tally.lock().unwrap_or_else(|e| e.into_inner()) += t;
             }
+        };
+        let sums_of = |s: &Scratch,
+                       panel: usize,
+                       inputs: &Range<usize>,
+                       rows: Range<usize>,
+                       sums,
+                       bias: Option<&mut _>| {
+            self.arch.dispatch(Sums {
+                pairs: &s.pairs,
+                inputs: &s.inputs[inputs.clone()],
+                rows: &s.rows[rows.clone()],
+                d: [&z.d_mean, &z.d_var].map(|d| &d[rows.start * z.stride + panel * PANEL..]),
+                z_stride: z.stride,
+                lanes: w.lanes(panel),
+                sums,
+                bias,
+            });
+        };
+        if parts == 1 {
+            let s = &*s;
+            self.share(products, n_panels * groups, &|task, _| {
+                let (panel, inputs) = (task % n_panels, inputs_of(task / n_panels));
+                let (lines, bias) = lines_of(panel, &inputs);
+                let mut sums = [const { std::mem::MaybeUninit::<[f32; LINE]>::uninit() }; INPUTS];
+                let sums = sums[..inputs.len()].as_mut_ptr() as *mut [f32; LINE];
+                let mut bias_sums = [0.0; LINE];
+                let of_bias = bias.is_some().then_some(&mut bias_sums);
+                sums_of(s, panel, &inputs, 0..s.rows.len(), Shared(sums), of_bias);
+                // SAFETY: there is at least one row, so there is a line for every input.
+                let sums = unsafe { std::slice::from_raw_parts(sums, inputs.len()) };
+                count(self.arch.dispatch(
+                    #[inline(always)]
+                    || {
+                        let mut tally = Tally::default();
+                        let lines = lines.iter_mut().zip(sums).chain(bias.map(|bias| (bias, &bias_sums)));
+                        lines.for_each(|(line, sums)| tally += step(line, sums, cap));
+                        tally
+                    },
+                ));
+            });
+            return tally.into_inner().unwrap_or_else(|e| e.into_inner());
+        }
+        // A part's sums: panel after panel, the inputs and then the bias.
+        let (panel_size, part_size) = (depth + 1, n_panels * (depth + 1));
+        let mut all_sums = std::mem::take(&mut s.sums);
+        all_sums.grow(parts * part_size * LINE);
+        let sums = Shared(all_sums.as_mut_ptr());
+        self.share(products, parts * n_panels * groups, &|task, _| {
+            let (part, inputs) = (task / (n_panels * groups), inputs_of(task / n_panels % groups));
+            let panel = task % n_panels;
+            let samples = part * z.rows / parts..(part + 1) * z.rows / parts;
+            // SAFETY: this task's own sums, and those of the bias with the first inputs.
+            let (sums, bias) = unsafe {
+                let sums = sums.at((part * part_size + panel * panel_size) * LINE) as *mut [f32; LINE];
+                (Shared(sums.add(inputs.start)), (inputs.start == 0).then(|| &mut *sums.add(depth)))
+            };
+            let rows = samples.start * per_sample..samples.end * per_sample;
+            sums_of(s, panel, &inputs, rows, sums, bias);
         });
+        let sums = all_sums.as_chunks::<LINE>().0;
+        self.share(products, n_panels * groups, &|task, _| {
+            let (panel, inputs) = (task % n_panels, inputs_of(task / n_panels));
+            let (lines, bias) = lines_of(panel, &inputs);
+            count(self.arch.dispatch(
+                #[inline(always)]
+                || {
+                    let mut tally = Tally::default();
+                    for (input, line) in (inputs.start..).zip(lines).chain(bias.map(|bias| (depth, bias))) {
+                        let mut sum = sums[panel * panel_size + input];
+                        for part in 1..parts {
+                            let more = &sums[part * part_size + panel * panel_size + input];
+                            (0..LINE).for_each(|i| sum[i] += more[i]);
+                        }
+                        tally += step(line, &sum, cap);
+                    }
+                    tally
+                },
+            ));
+        });
+        s.sums = all_sums;
         tally.into_inner().unwrap_or_else(|e| e.into_inner())
     }
 }
@@ -234,7 +309,7 @@ struct Forward<'a> {
     bias: &'a [f32],
     lanes: usize,
     far: Option<usize>,
-    rows: std::ops::Range<usize>,
+    rows: Range<usize>,
     z_stride: usize,
     z: [Shared<*mut f32>; 2],
 }
@@ -276,7 +351,7 @@ struct Backward<'a, Z, X> {
     turned: &'a [f32],
     lanes: usize,
     d: [Shared<*const f32>; 2],
-    rows: std::ops::Range<usize>,
+    rows: Range<usize>,
     z_at: &'a Z,
     x_at: &'a X,
     x: [Shared<*mut f32>; 2],
@@ -318,30 +393,30 @@ impl<Z: Fn(usize) -> usize, X: Fn(usize) -> usize> WithSimd for Backward<'_, Z, 
     }
 }
 
-struct Update<'a> {
+/// What a batch says about the weights of some inputs of a panel, summed up over rows.
+struct Sums<'a> {
     pairs: &'a [f32],
     inputs: &'a [usize],
     rows: &'a [usize],
+    /// From the first row on.
     d: [&'a [f32]; 2],
     z_stride: usize,
     lanes: usize,
-    /// Weights of these inputs.
-    lines: &'a mut [f32],
-    /// Biases of these outputs, unless another task has them.
+    /// A line for every input.
+    sums: Shared<*mut [f32; LINE]>,
+    /// Of the biases, unless another task has them.
     bias: Option<&'a mut [f32; LINE]>,
-    cap: Option<f32>,
 }
 
-impl WithSimd for Update<'_> {
-    type Output = Tally;
+impl WithSimd for Sums<'_> {
+    type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> Tally {
-        assert!(self.inputs.len() <= INPUTS && !self.rows.is_empty());
-        let mut sums = [const { std::mem::MaybeUninit::<f32>::uninit() }; INPUTS * LINE];
+    fn with_simd<S: Simd>(self, simd: S) {
         if self.lanes < PANEL {
             // Outputs that are not there have no sums of their own.
-            sums[..self.lines.len()].fill(std::mem::MaybeUninit::new(0.0));
+            // SAFETY: the caller's room for a line of every input.
+            (0..self.inputs.len()).for_each(|i| unsafe { self.sums.0.add(i).write([0.0; LINE]) });
         }
         let mut bias_sums = [0.0; LINE];
         for (block, rows) in self.rows.chunks(BLOCK).enumerate() {
@@ -351,7 +426,7 @@ impl WithSimd for Update<'_> {
                 tile::rows_of::<S>(),
                 #[inline(always)]
                 |from, n| {
-                    let sums = sums[from * LINE..].as_mut_ptr() as *mut f32;
+                    let sums = self.sums.0.wrapping_add(from) as *mut f32;
                     let (pairs, d) = (self.pairs.as_ptr(), d.map(<[f32]>::as_ptr));
                     let inputs = &self.inputs[from..from + n];
                     // SAFETY: rows and inputs lie in the staged batch, `d` holds a panel for every row.
@@ -370,23 +445,16 @@ impl WithSimd for Update<'_> {
                 }
             }
         }
-        // SAFETY: there is at least one row, so the first block has written a line for every input.
-        let sums = unsafe { std::slice::from_raw_parts(sums.as_ptr() as *const f32, self.lines.len()) };
-        let mut tally = Tally::default();
-        for (line, sums) in self.lines.chunks_exact_mut(LINE).zip(sums.chunks_exact(LINE)) {
-            tally += step(line.try_into().expect("one line"), sums.try_into().expect("one line"), self.cap);
-        }
         if let Some(bias) = self.bias {
-            tally += step(bias, &bias_sums, self.cap);
+            *bias = bias_sums;
         }
-        tally
     }
 }
 
 /// Cuts `rows` into tiles of nearly equal size, at most `most` rows each. Closures given here must be inlined
 /// always: a closure of its own would not be compiled for the vectors at hand.
 #[inline(always)]
-fn tiles(rows: std::ops::Range<usize>, most: usize, mut f: impl FnMut(usize, usize)) {
+fn tiles(rows: Range<usize>, most: usize, mut f: impl FnMut(usize, usize)) {
     let n = rows.len();
     let tiles = n.div_ceil(most);
     let mut from = rows.start;

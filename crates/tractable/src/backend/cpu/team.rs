@@ -1,7 +1,8 @@
 //! A fork-join team of threads for kernels that take microseconds: workers spin a little before they sleep,
-//! so that the next kernel finds them awake, and a round never waits for a worker that has not come. Which
-//! worker does which task is left to chance; kernels give every output element to exactly one task, so results
-//! do not depend on it.
+//! so that the next kernel finds them awake, and a round never waits for a worker that has not come. Every member
+//! has a share of neighbouring tasks, the same from kernel to kernel, so that a sample stays in one core's cache;
+//! who is done helps the others. Kernels give every output element to exactly one task, so results do not depend
+//! on who did it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -25,11 +26,16 @@ unsafe impl Send for Offer {}
 
 const OPEN: usize = 1 << 16;
 
+/// Apart from its neighbours in the cache.
+#[repr(align(128))]
+struct Next(AtomicUsize);
+
 struct Shared {
     offer: Mutex<Offer>,
     /// Number of the round; a change wakes the workers.
     round: AtomicUsize,
-    next: AtomicUsize,
+    /// The next task of every member's share.
+    next: Vec<Next>,
     /// [`OPEN`] while workers may join the round, plus the number of those that have.
     gate: AtomicUsize,
     panicked: AtomicBool,
@@ -52,7 +58,7 @@ impl Team {
         let shared = Arc::new(Shared {
             offer: Mutex::new(Offer { job: &nothing as *const Job<'static>, tasks: 0 }),
             round: AtomicUsize::new(0),
-            next: AtomicUsize::new(0),
+            next: (0..threads.max(1)).map(|_| Next(AtomicUsize::new(0))).collect(),
             gate: AtomicUsize::new(0),
             panicked: AtomicBool::new(false),
             quit: AtomicBool::new(false),
@@ -88,7 +94,9 @@ impl Team {
         // SAFETY: only the lifetime is erased; this function returns after the last worker has let go.
         let erased = unsafe { std::mem::transmute::<*const Job<'_>, *const Job<'static>>(job) };
         *lock(&s.offer) = Offer { job: erased, tasks };
-        s.next.store(0, Ordering::Relaxed);
+        for (member, next) in s.next.iter().enumerate() {
+            next.0.store(share(member, s.next.len(), tasks), Ordering::Relaxed);
+        }
         s.gate.store(OPEN, Ordering::Release);
         {
             // The lock pairs with the one a worker takes to sleep, so that no wake-up is lost.
@@ -132,13 +140,23 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
+/// The first task of a member's share; that of the next member is its end.
+fn share(member: usize, members: usize, tasks: usize) -> usize {
+    member * tasks / members
+}
+
+/// The worker's own share first, then what is left of the others'.
 fn take_tasks(s: &Shared, job: &Job<'_>, tasks: usize, worker: usize) {
-    loop {
-        let task = s.next.fetch_add(1, Ordering::Relaxed);
-        if task >= tasks {
-            return;
+    let members = s.next.len();
+    for member in (worker..members).chain(0..worker) {
+        let end = share(member + 1, members, tasks);
+        loop {
+            let task = s.next[member].0.fetch_add(1, Ordering::Relaxed);
+            if task >= end {
+                break;
+            }
+            job(task, worker);
         }
-        job(task, worker);
     }
 }
 
