@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tractable::attack::{Budget, Settings, Stop as StopAt};
 use tractable::data::Images;
-use tractable::{Matrix, Network, Output};
+use tractable::{Matrix, Network, Output, Shape};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -66,6 +66,9 @@ pub(crate) struct Args {
     /// Go on until the wanted probability is reached, not only until the class changes
     #[arg(long, value_name = "P")]
     stop_at: Option<f64>,
+    /// Pixels that may not move: an array of the image's size, zero where they may
+    #[arg(long, value_name = "FILE.npy")]
+    frozen: Option<PathBuf>,
     /// Let pixels leave the range of 0 to 1
     #[arg(long)]
     no_clip: bool,
@@ -141,6 +144,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         }
     };
     let choice = choice(args, images.class_names())?;
+    let frozen = args.frozen.as_deref().map(|path| frozen(path, images.shape())).transpose()?;
     // Made before hours are spent on what goes in, and gone again if nothing does.
     let made = args.out.as_deref().map_or(Ok(false), |out| make_folder(out, args.force))?;
     let job = Job {
@@ -148,7 +152,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         images: &images,
         choice,
         method: args.method,
-        settings: settings(args, args.method, args.budget),
+        settings: settings(args, args.method, args.budget, frozen.as_deref()),
         seed: args.seed,
         random_start: args.random_start,
         budget: args.budget.map(|b| b.to_string()),
@@ -193,7 +197,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         }
     }
     if let Some(most) = args.curve {
-        curve(args, &job, most, report)?;
+        curve(args, &job, most, frozen.as_deref(), report)?;
     }
     match &args.out {
         Some(out) if !args.quiet => note(&format!("written to {}", out.display())),
@@ -202,11 +206,24 @@ pub(crate) fn run(args: &Args) -> Outcome {
     Ok(())
 }
 
-fn settings(args: &Args, method: Method, budget: Option<Budget>) -> Settings {
+/// Which pixels of every image may not move.
+fn frozen(path: &Path, image: Shape) -> Outcome<Vec<bool>> {
+    let bad = |why: String| Stop::Error(format!("--frozen {}: {why}", path.display()));
+    let (shape, data) = npy::read(path).map_err(bad)?;
+    let (plane, whole) = ([image.height, image.width], [image.channels, image.height, image.width]);
+    if shape != plane && shape != whole {
+        return Err(bad(format!("the array is {shape:?}; {plane:?} or {whole:?} is needed")));
+    }
+    let frozen = data.iter().map(|&v| v != 0.0).cycle();
+    Ok(frozen.take(image.len()).collect())
+}
+
+fn settings(args: &Args, method: Method, budget: Option<Budget>, frozen: Option<&[bool]>) -> Settings {
     let iterations = args.iterations.unwrap_or(if method == Method::Pgd { 40 } else { 100 });
     let settings = Settings::new().iterations(iterations).prior_std(args.prior_std);
     let settings = if args.no_clip { settings.unclipped() } else { settings };
     let settings = budget.into_iter().fold(settings, Settings::budget);
+    let settings = frozen.into_iter().fold(settings, Settings::frozen);
     args.stop_at.into_iter().fold(settings, |s, p| s.stop(StopAt::Probability(p)))
 }
 
@@ -324,7 +341,7 @@ fn save(out: &Path, summary: &Summary, records: &[Record], changed: &[f32], imag
 }
 
 /// Success at several budgets up to `most`, by inference and by PGD.
-fn curve(args: &Args, job: &Job<'_>, most: Budget, report: Report) -> Outcome {
+fn curve(args: &Args, job: &Job<'_>, most: Budget, frozen: Option<&[bool]>, report: Report) -> Outcome {
     let images = job.images.clone().take(CURVE.1)?;
     let mut points = Vec::new();
     for i in 1..=CURVE.0 {
@@ -334,7 +351,7 @@ fn curve(args: &Args, job: &Job<'_>, most: Budget, report: Report) -> Outcome {
         let share = |method: Method| -> Outcome<f64> {
             // One target an image is enough for a curve.
             let choice = if job.choice == Choice::All { Choice::Random } else { job.choice };
-            let settings = settings(args, method, Some(budget));
+            let settings = settings(args, method, Some(budget), frozen);
             let job = Job { method, settings, choice, images: &images, quiet: true, budget: None, ..*job };
             Ok(job.run(|_, _, _| {})?.0.success)
         };

@@ -54,6 +54,42 @@ fn digits_are_attacked() {
     assert!(run(&["--target", "least-likely", "--stop-at", "0.9"])["success"].as_f64().is_some());
 }
 
+/// An array file of bytes.
+fn npy(shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let length = (header.len() as u16).to_le_bytes();
+    [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), data].concat()
+}
+
+#[test]
+fn frozen_pixels_stay() {
+    let place = trained(&["run"]);
+    let upper: Vec<u8> = (0..784).map(|i| u8::from(i < 392)).collect();
+    let write = |name: &str, file: Vec<u8>| std::fs::write(place.path(name), file).unwrap();
+    write("upper.npy", npy("(28, 28)", &upper));
+    write("all.npy", npy("(1, 28, 28)", &[1; 784]));
+    write("small.npy", npy("(2, 2)", &[0; 4]));
+    let attack = ["attack", "run", "--images", "3", "--target", "random", "-q"];
+    place.ok(&[&attack[..], &["--prior-std", "0.06", "--frozen", "upper.npy", "-o", "half"]].concat());
+    place.ok(&[&attack[..], &["--prior-std", "0.06", "-o", "whole"]].concat());
+    place.ok(&[&attack[..], &["--iterations", "1", "--prior-std", "1e-9", "-o", "still"]].concat());
+    let pixels = |name: &str| {
+        let file = place.read(&format!("{name}/adversarial.npy"));
+        let data = file[128..].chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()));
+        data.collect::<Vec<f32>>()
+    };
+    let (half, whole, still) = (pixels("half"), pixels("whole"), pixels("still"));
+    let moved = |a: &[f32], rows: std::ops::Range<usize>| {
+        let image =
+            |i: usize| (784 * i + rows.start..784 * i + rows.end).any(|p| (a[p] - still[p]).abs() > 1e-4);
+        (0..3).any(image)
+    };
+    assert!(!moved(&half, 0..392) && moved(&half, 392..784) && moved(&whole, 0..392));
+    for (file, why) in [("all.npy", "frozen"), ("small.npy", "[28, 28]"), ("none.npy", "none.npy")] {
+        place.refused(&[&attack[..], &["--frozen", file]].concat(), &[why]);
+    }
+}
+
 #[test]
 fn what_cannot_be_attacked_is_named() {
     let place = trained(&["run"]);

@@ -50,6 +50,9 @@ pub(crate) struct Args {
     /// A second one for inference within budgets
     #[arg(long, value_name = "X", default_value_t = 0.1)]
     budget_prior_std: f64,
+    /// Of those, the first N within budgets [default: all]
+    #[arg(long, value_name = "N")]
+    budget_images: Option<usize>,
     /// Only the paper's table
     #[arg(long)]
     no_budgets: bool,
@@ -111,6 +114,7 @@ struct SetResult {
     set: ImageSet,
     model: PathBuf,
     images: usize,
+    budget_images: usize,
     iterations: usize,
     prior_std: f64,
     /// Of all test images.
@@ -123,8 +127,8 @@ struct SetResult {
 
 pub(super) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
-    if args.images == 0 {
-        return Err(Stop::Error("--images: must be at least 1".into()));
+    if args.images == 0 || args.budget_images == Some(0) {
+        return Err(Stop::Error("--images and --budget-images: must be at least 1".into()));
     }
     let runs = [&args.mnist, &args.cifar10];
     let given: Vec<(&Set, &PathBuf)> =
@@ -160,14 +164,16 @@ pub(super) fn run(args: &Args) -> Outcome {
 fn attack_set(args: &Args, set: &Set, model: &Path, net: &Network, images: &Images) -> Outcome<SetResult> {
     let error = image_scores::of(net, images)?.error_rate;
     let images = images.clone().take(args.images)?;
+    let fewer = images.clone().take(args.budget_images.unwrap_or(args.images).min(args.images))?;
     let run = |name: &str, choice: Choice, method: Method, settings: Settings, budget: Option<Budget>| {
         if !args.quiet {
             note(&format!("{}: {name}", set.set.name()));
         }
+        let images = if budget.is_some() { &fewer } else { &images };
         let budget = budget.map(|b| b.to_string());
         let job = Job {
             net,
-            images: &images,
+            images,
             choice,
             method,
             settings,
@@ -206,6 +212,7 @@ fn attack_set(args: &Args, set: &Set, model: &Path, net: &Network, images: &Imag
         set: set.set,
         model: model.into(),
         images: images.len(),
+        budget_images: fewer.len(),
         iterations: args.iterations,
         prior_std: args.prior_std,
         error,
@@ -259,7 +266,8 @@ fn text(result: &SetResult) -> String {
         format!("{}: {} images, every wrong class, of the test images\n", result.set.name(), result.images);
     let mut said = title + &table(&rows, &[0]);
     if !result.budgets.is_empty() {
-        let head = ["within a budget", "targeted", "untargeted", "L-inf", "L2", "iterations", "ms"];
+        let first = format!("within a budget, {} images", result.budget_images);
+        let head = [&*first, "targeted", "untargeted", "L-inf", "L2", "iterations", "ms"];
         let mut rows = vec![head.map(String::from).to_vec()];
         for row in &result.budgets {
             let untargeted = row.untargeted.as_ref().map_or("-".into(), |u| percent(u.success));
