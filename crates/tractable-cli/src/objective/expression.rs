@@ -1,6 +1,6 @@
 //! An expression as `x^3 - 3x`: a list of steps, evaluated on a stack. `reader.rs` makes it from text.
 
-use super::reader::Reader;
+use super::reader::{Reader, Vocabulary};
 use std::fmt;
 
 /// Longer texts are refused: nobody wrote them by hand.
@@ -59,14 +59,14 @@ pub(super) struct Expression {
 }
 
 impl Expression {
-    pub(super) fn parse(text: &str) -> Result<Self, ParseError> {
+    pub(super) fn parse(text: &str, vocabulary: &Vocabulary) -> Result<Self, ParseError> {
         let length = text.chars().count();
         if length > MAX_LENGTH {
             let what =
                 format!("an expression may have {MAX_LENGTH} characters and this has {length}: the limit is");
             return Err(ParseError { what, at: MAX_LENGTH, text: text.into() });
         }
-        Reader::new(text).read()
+        Reader::new(text, vocabulary).read()
     }
 
     /// The value at variables in their order here.
@@ -108,11 +108,12 @@ fn pop(stack: &mut Vec<f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reader::SPACE;
     use super::*;
     use std::f64::consts::{E, PI};
 
     fn at(text: &str, x: f64) -> f64 {
-        let read = Expression::parse(text).unwrap_or_else(|e| panic!("{e}"));
+        let read = Expression::parse(text, &SPACE).unwrap_or_else(|e| panic!("{e}"));
         assert!(read.variables.len() <= 1);
         read.value(&[x])
     }
@@ -186,42 +187,42 @@ mod tests {
             ("x $ 1", 2, "`$` has no meaning"),
             ("x + ü", 4, "`ü` has no meaning"),
         ] {
-            let e = Expression::parse(text).expect_err(text);
+            let e = Expression::parse(text, &SPACE).expect_err(text);
             assert!(e.at == position && e.what.contains(what), "{text}: {e:?}");
         }
     }
 
     #[test]
     fn the_caret_is_under_the_place() {
-        let said = Expression::parse("x^3 - 3*)").unwrap_err().to_string();
+        let said = Expression::parse("x^3 - 3*)", &SPACE).unwrap_err().to_string();
         assert_eq!(
             said,
             "a value is missing before `)` at character 9 of the expression\n  x^3 - 3*)\n          ^"
         );
         // Characters, not bytes; far along, only the surroundings.
         let long = "π+".repeat(100) + "§";
-        let said = Expression::parse(&long).unwrap_err().to_string();
+        let said = Expression::parse(&long, &SPACE).unwrap_err().to_string();
         let lines: Vec<Vec<char>> = said.lines().map(|l| l.chars().collect()).collect();
         let caret = lines[2].iter().position(|c| *c == '^').unwrap();
         assert_eq!((lines.len(), lines[1][caret]), (3, '§'));
         assert!(lines[1].len() < 90 && said.contains("at character 201"));
-        assert_eq!(Expression::parse("x\n)").unwrap_err().to_string().lines().count(), 3);
+        assert_eq!(Expression::parse("x\n)", &SPACE).unwrap_err().to_string().lines().count(), 3);
     }
 
     #[test]
     fn no_depth_of_nesting_overflows() {
         let deep = |n: usize| "(".repeat(n) + "x" + &")".repeat(n);
         assert_eq!(at(&deep(4000), 3.0), 3.0);
-        let e = Expression::parse(&deep(100_000)).unwrap_err();
+        let e = Expression::parse(&deep(100_000), &SPACE).unwrap_err();
         assert!(e.to_string().contains("may have 10000 characters and this has 200001"), "{e}");
         // The limit is for people; the reader itself needs none.
         for open in ["(", "-", "sin(", "x^", "2^(", "max(1,", "x("] {
             let n = 100_000;
             let text = open.repeat(n) + "x" + &")".repeat(if open.contains('(') { n } else { 0 });
-            let read = Reader::new(&text).read().unwrap_or_else(|e| panic!("{open}: {e}"));
+            let read = Reader::new(&text, &SPACE).read().unwrap_or_else(|e| panic!("{open}: {e}"));
             assert!(!read.value(&[0.5]).is_nan(), "{open}");
         }
-        assert!(Reader::new(&"(".repeat(1_000_000)).read().is_err());
+        assert!(Reader::new(&"(".repeat(1_000_000), &SPACE).read().is_err());
     }
 
     /// Every text of a few symbols is read or refused, and what is read has a value.
@@ -236,7 +237,7 @@ mod tests {
                 text += symbols[rest % symbols.len()];
                 rest /= symbols.len();
             }
-            if let Ok(expression) = Expression::parse(&text) {
+            if let Ok(expression) = Expression::parse(&text, &SPACE) {
                 expression.value(&vec![0.3; expression.variables.len()]);
                 read += 1;
             }

@@ -1,15 +1,19 @@
-//! What `optimize` optimises: a function that is typed in, or one with a name and known optima.
+//! Functions that are typed in: what `optimize` optimises (or one with a name and known optima), what a step of a
+//! task pays.
 
 mod bounds;
 mod expression;
+mod moment;
 mod named;
 mod reader;
 
 pub(crate) use bounds::{parse_bounds, spread_bounds};
 pub(crate) use expression::ParseError;
+pub(crate) use moment::Formula;
 pub(crate) use named::{Direction, Known, TestFunction, test_function};
 
 use expression::Expression;
+use reader::SPACE;
 
 /// A function of one number or several.
 #[derive(Debug, Clone)]
@@ -35,7 +39,7 @@ impl Objective {
     /// # Errors
     /// What is wrong and at which character; the message shows it with a caret.
     pub(crate) fn parse(text: &str) -> Result<Self, ParseError> {
-        let expression = Expression::parse(text)?;
+        let expression = Expression::parse(text, &SPACE)?;
         let order = dimensions_of(&expression.variables).map_err(|(at, what)| ParseError {
             what,
             at,

@@ -55,9 +55,28 @@ impl Waiting {
     }
 }
 
+/// The names that stand for numbers.
+pub(super) struct Vocabulary {
+    pub(super) knows: fn(&str) -> bool,
+    /// For whoever wrote another.
+    pub(super) names: &'static str,
+}
+
+/// Of a function over a space: `x`, `y`, `z`, or `x` with a number from 1 on.
+pub(super) const SPACE: Vocabulary = Vocabulary {
+    knows: |name| matches!(name, "x" | "y" | "z") || name.strip_prefix('x').is_some_and(is_number),
+    names: "x, y, z or x1, x2, ...",
+};
+
+/// Digits that count from 1 on.
+pub(super) fn is_number(digits: &str) -> bool {
+    !digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit()) && digits.parse::<usize>().is_ok()
+}
+
 /// Dijkstra's shunting yard: values go straight to the steps, operators wait until a weaker one comes.
 pub(super) struct Reader<'a> {
     text: &'a str,
+    vocabulary: &'a Vocabulary,
     letters: Vec<char>,
     at: usize,
     waiting: Vec<Waiting>,
@@ -68,9 +87,10 @@ pub(super) struct Reader<'a> {
 type Read<T = ()> = Result<T, ParseError>;
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str, vocabulary: &'a Vocabulary) -> Self {
         let letters = text.chars().collect();
-        Reader { text, letters, at: 0, waiting: Vec::new(), steps: Vec::new(), variables: Vec::new() }
+        let (waiting, steps, variables) = (Vec::new(), Vec::new(), Vec::new());
+        Reader { text, vocabulary, letters, at: 0, waiting, steps, variables }
     }
 
     fn error<T>(&self, at: usize, what: impl Into<String>) -> Read<T> {
@@ -263,7 +283,7 @@ impl<'a> Reader<'a> {
             "log" => {
                 return self.error(start, "`log` is `ln` to some and `log10` to others: write one of them");
             }
-            _ if is_variable(&name) => {
+            _ if (self.vocabulary.knows)(&name) => {
                 let known = self.variables.iter().position(|(v, _)| *v == name);
                 Step::Variable(known.unwrap_or_else(|| {
                     self.variables.push((name, start));
@@ -273,8 +293,8 @@ impl<'a> Reader<'a> {
             _ => {
                 let names: Vec<&str> = FUNCTIONS.iter().map(|(name, _)| *name).collect();
                 let what = format!(
-                    "`{name}` is not known; variables are x, y, z or x1, x2, ..., constants pi and e, functions {}; \
-                     it stands",
+                    "`{name}` is not known; variables are {}, constants pi and e, functions {}; it stands",
+                    self.vocabulary.names,
                     names.join(" ")
                 );
                 return self.error(start, what);
@@ -301,10 +321,4 @@ impl<'a> Reader<'a> {
 
 fn unknown(c: char) -> String {
     format!("`{}` has no meaning", c.escape_debug())
-}
-
-/// `x`, `y`, `z`, or `x` with a number from 1 on.
-fn is_variable(name: &str) -> bool {
-    let numbered = |digits: &str| !digits.starts_with('0') && digits.parse::<usize>().is_ok();
-    matches!(name, "x" | "y" | "z") || name.strip_prefix('x').is_some_and(numbered)
 }

@@ -86,3 +86,48 @@ fn mistakes_are_one_line() {
     refused(&["rl", "play", "nowhere"], "config.json");
     refused(&["rl", "play", "run", "--seed", "7"], "seed-7");
 }
+
+/// A mass on a rail with a motor.
+const SLIDER: &str = "<mujoco><option timestep='0.01'/><worldbody><body><joint name='x' type='slide' axis='1 0 0' \
+    damping='1'/><geom size='0.1' mass='1'/></body></worldbody><actuator><motor joint='x' gear='5'/></actuator></mujoco>";
+
+#[test]
+#[ignore = "needs a real MuJoCo"]
+fn mujoco_moves_a_model_of_ones_own() {
+    let place = Place::new();
+    place.write("slider.xml", SLIDER);
+    place.write("still.xml", "<mujoco><worldbody><body><joint/><geom size='1'/></body></worldbody></mujoco>");
+    let own = ["rl", "mujoco", "--model", "slider.xml", "--reward", "-abs(q1 - 0.5) - 0.01*a1^2", "-q"];
+    let short = ["--episode", "50", "--ends", "abs(q1) - 3", "--steps"];
+    let train = |steps: &str, more: &[&str]| place.json(&[&own[..], &short, &[steps], more].concat());
+    let whole = train("3072", &["-o", "whole"]);
+    assert!(whole.last().unwrap()["mean"].as_f64().unwrap().is_finite());
+    train("2048", &["-o", "parts"]);
+    train("3072", &["-o", "parts", "--resume"]);
+    let agent = |run: &str| place.read(&format!("{run}/seed-0/agent.safetensors"));
+    assert!(agent("whole") == agent("parts"));
+    assert_eq!(
+        place.json(&["rl", "play", "whole", "--episodes", "2"])[0]["returns"].as_array().unwrap().len(),
+        2
+    );
+    let refused = |args: &[&str], says: &str| place.refused(&[&["rl", "mujoco"], args].concat(), &[says]);
+    refused(&["--model", "slider.xml", "--reward", "q2"], "only 1 of these");
+    refused(&["--model", "slider.xml", "--reward", "q1 +"], "a value is missing");
+    refused(&["--model", "slider.xml", "--reward", "q1", "--action-bound", "-1"], "action-bound");
+    refused(&["--model", "still.xml", "--reward", "q1"], "no actuator");
+    refused(&["--model", "nowhere.xml", "--reward", "q1"], "nowhere.xml");
+}
+
+/// Short episodes are the same by both engines; in long ones the last digit of a contact grows.
+#[test]
+#[ignore = "needs a real MuJoCo"]
+fn mujoco_runs_the_tasks_too() {
+    let place = Place::new();
+    let average = |task: &str, engine: &str| {
+        let lines = place.json(&["rl", task, "--steps", "1024", "--engine", engine, "-q"]);
+        lines[0]["average"].as_f64().unwrap()
+    };
+    assert_eq!(average("inverted-pendulum", "embedded"), average("inverted-pendulum", "mujoco"));
+    let (embedded, real) = (average("half-cheetah", "embedded"), average("half-cheetah", "mujoco"));
+    assert!((embedded - real).abs() < 0.5 * embedded.abs(), "{embedded} and {real}");
+}

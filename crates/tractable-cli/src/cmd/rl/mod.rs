@@ -2,6 +2,7 @@
 
 mod events;
 mod log;
+mod model;
 mod play;
 pub(crate) mod seeds;
 pub(crate) mod task;
@@ -15,6 +16,7 @@ Examples:
   tractable rl half-cheetah --steps 2e6 --seeds 5 -o cheetah/
   tractable rl half-cheetah --steps 4e6 --seeds 5 -o cheetah/ --resume
   tractable rl half-cheetah --set trace=0.95 --set 'value_noise={\"start\":1,\"decay\":1,\"floor\":0.3}' -o other/
+  tractable rl mujoco --model arm.xml --reward '-abs(q1 - 1)' -o arm/
   tractable rl play cheetah/ --picture run.svg
 
 RUN/ gets config.json, curve.svg and curve.png (mean over seeds and their spread), result.json and for each
@@ -37,15 +39,18 @@ enum What {
     InvertedPendulum(train::Args),
     /// A weak motor swings a rod up
     Pendulum(train::Args),
+    /// A model of your own learns what you pay for, on a real MuJoCo
+    Mujoco(model::Args),
     /// Play what a run has learned, without exploration, as numbers and as a moving picture
     Play(play::Args),
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
     match &args.what {
-        What::HalfCheetah(args) => train::run(args, task::Task::HalfCheetah),
-        What::InvertedPendulum(args) => train::run(args, task::Task::InvertedPendulum),
-        What::Pendulum(args) => train::run(args, task::Task::Pendulum),
+        What::HalfCheetah(args) => train::run(args, task::Task::HalfCheetah, None),
+        What::InvertedPendulum(args) => train::run(args, task::Task::InvertedPendulum, None),
+        What::Pendulum(args) => train::run(args, task::Task::Pendulum, None),
+        What::Mujoco(args) => train::run(&args.train, task::Task::Mujoco, Some(args.model())),
         What::Play(args) => play::run(args),
     }
 }

@@ -1,6 +1,7 @@
 //! The tasks by name, on the engine that was asked for, with Gymnasium's time limits.
 
-use crate::report::Outcome;
+use super::model::OwnModel;
+use crate::report::{Outcome, Stop};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tractable::rl::env::mujoco::Mujoco;
@@ -12,6 +13,8 @@ pub(crate) enum Task {
     HalfCheetah,
     InvertedPendulum,
     Pendulum,
+    /// A model of the user's own
+    Mujoco,
 }
 
 /// Who moves the bodies.
@@ -32,11 +35,13 @@ pub(crate) struct World {
     pub(crate) task: Task,
     pub(crate) engine: Engine,
     pub(crate) library: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<OwnModel>,
 }
 
 impl World {
     pub(crate) fn embedded(task: Task) -> Self {
-        World { task, engine: Engine::Embedded, library: None }
+        World { task, engine: Engine::Embedded, library: None, model: None }
     }
 
     pub(crate) fn make(&self) -> Outcome<Box<dyn Environment + Send>> {
@@ -54,13 +59,17 @@ impl World {
                 Box::new(TimeLimit::new(InvertedPendulum::on(m, Version::V5)?, 1000)?)
             }
             (Task::Pendulum, _) => Box::new(TimeLimit::new(Pendulum::new(), 200)?),
+            (Task::Mujoco, m) => match (m, &self.model) {
+                (Some(m), Some(model)) => model.make(m)?,
+                _ => return Err(Stop::Error("a model of one's own needs MuJoCo and a file".into())),
+            },
         })
     }
 
     /// Frames of a moving picture in a second: the task's own pace.
     pub(crate) fn steps_per_second(&self) -> f64 {
         match self.task {
-            Task::HalfCheetah | Task::Pendulum => 20.0,
+            Task::HalfCheetah | Task::Pendulum | Task::Mujoco => 20.0,
             Task::InvertedPendulum => 25.0,
         }
     }
@@ -70,6 +79,7 @@ impl World {
             Task::HalfCheetah => "HalfCheetah",
             Task::InvertedPendulum => "InvertedPendulum",
             Task::Pendulum => "Pendulum",
+            Task::Mujoco => "MuJoCo model",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `tractable rl TASK`: trains seeds, reports them, draws the learning curve.
 
+use super::model::OwnModel;
 use super::seeds::{Plan, Seed, train};
 use super::task::{Engine, Task, World};
 use crate::plot::{Curve, LearningCurves, learning_curves};
@@ -111,7 +112,7 @@ fn with_set(settings: Settings, set: &[String]) -> Outcome<Settings> {
     serde_json::from_value(all).map_err(|e| Stop::Error(format!("--set: {e}")))
 }
 
-pub(crate) fn run(args: &Args, task: Task) -> Outcome {
+pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
     interrupt::listen()?;
     if args.seeds == 0 || args.seeds > 10_000 {
         return Err(Stop::Error("--seeds: 1 to 10000".into()));
@@ -119,7 +120,11 @@ pub(crate) fn run(args: &Args, task: Task) -> Outcome {
     if task == Task::Pendulum && args.engine == Engine::Mujoco {
         return Err(Stop::Error("--engine mujoco: the pendulum is three equations and needs none".into()));
     }
-    let world = World { task, engine: args.engine, library: args.mujoco.clone() };
+    // A model of one's own has no other engine.
+    let engine = if model.is_some() { Engine::Mujoco } else { args.engine };
+    let world = World { task, engine, library: args.mujoco.clone(), model };
+    // What cannot be made is said before anything is written.
+    world.make()?;
     let base = if args.as_published { Settings::as_published() } else { Settings::default() };
     let plan = Plan {
         world: world.clone(),
