@@ -30,6 +30,14 @@ pub(crate) struct ImageFlags {
     #[arg(long, value_name = "NAME", value_parser = settings::named::<PixelScaling>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     scaling: Option<PixelScaling>,
+    /// After so many epochs the noise becomes --settle-noise: small steps, and the weights settle
+    #[arg(long, value_name = "EPOCHS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settle_after: Option<usize>,
+    /// Noise of the epochs after --settle-after [default: 1]
+    #[arg(long, value_name = "STD", requires = "settle_after")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settle_noise: Option<f64>,
     /// Only the first N images to learn from, and to test; of digits any number
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,12 +78,21 @@ pub(crate) struct ImageSettings {
     noise_start: f64,
     noise_decay: f64,
     noise_floor: f64,
+    #[serde(default)]
+    settle_after: Option<usize>,
+    #[serde(default = "one")]
+    settle_noise: f64,
     policy: Policy,
     prior: Scheme,
     gain: f64,
     bias_var: Option<f64>,
     pub(crate) seed: u64,
     pub(crate) device: DeviceName,
+}
+
+/// The noise to settle with, of runs that did not say.
+fn one() -> f64 {
+    1.0
 }
 
 impl Default for ImageSettings {
@@ -92,6 +109,8 @@ impl Default for ImageSettings {
             noise_start: 1.0,
             noise_decay: 0.975,
             noise_floor: 0.3,
+            settle_after: None,
+            settle_noise: one(),
             policy: Policy::default(),
             prior: Prior::default().scheme,
             gain: 1.0,
@@ -152,6 +171,7 @@ impl ImageSettings {
         settings::check_positive(&[
             ("--noise-start", self.noise_start),
             ("--noise-decay", self.noise_decay),
+            ("--settle-noise", self.settle_noise),
             ("--gain", self.gain),
             ("--bias-var", self.bias_var.unwrap_or(1.0)),
         ])?;
@@ -170,7 +190,8 @@ impl ImageSettings {
     pub(crate) fn fit(&self) -> Fit {
         let noise =
             NoiseSchedule { start: self.noise_start, decay: self.noise_decay, floor: self.noise_floor };
-        Fit::new().epochs(self.epochs).batch(self.batch).noise(noise).seed(self.seed)
+        let fit = Fit::new().epochs(self.epochs).batch(self.batch).noise(noise).seed(self.seed);
+        self.settle_after.into_iter().fold(fit, |fit, after| fit.settle(after, self.settle_noise))
     }
 
     /// The images as this run learns them.

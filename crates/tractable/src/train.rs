@@ -147,8 +147,8 @@ impl Network {
         }
         'epochs: for epoch in fit.first_epoch..fit.epochs {
             let start = Instant::now();
-            if let Some(noise) = fit.noise {
-                self.set_noise_std([noise.at(epoch)])?;
+            if let Some(noise) = fit.noise_at(epoch) {
+                self.set_noise_std([noise])?;
             }
             if fit.shuffle {
                 // From the same start every time, so that an epoch's order does not depend on the ones before.
@@ -196,8 +196,8 @@ impl Network {
         }
         if let Some((_, at, snapshot)) = best {
             self.refill(&snapshot)?;
-            if let Some(noise) = fit.noise {
-                self.set_noise_std([noise.at(at - 1)])?;
+            if let Some(noise) = fit.noise_at(at - 1) {
+                self.set_noise_std([noise])?;
             }
             self.spec.epochs = at;
             report.best_epoch = Some(at);

@@ -46,6 +46,9 @@ pub struct Fit {
     pub batch: usize,
     /// Noise of the observations; `None` leaves the network's own.
     pub noise: Option<NoiseSchedule>,
+    /// After so many epochs the noise, as a standard deviation, is another.
+    #[serde(default)]
+    pub settle: Option<(usize, f64)>,
     /// Whether every epoch has its own random order.
     pub shuffle: bool,
     /// Seed of that order and of the validation split; `None` takes the network's.
@@ -64,6 +67,7 @@ impl Default for Fit {
             epochs: 50,
             batch: 16,
             noise: None,
+            settle: None,
             shuffle: true,
             seed: None,
             validation: 0.0,
@@ -124,6 +128,31 @@ impl Fit {
         self
     }
 
+    /// After so many epochs the noise is this, whatever it was. A small noise makes large steps, which find their way
+    /// quickly and then keep wandering; a large one at the end makes small steps, and the weights settle in the middle of
+    /// where they wandered.
+    ///
+    /// ```
+    /// let fit = tractable::Fit::new().epochs(3).noise_std(0.3).settle(2, 1.0);
+    /// assert_eq!([0, 1, 2].map(|epoch| fit.noise_at(epoch)), [Some(0.3), Some(0.3), Some(1.0)]);
+    /// ```
+    pub fn settle(mut self, after: usize, noise_std: f64) -> Self {
+        self.settle = Some((after, noise_std));
+        self
+    }
+
+    /// The noise of an epoch, counted from 0, as a standard deviation; `None` leaves the network's own.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Fit::new().noise_at(0), None);
+    /// ```
+    pub fn noise_at(&self, epoch: usize) -> Option<f64> {
+        match self.settle {
+            Some((after, std)) if epoch >= after => Some(std),
+            _ => self.noise.map(|noise| noise.at(epoch)),
+        }
+    }
+
     /// Whether every epoch has its own random order.
     ///
     /// ```
@@ -178,6 +207,9 @@ impl Fit {
             let why =
                 format!("{} falling by {} to {} does not stay a positive number", n.start, n.decay, n.floor);
             return Err(Error::invalid("noise", why));
+        }
+        if let Some((_, std)) = self.settle.filter(|(_, std)| !positive(*std)) {
+            return Err(Error::invalid("noise", format!("{std}, to settle with, is not a positive number")));
         }
         if !(0.0..1.0).contains(&self.validation) {
             return Err(Error::invalid("validation", format!("{} is not in [0, 1)", self.validation)));
