@@ -2,13 +2,13 @@
 //! evaluations, and how the cost of a point grows with their number.
 
 use crate::interrupt;
+use crate::jobs::side_by_side;
 use crate::objective::{Direction, Objective, test_function};
 use crate::progress::Progress;
 use crate::report::{Outcome, Report, Stop, table};
+use crate::voice;
 use serde::Serialize;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use tractable::optimize::Optimizer;
 
@@ -42,9 +42,6 @@ pub(crate) struct Args {
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
-    /// No progress
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 /// A function, how often it may be called, and the median regret of others.
@@ -132,40 +129,13 @@ fn one(name: &str, evaluations: usize, seed: u64) -> tractable::Result<(f64, f64
 }
 
 fn contests(args: &Args) -> Outcome<Vec<Line>> {
-    let jobs: Vec<(usize, u64)> = (0..CONTESTS.len())
-        .flat_map(|c| (0..args.seeds).map(move |s| (c, args.seed.wrapping_add(s))))
-        .collect();
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let progress = Mutex::new(Progress::new(Some(jobs.len() as u64), args.quiet));
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(&(c, seed)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if interrupt::asked() {
-                        break;
-                    }
-                    let result = one(CONTESTS[c].name, CONTESTS[c].evaluations, seed);
-                    let mut results = results.lock().unwrap_or_else(|e| e.into_inner());
-                    results.push((c, result));
-                    let n = results.len();
-                    let mut progress = progress.lock().unwrap_or_else(|e| e.into_inner());
-                    progress.at(n as u64, || {
-                        format!("{n} of {} searches, last {}", jobs.len(), CONTESTS[c].name)
-                    });
-                }
-            });
-        }
-    });
-    let results = results.into_inner().unwrap_or_else(|e| e.into_inner());
-    if interrupt::asked() {
-        return Err(Stop::Interrupted(format!("after {} of {} searches", results.len(), jobs.len())));
-    }
-    let mut of: [Vec<(f64, f64)>; CONTESTS.len()] = Default::default();
-    for (c, result) in results {
-        of[c].push(result?);
-    }
-    Ok(CONTESTS.iter().zip(of).map(|(c, of)| line(c, of)).collect())
+    let seeds = (0..args.seeds).map(|s| args.seed.wrapping_add(s));
+    let jobs: Vec<(usize, u64)> =
+        (0..CONTESTS.len()).flat_map(|c| seeds.clone().map(move |s| (c, s))).collect();
+    let results =
+        side_by_side(&jobs, "searches", |&(c, seed)| one(CONTESTS[c].name, CONTESTS[c].evaluations, seed))?;
+    let of = results.chunks_exact(args.seeds as usize);
+    Ok(CONTESTS.iter().zip(of).map(|(c, of)| line(c, of.to_vec())).collect())
 }
 
 fn line(c: &Contest, mut of: Vec<(f64, f64)>) -> Line {
@@ -189,7 +159,7 @@ fn long(args: &Args) -> Outcome<Vec<Cost>> {
     let function = test_function("hartmann6").expect("a function of ours");
     let (objective, minimum) = (Objective::named(function), function.minimum.map_or(0.0, |k| k.value));
     let mut search = Optimizer::minimize(function.bounds.iter().copied())?.seed(args.seed);
-    let mut progress = Progress::new(Some(args.long as u64), args.quiet);
+    let mut progress = Progress::new(Some(args.long as u64), voice::quiet());
     let (mut costs, mut mark, mut since) = (Vec::new(), 100.min(args.long), (0, Instant::now()));
     while search.history().len() < args.long {
         if interrupt::asked() {
