@@ -1,6 +1,7 @@
 //! `tractable reproduce regret`: the optimiser on four test functions beside what others reached with as many
 //! evaluations, and how the cost of a point grows with their number.
 
+use super::results::Clock;
 use crate::interrupt;
 use crate::jobs::side_by_side;
 use crate::objective::{Direction, Objective, test_function};
@@ -14,7 +15,7 @@ use tractable::optimize::Optimizer;
 
 const AFTER_HELP: &str = "\
 Example:
-  tractable reproduce regret --seeds 10 -o docs/benchmarks/optimize.md
+  tractable reproduce regret --seeds 10 -o docs/results
 
 Regret is the best value found minus the known minimum: the median over the seeds, with the best
 and the worst. The numbers of the others were measured with the same budgets and are not computed
@@ -33,8 +34,8 @@ pub(crate) struct Args {
     /// Evaluations of the long run that shows the cost; 0 leaves it out
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     long: usize,
-    /// Write the tables as Markdown
-    #[arg(short, long, value_name = "FILE")]
+    /// Folder for regret.json
+    #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Exit 1 unless the median is better than TPE's and pycma's on every function
     #[arg(long)]
@@ -82,11 +83,18 @@ struct Cost {
     regret: f64,
 }
 
+#[derive(Serialize)]
+struct All<'a> {
+    rows: &'a [Line],
+    costs: &'a [Cost],
+}
+
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     if args.seeds == 0 {
         return Err(Stop::Error("--seeds: one is the least".into()));
     }
+    let clock = Clock::start();
     let report = Report::new(args.json);
     let lines = contests(args)?;
     if args.json {
@@ -102,8 +110,10 @@ pub(crate) fn run(args: &Args) -> Outcome {
         }
         report.say("", &(), || text)?;
     }
-    if let Some(path) = &args.out {
-        crate::files::write(path, markdown(args, &lines, &costs).as_bytes())?;
+    if let Some(dir) = &args.out {
+        let (seeds, seed, long) = (args.seeds, args.seed, args.long);
+        let command = format!("tractable reproduce regret --seeds {seeds} --seed {seed} --long {long}");
+        clock.write(dir, "regret", &command, All { rows: &lines, costs: &costs })?;
     }
     let behind: Vec<&str> =
         lines.iter().filter(|l| !(l.median < l.tpe && l.median < l.pycma)).map(|l| l.function).collect();
@@ -228,35 +238,4 @@ fn growth(costs: &[Cost]) -> Vec<Vec<String>> {
             .map(|c| vec![c.evaluations.to_string(), format!("{:.1}", c.ms), format!("{:.0e}", c.regret)]),
     );
     rows
-}
-
-fn markdown(args: &Args, lines: &[Line], costs: &[Cost]) -> String {
-    let rows = |rows: Vec<Vec<String>>| {
-        let mut text = String::new();
-        for (i, row) in rows.iter().enumerate() {
-            text += &format!("| {} |\n", row.join(" | "));
-            if i == 0 {
-                text += &format!("|{}\n", "---|".repeat(row.len()));
-            }
-        }
-        text
-    };
-    let (first, last) = (args.seed, args.seed.wrapping_add(args.seeds - 1));
-    format!(
-        "# Optimisation by inference against others\n\n\
-         Printed by `tractable reproduce regret --seeds {} --seed {} -o FILE`.\n\n\
-         ## Regret with equal budgets\n\n\
-         Best value found minus the known minimum, seeds {first} to {last}: median, best, worst. Medians of the others \
-         were measured with the same budgets, elsewhere; their shift of Ackley is not known to us, ours is the \
-         function `ackley5` of `tractable optimize`.\n\n{}\n\
-         egobox fits a Gaussian process and is the mark on smooth functions of few variables: where ours stands \
-         behind it, it does so by the factor the table shows.\n\n\
-         ## Cost of many evaluations\n\n\
-         One search of Hartmann-6, one core. A Gaussian process costs the cube of the number of evaluations; here a \
-         point costs the same however many came before, short of sorting them by distance.\n\n{}",
-        args.seeds,
-        args.seed,
-        rows(regrets(lines)),
-        rows(growth(costs)),
-    )
 }

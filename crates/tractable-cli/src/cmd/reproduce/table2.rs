@@ -4,14 +4,14 @@
 //! 100 points of y = x^3 - 3x + N(0, 0.1^2) on [-2, 2]; a 1-64-64-1 network, tanh then ReLU, noise 0.1; 100 shuffled
 //! epochs, one observation at a time; before each of them the input moves by one step. Its first variance is 0.01^2.
 
+use super::results::{Clock, Rows};
 use crate::cmd::optimize::figure::{Shown, four_panels};
 use crate::interrupt;
 use crate::jobs::side_by_side;
 use crate::plot::Places;
-use crate::report::{Outcome, Report, Stop, file_error, table};
+use crate::report::{Outcome, Report, Stop, table};
 use serde::Serialize;
 use std::path::PathBuf;
-use std::time::Instant;
 use tractable::optimize::{Bounds, Follow, Path, follow};
 use tractable::{Activation, Device, Gaussian, Layer, Matrix, Network, Policy, Shape, Wanted, rng};
 
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if args.seeds == 0 {
         return Err(Stop::Error("--seeds: one is the least".into()));
     }
-    let began = Instant::now();
+    let clock = Clock::start();
     let numbers: Vec<u64> = (0..args.seeds).map(|i| args.seed.wrapping_add(i)).collect();
     let seeds = side_by_side(&numbers, "seeds", |&seed| one_seed(seed))?;
     let lines: Vec<Line> = (0..ROWS.len()).map(|row| line(row, &seeds)).collect();
@@ -139,14 +139,12 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if args.json {
         lines.iter().try_for_each(|line| report.say("row", line, String::new))?;
     } else {
-        let seconds = began.elapsed().as_secs_f64();
+        let seconds = clock.seconds();
         report.say("", &(), || format!("{}\n{} seeds, {seconds:.1} s in all", text(&lines), seeds.len()))?;
     }
     if let Some(dir) = &args.out {
-        std::fs::create_dir_all(dir).map_err(file_error(dir, "make this folder"))?;
-        let path = dir.join("table-2.json");
-        let json = serde_json::to_string_pretty(&lines).expect("numbers and names");
-        crate::files::write(&path, json.as_bytes())?;
+        let command = format!("tractable reproduce table-2 --seeds {} --seed {}", args.seeds, args.seed);
+        clock.write(dir, "table-2", &command, Rows { rows: &lines })?;
         let Seed { net, x, y, paths } = &seeds[0];
         let path = &paths[2];
         let title = format!("x³ − 3x: the maximum from {} on, seed {}", ROWS[2].start, args.seed);

@@ -5,6 +5,7 @@
 //! log-likelihood of the test part are in the target's own units; a prediction's variance is the network's
 //! plus the noise.
 
+use super::results::{Clock, Rows};
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::report::{Outcome, Report, Stop, file_error, table};
@@ -41,6 +42,9 @@ pub(crate) struct Args {
     /// Seed of the first split; each further one has the next
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
+    /// Folder for uci.json
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Exit 1 if a set is more than two standard errors off (and half of the last digit known)
     #[arg(long)]
     check: bool,
@@ -151,7 +155,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     let sets = chosen(&args.sets)?.into_iter().map(|b| load(b, args)).collect::<Outcome<Vec<_>>>()?;
     let report = Report::new(args.json);
-    let began = Instant::now();
+    let clock = Clock::start();
     let mut results: Vec<Vec<Option<Tested>>> = sets.iter().map(|s| vec![None; s.splits.len()]).collect();
     in_parallel(args, &sets, |set, split, result| {
         results[set][split] = Some(result);
@@ -162,8 +166,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if args.json {
         rows.iter().try_for_each(|row| report.say("set", row, String::new))?;
     } else {
-        let seconds = began.elapsed().as_secs_f64();
+        let seconds = clock.seconds();
         report.say("", &(), || format!("{}\n{seconds:.0} s in all", text(&rows)))?;
+    }
+    if let Some(dir) = &args.out {
+        clock.write(dir, "uci", "tractable reproduce uci --data DIR", Rows { rows: &rows })?;
     }
     let off = |m: &Mean| m.held != Some(true);
     let outside: Vec<&str> =
