@@ -8,6 +8,8 @@ mod attacks;
 mod cmd;
 mod fetch;
 mod files;
+#[cfg(test)]
+mod help;
 mod image_scores;
 mod image_sets;
 mod image_settings;
