@@ -21,6 +21,9 @@ pub(super) const TABLES: [(&str, &str); 13] = [
 
 type Table = Result<String, String>;
 
+/// Processes that wanted a core before a command began, from which on its times are not shown.
+const BUSY: f64 = 0.5;
+
 pub(super) fn table(name: &str, file: &Value) -> Table {
     match name {
         "uci" => uci(file),
@@ -50,19 +53,24 @@ fn markdown(file: &Value, head: &[&str], rows: Vec<Vec<String>>, about: &str) ->
     if !about.is_empty() {
         notes.push(about.into());
     }
-    if let Some(seconds) = file["seconds"].as_f64() {
+    if let Some(seconds) = file["seconds"].as_f64().filter(|_| alone(file)) {
         notes.push(duration(seconds));
     }
     if let Some(machine) = file["machine"].as_str() {
         notes.push(machine.into());
     }
-    if let Some(load) = file["load_before"].as_f64().filter(|l| *l >= 0.5) {
-        notes.push(format!("load {load:.1} from others"));
+    if !alone(file) {
+        notes.push("the machine was busy with other work, so times are left out".into());
     }
     if !notes.is_empty() {
         text += &format!("\n*{}.*\n", notes.join("; "));
     }
     text
+}
+
+/// Whether times mean anything: little else ran when the command began.
+fn alone(file: &Value) -> bool {
+    file["load_before"].as_f64().is_none_or(|load| load < BUSY)
 }
 
 fn duration(seconds: f64) -> String {
@@ -206,7 +214,7 @@ fn regret(file: &Value) -> Table {
         let mut cells =
             vec![word(row, "function")?.to_string(), format!("{:.0}", number(row, &["evaluations"])?)];
         cells.extend(numbers.collect::<Result<Vec<_>, _>>()?);
-        cells.push(format!("{:.1}", number(row, &["ms"])?));
+        cells.push(ms(file, row)?);
         Ok(cells)
     };
     let rows = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
@@ -226,12 +234,16 @@ fn regret(file: &Value) -> Table {
 
 fn cost(file: &Value) -> Table {
     let one = |row: &Value| {
-        let (n, ms, regret) =
-            (number(row, &["evaluations"])?, number(row, &["ms"])?, number(row, &["regret"])?);
-        Ok(vec![format!("{n:.0}"), format!("{ms:.1}"), format!("{regret:.0e}")])
+        let (n, regret) = (number(row, &["evaluations"])?, number(row, &["regret"])?);
+        Ok(vec![format!("{n:.0}"), ms(file, row)?, format!("{regret:.0e}")])
     };
     let rows = rows(file, "costs")?.iter().map(one).collect::<Result<_, String>>()?;
     Ok(markdown(&Value::Null, &["evaluations", "ms each, since the line above", "regret"], rows, ""))
+}
+
+fn ms(file: &Value, row: &Value) -> Table {
+    let ms = number(row, &["ms"])?;
+    Ok(if alone(file) { format!("{ms:.1}") } else { "-".into() })
 }
 
 fn micro(us: f64) -> String {
