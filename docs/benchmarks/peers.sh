@@ -19,4 +19,4 @@ if [ ! -e "$peers/.installed" ]; then
 fi
 cargo build --quiet --release
 nccl=$("$python" -c 'import nvidia.nccl, os; print(os.path.join(list(nvidia.nccl.__path__)[0], "lib"))' 2>/dev/null || true)
-LD_LIBRARY_PATH=$nccl${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$python" docs/benchmarks/peers.py "$@"
+PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=$nccl${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$python" docs/benchmarks/peers.py "$@"

@@ -94,21 +94,21 @@ fn how_much_is_said() {
         assert_eq!(ran.code, 0, "{ran:?}");
         (ran.out.replace(out, "RUN"), ran.err)
     };
-    let (usual, notes) = train(&[], "a");
-    let (quiet, silence) = train(&["--quiet"], "b");
-    let (verbose, details) = train(&["-v"], "c");
+    let (usual, notes) = train(&[], "run-a");
+    let (quiet, silence) = train(&["--quiet"], "run-b");
+    let (verbose, details) = train(&["-v"], "run-c");
     // Results are the same; stderr is not.
     assert!(usual == quiet && usual == verbose, "{usual}");
     assert!(silence.is_empty() && notes.contains("60 rows"), "{notes}");
-    for part in ["tractable 0", "threads", "epoch 1/6", "epoch 2/6", "epoch 6/6", "wrote c/", " s\n"] {
+    for part in ["tractable 0", "threads", "epoch 1/6", "epoch 2/6", "epoch 6/6", "wrote run-c/", " s\n"] {
         assert!(details.contains(part), "{part}: {details}");
     }
     // Before the verb or after it, on verbs that have nothing to hide too.
-    assert_eq!(place.run(&["inspect", "a", "-q"]).err, "");
-    assert_eq!(place.run(&["-q", "inspect", "a"]).err, "");
+    assert_eq!(place.run(&["inspect", "run-a", "-q"]).err, "");
+    assert_eq!(place.run(&["-q", "inspect", "run-a"]).err, "");
     // An error is said however quiet we are.
     assert!(place.run(&["-q", "optimize", "--objective", "x +"]).err.contains("error: "));
     // Threads before the verb: the same bits.
-    train(&["--threads", "1"], "d");
-    assert_eq!(place.read("a/model.safetensors"), place.read("d/model.safetensors"));
+    train(&["--threads", "1"], "run-d");
+    assert_eq!(place.read("run-a/model.safetensors"), place.read("run-d/model.safetensors"));
 }

@@ -59,8 +59,8 @@ fn markdown(file: &Value, head: &[&str], rows: Vec<Vec<String>>, about: &str) ->
     if let Some(machine) = file["machine"].as_str() {
         notes.push(machine.into());
     }
-    if !alone(file) {
-        notes.push("the machine was busy with other work, so times are left out".into());
+    if let Some(load) = file["load_before"].as_f64().filter(|_| !alone(file)) {
+        notes.push(format!("other work ran beside it (load {load:.1})"));
     }
     if !notes.is_empty() {
         text += &format!("\n*{}.*\n", notes.join("; "));
