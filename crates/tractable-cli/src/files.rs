@@ -37,6 +37,7 @@ impl NewFile {
         self.file.sync_all()?;
         fs::rename(&self.temporary, &self.path)?;
         self.kept = true;
+        crate::voice::detail(|| format!("wrote {}", self.path.display()));
         let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Folders cannot be opened for flushing everywhere (Windows), nor by everyone (no right to list them).
         match File::open(folder) {

@@ -4,10 +4,14 @@ use crate::report::Stop;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
+static LISTENING: AtomicBool = AtomicBool::new(false);
 
 /// From here on the first signal is only remembered; the second ends the process at once, which is safe for
-/// every file we write.
+/// every file we write. A verb that is called by another listens already.
 pub(crate) fn listen() -> Result<(), Stop> {
+    if LISTENING.swap(true, Ordering::SeqCst) {
+        return Ok(());
+    }
     ctrlc::set_handler(|| {
         if ASKED.swap(true, Ordering::SeqCst) {
             std::process::exit(130);

@@ -8,10 +8,13 @@ mod attacks;
 mod cmd;
 mod fetch;
 mod files;
+#[cfg(test)]
+mod help;
 mod image_scores;
 mod image_sets;
 mod image_settings;
 mod interrupt;
+mod jobs;
 mod npy;
 mod objective;
 #[allow(dead_code, unused_imports, reason = "verbs come to use all of it")]
@@ -21,10 +24,12 @@ mod report;
 mod run_folder;
 mod scores;
 mod settings;
+mod voice;
 
 use clap::{Parser, Subcommand};
 use report::Stop;
 use std::process::ExitCode;
+use std::time::Instant;
 
 const ABOUT: &str = "Bayesian neural networks whose inference is closed form";
 
@@ -36,14 +41,17 @@ Example:
   tractable train digits --epochs 3
   tractable optimize --objective 'x^3-3*x' --bounds -2:2 --maximize
 
-Results go to stdout, everything else to stderr. With --json, results are JSON Lines.
-Exit codes: 0 done, 1 a check did not hold, 2 an error, 130 interrupted (train and optimize -o have saved).";
+`tractable help VERB` has examples of every verb. Results go to stdout, everything else to stderr;
+with --json, results are JSON Lines (their fields: docs/book/src/json.md).
+Exit codes: 0 done, 1 a check did not hold, 2 an error, 130 interrupted after saving.";
 
 #[derive(Parser)]
 #[command(name = "tractable", version, about = ABOUT, after_help = AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    voice: voice::Flags,
 }
 
 #[derive(Subcommand)]
@@ -76,6 +84,8 @@ enum Command {
     Bench(cmd::bench::Args),
     /// Completions for a shell
     Completions(cmd::completions::Args),
+    /// Manual pages, one a verb
+    Man(cmd::man::Args),
 }
 
 fn main() -> ExitCode {
@@ -83,6 +93,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return report::usage(&e),
     };
+    let began = Instant::now();
+    voice::begin(cli.voice);
+    voice::say_machine();
     let outcome = match cli.command {
         Command::Demo(args) => cmd::demo::run(&args),
         Command::Train(args) => cmd::train::run(&args),
@@ -98,7 +111,9 @@ fn main() -> ExitCode {
         Command::Mujoco(args) => cmd::mujoco::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),
+        Command::Man(args) => cmd::man::run(&args),
     };
+    voice::say_time(began);
     match outcome {
         // Whoever read our output has seen enough.
         Ok(()) | Err(Stop::PipeClosed) => ExitCode::SUCCESS,

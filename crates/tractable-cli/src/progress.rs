@@ -1,5 +1,6 @@
 //! Progress on stderr: a bar on a terminal, now and then a plain line elsewhere, nothing when quiet.
 
+use crate::voice;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -45,7 +46,7 @@ impl Progress {
                 bar.set_message(text());
             }
             Mode::Lines { last } => {
-                if last.is_none_or(|t| t.elapsed() >= LINE_EVERY) {
+                if voice::verbose() || last.is_none_or(|t| t.elapsed() >= LINE_EVERY) {
                     *last = Some(Instant::now());
                     note(&text());
                 }
@@ -100,7 +101,14 @@ impl Drop for Progress {
     }
 }
 
-/// A line on stderr; a closed stderr is no reason to stop working.
+/// A line on stderr, unless we are to be quiet.
 pub(crate) fn note(text: &str) {
+    if !voice::quiet() {
+        always(text);
+    }
+}
+
+/// A line on stderr that belongs to an error. A closed stderr is no reason to stop working.
+pub(crate) fn always(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

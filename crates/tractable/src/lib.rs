@@ -41,7 +41,8 @@
 //! condition  m_x += S_x d_x,           S_x += S_x^2 D_x
 //! ```
 //!
-//! `docs/equations.md` in the repository lists every formula with its source, its function and its test.
+//! `docs/equations.md` in the repository lists every formula with its source, its function and its test; `docs/book/` is
+//! the longer story, from a first fit to layers of your own.
 //!
 //! # Map
 //!
@@ -53,7 +54,7 @@
 //! | [`data`] | CSV files, images, standardisation |
 //! | [`metrics`] | scores of predictions with uncertainty |
 //! | [`recipes`] | the paper's networks |
-//! | [`rl`] | environments to act in |
+//! | [`rl`] | environments to act in, and an agent that infers its actions |
 //! | [`verify`] | golden vectors, recomputed on this machine |
 //! | [`rng`] | named random streams from one seed |
 //!
@@ -99,7 +100,25 @@ pub use output::{Observation, Output, Spread, Tree, Wanted};
 pub use shape::{Padding, Shape, Window};
 pub use train::{Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples};
 
-/// The code in the README, compiled with the documentation's tests.
+/// The code in the README and in the book, compiled and run with the documentation's tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/book/src/first-fit.md")]
+    struct FirstFit;
+    #[doc = include_str!("../../../docs/book/src/uncertainty.md")]
+    struct Uncertainty;
+    #[doc = include_str!("../../../docs/book/src/conditioning.md")]
+    struct Conditioning;
+    #[doc = include_str!("../../../docs/book/src/attack.md")]
+    struct Attack;
+    #[doc = include_str!("../../../docs/book/src/optimise.md")]
+    struct Optimise;
+    #[doc = include_str!("../../../docs/book/src/reinforcement-learning.md")]
+    struct ReinforcementLearning;
+    #[doc = include_str!("../../../docs/book/src/pytagi.md")]
+    struct Pytagi;
+    #[doc = include_str!("../../../docs/book/src/extending.md")]
+    struct Extending;
+}

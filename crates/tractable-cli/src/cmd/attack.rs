@@ -10,6 +10,7 @@ use crate::progress::note;
 use crate::report::{Outcome, Report, Stop, file_error, json_line, table};
 use crate::run_folder::load_trained;
 use crate::settings::DeviceName;
+use crate::voice;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -92,15 +93,9 @@ pub(crate) struct Args {
     force: bool,
     #[arg(long, value_enum, default_value_t)]
     device: DeviceName,
-    /// Threads; 0 is one a core. Results do not depend on it
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    threads: usize,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
-    /// No progress
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 /// Changed images that are written as PNG.
@@ -132,13 +127,13 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if args.images == 0 {
         return Err(Stop::Error("--images: must be at least 1".into()));
     }
-    let net = load_trained(&args.model, args.device.with(args.threads))?;
+    let net = load_trained(&args.model, args.device.with(voice::threads()))?;
     let (set, images) = test_images(&args.model, args.set, args.data.as_deref(), args.images)?;
     check_fit(&net, &images, &args.model)?;
     let other = match &args.transfer {
         None => None,
         Some(path) => {
-            let other = load_trained(path, args.device.with(args.threads))?;
+            let other = load_trained(path, args.device.with(voice::threads()))?;
             check_fit(&other, &images, path)?;
             Some((path, other))
         }
@@ -156,7 +151,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         seed: args.seed,
         random_start: args.random_start,
         budget: args.budget.map(|b| b.to_string()),
-        quiet: args.quiet,
+        quiet: voice::quiet(),
     };
     let (mut shown, mut changed) = (Shown::default(), Vec::<f32>::new());
     let keep_images = args.out.is_some() || other.is_some();
@@ -200,8 +195,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
         curve(args, &job, most, frozen.as_deref(), report)?;
     }
     match &args.out {
-        Some(out) if !args.quiet => note(&format!("written to {}", out.display())),
-        _ => {}
+        Some(out) => note(&format!("written to {}", out.display())),
+        None => {}
     }
     Ok(())
 }

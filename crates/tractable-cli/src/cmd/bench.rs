@@ -1,8 +1,10 @@
 //! `tractable bench`: how long one `learn` or `derivative` takes on this machine, beside what its arithmetic allows.
 
+use crate::cmd::reproduce::results::Clock;
 use crate::report::{Outcome, Report, table};
 use serde::Serialize;
 use std::hint::black_box;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tractable::{Activation, Device, Gaussian, Layer, Matrix, Network, NetworkBuilder, Output, Wrt, recipes};
 
@@ -22,6 +24,9 @@ pub(crate) struct Args {
     /// Seconds to measure each line
     #[arg(long, value_name = "S", default_value_t = 2.0)]
     seconds: f64,
+    /// Folder for bench.json
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
@@ -44,6 +49,12 @@ struct Line {
 }
 
 #[derive(Serialize)]
+struct All<'a> {
+    peak: Machine,
+    rows: &'a [Line],
+}
+
+#[derive(Serialize)]
 struct Machine {
     /// Multiply-adds of one core, in units of 1e9 floating-point operations a second.
     peak_gflops_a_core: f64,
@@ -52,6 +63,7 @@ struct Machine {
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
+    let clock = Clock::start();
     let report = Report::new(args.json);
     let budget = Duration::from_secs_f64(args.seconds.clamp(0.01, 600.0));
     let machine = Machine {
@@ -85,6 +97,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let learned = work.into_iter().map(|(name, builder, batch, threads)| {
         learn(name, builder, batch, threads, machine.peak_gflops_a_core, budget)
     });
+    let mut lines = Vec::new();
     for line in learned.chain([Ok(differentiated)]) {
         let line = line?;
         if args.json {
@@ -101,11 +114,15 @@ pub(crate) fn run(args: &Args) -> Outcome {
             format!("{:.1}", line.floor_us),
             format!("{:.0} %", 100.0 * line.share_of_peak),
         ]);
+        lines.push(line);
     }
     if !args.json {
         report.say("table", &(), || table(&rows, &[0, 1]).trim_end().to_string())?;
     }
-    Ok(())
+    let command = format!("tractable bench --seconds {}", args.seconds);
+    args.out
+        .as_ref()
+        .map_or(Ok(()), |dir| clock.write(dir, "bench", &command, All { peak: machine, rows: &lines }))
 }
 
 fn learn(

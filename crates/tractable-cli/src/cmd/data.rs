@@ -4,6 +4,7 @@ use crate::fetch::{self, catalogue};
 use crate::image_sets::ImageSet;
 use crate::interrupt;
 use crate::report::{Outcome, Report, Stop};
+use crate::voice;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -43,9 +44,6 @@ struct Fetch {
     /// Result as JSON
     #[arg(long)]
     json: bool,
-    /// No progress
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 #[derive(Serialize)]
@@ -70,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
             Stop::Error("no folder for data is known; say one with --to DIR, or set TRACTABLE_DATA".into())
         })?,
     };
-    let source = fetch::fetch(&known, &folder, args.mirror.as_deref(), args.quiet)?;
+    let source = fetch::fetch(&known, &folder, args.mirror.as_deref(), voice::quiet())?;
     let files = known.files.iter().filter_map(|f| fetch::present(f, &folder)).collect();
     let fetched = Fetched { set: set.name(), folder: &folder, source, files };
     Report::new(args.json).say("fetched", &fetched, || match &fetched.source {

@@ -6,6 +6,7 @@ use crate::report::{Outcome, Report, Stop, short};
 use crate::run_folder::{AnyConfig, ImageConfig, RunFolder, load_trained};
 use crate::scores::{self, Score};
 use crate::settings::DeviceName;
+use crate::voice;
 use std::path::{Path, PathBuf};
 use tractable::data::{self, CsvRows, Dataset};
 use tractable::{Matrix, Network, Output};
@@ -57,16 +58,13 @@ pub(crate) struct Args {
     /// cpu (fast, f32) or reference (slow, f64)
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     device: DeviceName,
-    /// Threads; 0 is one a core
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    threads: usize,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
-    let net = load_trained(&args.model, args.device.with(args.threads))?;
+    let net = load_trained(&args.model, args.device.with(voice::threads()))?;
     let classes = matches!(net.output(), Output::Classes { .. });
     if classes && args.max_rmse.is_some() {
         return Err(Stop::Error("--max-rmse: the model has classes; use --max-error".into()));

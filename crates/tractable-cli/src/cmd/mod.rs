@@ -7,6 +7,7 @@ pub(crate) mod data;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
 pub(crate) mod inspect;
+pub(crate) mod man;
 pub(crate) mod mujoco;
 pub(crate) mod optimize;
 pub(crate) mod predict;

@@ -33,6 +33,7 @@ enum What {
 }
 
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  tractable mujoco fetch --release 3.3.7 -o mujoco/")]
 struct FetchArgs {
     /// Release to fetch
     #[arg(long, value_name = "VERSION", default_value = "3.3.7")]
@@ -49,6 +50,7 @@ struct FetchArgs {
 }
 
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  tractable mujoco find --mujoco mujoco/")]
 struct FindArgs {
     /// The library, or a folder that holds it
     #[arg(long, value_name = "PATH")]

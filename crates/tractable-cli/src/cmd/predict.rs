@@ -6,6 +6,7 @@ use crate::progress::Progress;
 use crate::report::{Outcome, Stop, file_error};
 use crate::run_folder::load_trained;
 use crate::settings::DeviceName;
+use crate::voice;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -45,20 +46,14 @@ pub(crate) struct Args {
     /// cpu (fast, f32) or reference (slow, f64)
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     device: DeviceName,
-    /// Threads; 0 is one a core
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    threads: usize,
     /// JSON Lines instead of CSV
     #[arg(long)]
     json: bool,
-    /// No progress
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
-    let net = load_trained(&args.model, args.device.with(args.threads))?;
+    let net = load_trained(&args.model, args.device.with(voice::threads()))?;
     let mut rows = CsvRows::open(&args.file, net.input_names())?;
     let Some(path) = &args.out else {
         let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
@@ -111,7 +106,7 @@ fn predict(
     fail: &dyn Fn(io::Error) -> Stop,
 ) -> Outcome {
     let columns = Columns::of(net);
-    let mut progress = Progress::new(None, args.quiet);
+    let mut progress = Progress::new(None, voice::quiet());
     let (mut x, mut text, mut total) = (Vec::new(), String::new(), 0u64);
     if !args.json {
         columns.header(&mut text);

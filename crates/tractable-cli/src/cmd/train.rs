@@ -9,6 +9,7 @@ use crate::report::{Outcome, Report, Stop, json_line, short};
 use crate::run_folder::{AnyConfig, Config, DataFile, RunFolder};
 use crate::scores;
 use crate::settings::{Flags, Settings};
+use crate::voice;
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -42,9 +43,6 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
     #[command(flatten)]
     pub(super) flags: Flags,
-    /// Threads; 0 is one a core. Results do not depend on it
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub(super) threads: usize,
     /// Replace a run that is there, once the first epoch is done
     #[arg(long, conflicts_with = "resume")]
     pub(super) force: bool,
@@ -54,9 +52,6 @@ pub(crate) struct Args {
     /// Results as JSON Lines
     #[arg(long)]
     pub(super) json: bool,
-    /// No progress
-    #[arg(short, long)]
-    pub(super) quiet: bool,
     #[command(flatten)]
     pub(super) images: ImageFlags,
 }
@@ -121,7 +116,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let file = args.file.as_deref().unwrap_or(&config.data.path);
     let (train, test) = read(file, settings)?;
     let folder = RunFolder::new(&out, settings.patience.is_some());
-    let device = settings.device.with(args.threads);
+    let device = settings.device.with(voice::threads());
     let mut net = if resumed {
         let net = Network::load(folder.state(), device)?;
         check_same(&net, &train, &folder.state())?;
@@ -159,9 +154,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         settings,
     };
     report.say("start", &start, String::new)?;
-    if !args.quiet {
-        note(&describe(&train, test.as_ref(), &net));
-    }
+    note(&describe(&train, test.as_ref(), &net));
     let began = Instant::now();
     let mut session = Session {
         folder: &folder,
@@ -169,7 +162,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         force: args.force,
         begun: resumed,
         report,
-        progress: Progress::new(Some(train.rows().saturating_mul(settings.epochs) as u64), args.quiet),
+        progress: Progress::new(Some(train.rows().saturating_mul(settings.epochs) as u64), voice::quiet()),
         patience: settings.patience,
         best,
         finished: net.epochs(),

@@ -9,6 +9,7 @@ use crate::plot::{Color, Figure, Panel, reliability};
 use crate::progress::{Progress, note};
 use crate::report::{Outcome, Report, Stop, json_line, short};
 use crate::run_folder::{ImageConfig, ImageData, Past, RunFolder};
+use crate::voice;
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -76,7 +77,7 @@ pub(super) fn run(args: &Args, out: &Path, set: Option<ImageSet>, old: Option<&I
     let settings = &config.settings;
     let train = settings.prepare(train);
     let files = RunFolder::new(out, false);
-    let device = settings.device.with(args.threads);
+    let device = settings.device.with(voice::threads());
     let mut net = match old {
         Some(_) => Network::load(files.state(), device)?,
         None => settings.build(set, &train).device(device).build()?,
@@ -105,10 +106,8 @@ pub(super) fn run(args: &Args, out: &Path, set: Option<ImageSet>, old: Option<&I
     let images = &config.images;
     let start = Start { run: out, resumed_after_epoch: first, images, shape, parameters, settings };
     report.say("start", &start, String::new)?;
-    if !args.quiet {
-        let (set, shape, n) = (set.name(), &start.shape, parameters);
-        note(&format!("{set}: {} images of {shape} and {} to test; {n} parameters", sizes.0, sizes.1));
-    }
+    let (name, shape, n) = (set.name(), &start.shape, parameters);
+    note(&format!("{name}: {} images of {shape} and {} to test; {n} parameters", sizes.0, sizes.1));
     let began = Instant::now();
     let mut session = Session {
         folder: &files,
@@ -117,7 +116,10 @@ pub(super) fn run(args: &Args, out: &Path, set: Option<ImageSet>, old: Option<&I
         force: args.force,
         begun: old.is_some(),
         report,
-        progress: Progress::new(Some(train.len().saturating_mul(settings.epochs - first) as u64), args.quiet),
+        progress: Progress::new(
+            Some(train.len().saturating_mul(settings.epochs - first) as u64),
+            voice::quiet(),
+        ),
         first,
         finished: first,
         of: settings.epochs,

@@ -3,6 +3,7 @@
 use crate::progress::note;
 use crate::report::{Outcome, Report, Stop, table};
 use crate::settings::DeviceName;
+use crate::voice;
 use serde::Serialize;
 use std::path::PathBuf;
 use tractable::verify::{self, Checked, Status};
@@ -32,9 +33,6 @@ pub(crate) struct Args {
     /// cpu (fast, f32) or reference (slow, f64)
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     device: DeviceName,
-    /// Threads; 0 is one a core
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    threads: usize,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
@@ -66,7 +64,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     let report = Report::new(args.json);
     let files = match (&args.golden, &args.physics) {
-        (Some(dir), _) => verify::golden(dir, args.device.with(args.threads))?,
+        (Some(dir), _) => verify::golden(dir, args.device.with(voice::threads()))?,
         (None, Some(dir)) => verify::physics(dir)?,
         (None, None) => unreachable!("clap asks for one of the two"),
     };

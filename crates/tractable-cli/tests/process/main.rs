@@ -3,9 +3,12 @@
 mod attack;
 mod bad_data;
 mod bad_models;
+mod documents;
+mod help;
 mod images;
 #[cfg(unix)]
 mod interrupt;
+mod json;
 mod optimize;
 #[cfg(unix)]
 mod out;

@@ -84,7 +84,7 @@ fn mistakes_are_one_line() {
     refused(&["rl", "pendulum", "--set", "batch=0", "--steps", "1024", "-q"], "batch");
     refused(&["rl", "half-cheetah", "--steps", "2048", "-q", "-o", "run", "--resume"], "another task");
     refused(&["rl", "play", "nowhere"], "config.json");
-    refused(&["rl", "play", "run", "--seed", "7"], "seed-7");
+    refused(&["rl", "play", "run", "--agent", "7"], "seed-7");
 }
 
 /// A mass on a rail with a motor.

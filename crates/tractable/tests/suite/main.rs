@@ -10,6 +10,7 @@ mod determinism;
 mod environments;
 mod errors;
 mod exact;
+mod examples;
 mod golden;
 mod images;
 mod metrics;

@@ -5,6 +5,7 @@ use crate::interrupt;
 use crate::objective::{Direction, Known, Objective};
 use crate::progress::{Progress, note};
 use crate::report::{Outcome, Report, Stop, file_error, short};
+use crate::voice;
 use serde::Serialize;
 use std::path::Path;
 use tractable::optimize::{Bounds, Goal, Optimizer, Trial};
@@ -26,7 +27,7 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
     let pairs = objective
         .bounds(args.given_bounds()?.as_deref())
         .map_err(|why| Stop::Error(format!("--bounds: {why}")))?;
-    if let Some(f) = objective.test_function().filter(|_| !args.quiet) {
+    if let Some(f) = objective.test_function() {
         note(f.about);
     }
     let own = objective.test_function().map(|f| match f.direction {
@@ -55,7 +56,7 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
     for x in search.pending().to_vec() {
         search.tell(&x, objective.value(&x))?;
     }
-    let mut progress = Progress::new(Some(args.evaluations as u64), args.quiet);
+    let mut progress = Progress::new(Some(args.evaluations as u64), voice::quiet());
     while search.history().len() < args.evaluations && !interrupt::asked() {
         let x = search.ask()?;
         search.tell(&x, objective.value(&x))?;

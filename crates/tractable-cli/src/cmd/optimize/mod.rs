@@ -9,7 +9,7 @@ mod model;
 mod outside;
 
 use crate::objective::{ParseError, parse_bounds};
-use crate::progress::note;
+use crate::progress::always;
 use crate::report::{Outcome, Report, Stop, short};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -94,9 +94,6 @@ pub(crate) struct Args {
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
-    /// No progress
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 impl Args {
@@ -134,7 +131,7 @@ fn parse_error(e: &ParseError) -> Stop {
     let text = e.to_string();
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default().to_string();
-    lines.for_each(note);
+    lines.for_each(always);
     Stop::Error(format!("--objective: {first}"))
 }
 

@@ -31,18 +31,12 @@ pub(crate) struct Args {
     /// Write the results as NAME.json into this folder
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// Threads; 0 is one a core. Results do not depend on it
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    threads: usize,
     /// Exit 1 unless the errors are those wanted
     #[arg(long)]
     check: bool,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
-    /// No progress
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 /// A recipe: the flags of `tractable train`, the paper's error, and errors to be reached by certain epochs.
@@ -108,9 +102,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     for recipe in RECIPES.iter().filter(|r| args.sets.is_empty() || args.sets.iter().any(|s| s == r.set)) {
         let folder = args.out.join(recipe.set);
         let command = format!("tractable train {} {}", recipe.set, recipe.flags);
-        if !args.quiet {
-            crate::progress::note(&command);
-        }
+        crate::progress::note(&command);
         train(args, recipe, &folder)?;
         let epochs = past(&folder)?;
         let last = epochs.last().cloned().ok_or_else(|| Stop::Error("the run has no epochs".into()))?;
@@ -158,10 +150,6 @@ fn train(args: &Args, recipe: &Recipe, folder: &Path) -> Outcome {
     }
     line.extend(recipe.flags.split(' ').map(Into::into));
     line.extend(["--data".into(), args.data.clone().into(), "-o".into(), folder.into()]);
-    line.extend(["--threads".into(), args.threads.to_string().into()]);
-    if args.quiet {
-        line.push("--quiet".into());
-    }
     if args.json {
         line.push("--json".into());
     }

@@ -1,22 +1,30 @@
 //! `tractable reproduce`: results of the literature, computed again; one of them a file.
 
+mod all;
 mod images;
+mod markdown;
+mod numerics;
+mod pictures;
 mod regret;
+pub(crate) mod results;
 mod table1;
 mod table2;
 mod table3;
+mod tables;
 mod uci;
 
 use crate::report::Outcome;
 
 const AFTER_HELP: &str = "\
 Examples:
+  tractable reproduce all --quick
   tractable reproduce uci --data uci/
   tractable reproduce images --data data/ -o runs/
   tractable reproduce table-1 --mnist runs/mnist --cifar10 runs/cifar10
   tractable reproduce table-2 --seeds 5 -o table-2/
   tractable reproduce table-3 --seeds 5 -o table-3/
-  tractable reproduce regret --seeds 10";
+  tractable reproduce regret --seeds 10
+  tractable reproduce tables --check README.md";
 
 /// Results of the literature, computed again
 #[derive(clap::Args)]
@@ -43,15 +51,31 @@ enum What {
     Table3(table3::Args),
     /// Optimisation against others: regret on four test functions, and the cost of ten thousand evaluations
     Regret(regret::Args),
+    /// What the method approximates, and by how much
+    Numerics(numerics::Args),
+    /// All of it, one after another
+    All(all::Args),
+    /// The tables of the documentation, made of the result files
+    Tables(tables::Args),
+    /// The pictures of the documentation
+    Pictures(pictures::Args),
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
-    match &args.what {
+    run_one(&args.what)
+}
+
+fn run_one(what: &What) -> Outcome {
+    match what {
         What::Uci(args) => uci::run(args),
         What::Images(args) => images::run(args),
         What::Table1(args) => table1::run(args),
         What::Table2(args) => table2::run(args),
         What::Table3(args) => table3::run(args),
         What::Regret(args) => regret::run(args),
+        What::Numerics(args) => numerics::run(args),
+        What::All(args) => all::run(args),
+        What::Tables(args) => tables::run(args),
+        What::Pictures(args) => pictures::run(args),
     }
 }

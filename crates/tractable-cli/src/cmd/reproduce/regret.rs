@@ -1,20 +1,21 @@
 //! `tractable reproduce regret`: the optimiser on four test functions beside what others reached with as many
 //! evaluations, and how the cost of a point grows with their number.
 
+use super::results::Clock;
 use crate::interrupt;
+use crate::jobs::side_by_side;
 use crate::objective::{Direction, Objective, test_function};
 use crate::progress::Progress;
 use crate::report::{Outcome, Report, Stop, table};
+use crate::voice;
 use serde::Serialize;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use tractable::optimize::Optimizer;
 
 const AFTER_HELP: &str = "\
 Example:
-  tractable reproduce regret --seeds 10 -o docs/benchmarks/optimize.md
+  tractable reproduce regret --seeds 10 -o docs/results
 
 Regret is the best value found minus the known minimum: the median over the seeds, with the best
 and the worst. The numbers of the others were measured with the same budgets and are not computed
@@ -33,8 +34,8 @@ pub(crate) struct Args {
     /// Evaluations of the long run that shows the cost; 0 leaves it out
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     long: usize,
-    /// Write the tables as Markdown
-    #[arg(short, long, value_name = "FILE")]
+    /// Folder for regret.json
+    #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Exit 1 unless the median is better than TPE's and pycma's on every function
     #[arg(long)]
@@ -42,9 +43,6 @@ pub(crate) struct Args {
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
-    /// No progress
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 /// A function, how often it may be called, and the median regret of others.
@@ -85,11 +83,18 @@ struct Cost {
     regret: f64,
 }
 
+#[derive(Serialize)]
+struct All<'a> {
+    rows: &'a [Line],
+    costs: &'a [Cost],
+}
+
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     if args.seeds == 0 {
         return Err(Stop::Error("--seeds: one is the least".into()));
     }
+    let clock = Clock::start();
     let report = Report::new(args.json);
     let lines = contests(args)?;
     if args.json {
@@ -105,8 +110,10 @@ pub(crate) fn run(args: &Args) -> Outcome {
         }
         report.say("", &(), || text)?;
     }
-    if let Some(path) = &args.out {
-        crate::files::write(path, markdown(args, &lines, &costs).as_bytes())?;
+    if let Some(dir) = &args.out {
+        let (seeds, seed, long) = (args.seeds, args.seed, args.long);
+        let command = format!("tractable reproduce regret --seeds {seeds} --seed {seed} --long {long}");
+        clock.write(dir, "regret", &command, All { rows: &lines, costs: &costs })?;
     }
     let behind: Vec<&str> =
         lines.iter().filter(|l| !(l.median < l.tpe && l.median < l.pycma)).map(|l| l.function).collect();
@@ -132,40 +139,13 @@ fn one(name: &str, evaluations: usize, seed: u64) -> tractable::Result<(f64, f64
 }
 
 fn contests(args: &Args) -> Outcome<Vec<Line>> {
-    let jobs: Vec<(usize, u64)> = (0..CONTESTS.len())
-        .flat_map(|c| (0..args.seeds).map(move |s| (c, args.seed.wrapping_add(s))))
-        .collect();
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let progress = Mutex::new(Progress::new(Some(jobs.len() as u64), args.quiet));
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(&(c, seed)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if interrupt::asked() {
-                        break;
-                    }
-                    let result = one(CONTESTS[c].name, CONTESTS[c].evaluations, seed);
-                    let mut results = results.lock().unwrap_or_else(|e| e.into_inner());
-                    results.push((c, result));
-                    let n = results.len();
-                    let mut progress = progress.lock().unwrap_or_else(|e| e.into_inner());
-                    progress.at(n as u64, || {
-                        format!("{n} of {} searches, last {}", jobs.len(), CONTESTS[c].name)
-                    });
-                }
-            });
-        }
-    });
-    let results = results.into_inner().unwrap_or_else(|e| e.into_inner());
-    if interrupt::asked() {
-        return Err(Stop::Interrupted(format!("after {} of {} searches", results.len(), jobs.len())));
-    }
-    let mut of: [Vec<(f64, f64)>; CONTESTS.len()] = Default::default();
-    for (c, result) in results {
-        of[c].push(result?);
-    }
-    Ok(CONTESTS.iter().zip(of).map(|(c, of)| line(c, of)).collect())
+    let seeds = (0..args.seeds).map(|s| args.seed.wrapping_add(s));
+    let jobs: Vec<(usize, u64)> =
+        (0..CONTESTS.len()).flat_map(|c| seeds.clone().map(move |s| (c, s))).collect();
+    let results =
+        side_by_side(&jobs, "searches", |&(c, seed)| one(CONTESTS[c].name, CONTESTS[c].evaluations, seed))?;
+    let of = results.chunks_exact(args.seeds as usize);
+    Ok(CONTESTS.iter().zip(of).map(|(c, of)| line(c, of.to_vec())).collect())
 }
 
 fn line(c: &Contest, mut of: Vec<(f64, f64)>) -> Line {
@@ -189,7 +169,7 @@ fn long(args: &Args) -> Outcome<Vec<Cost>> {
     let function = test_function("hartmann6").expect("a function of ours");
     let (objective, minimum) = (Objective::named(function), function.minimum.map_or(0.0, |k| k.value));
     let mut search = Optimizer::minimize(function.bounds.iter().copied())?.seed(args.seed);
-    let mut progress = Progress::new(Some(args.long as u64), args.quiet);
+    let mut progress = Progress::new(Some(args.long as u64), voice::quiet());
     let (mut costs, mut mark, mut since) = (Vec::new(), 100.min(args.long), (0, Instant::now()));
     while search.history().len() < args.long {
         if interrupt::asked() {
@@ -258,35 +238,4 @@ fn growth(costs: &[Cost]) -> Vec<Vec<String>> {
             .map(|c| vec![c.evaluations.to_string(), format!("{:.1}", c.ms), format!("{:.0e}", c.regret)]),
     );
     rows
-}
-
-fn markdown(args: &Args, lines: &[Line], costs: &[Cost]) -> String {
-    let rows = |rows: Vec<Vec<String>>| {
-        let mut text = String::new();
-        for (i, row) in rows.iter().enumerate() {
-            text += &format!("| {} |\n", row.join(" | "));
-            if i == 0 {
-                text += &format!("|{}\n", "---|".repeat(row.len()));
-            }
-        }
-        text
-    };
-    let (first, last) = (args.seed, args.seed.wrapping_add(args.seeds - 1));
-    format!(
-        "# Optimisation by inference against others\n\n\
-         Printed by `tractable reproduce regret --seeds {} --seed {} -o FILE`.\n\n\
-         ## Regret with equal budgets\n\n\
-         Best value found minus the known minimum, seeds {first} to {last}: median, best, worst. Medians of the others \
-         were measured with the same budgets, elsewhere; their shift of Ackley is not known to us, ours is the \
-         function `ackley5` of `tractable optimize`.\n\n{}\n\
-         egobox fits a Gaussian process and is the mark on smooth functions of few variables: where ours stands \
-         behind it, it does so by the factor the table shows.\n\n\
-         ## Cost of many evaluations\n\n\
-         One search of Hartmann-6, one core. A Gaussian process costs the cube of the number of evaluations; here a \
-         point costs the same however many came before, short of sorting them by distance.\n\n{}",
-        args.seeds,
-        args.seed,
-        rows(regrets(lines)),
-        rows(growth(costs)),
-    )
 }

@@ -12,6 +12,7 @@ use crate::interrupt;
 use crate::progress::note;
 use crate::report::{Outcome, Report, Stop, file_error, table};
 use crate::run_folder::load_trained;
+use crate::voice;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -62,15 +63,9 @@ pub(crate) struct Args {
     /// Exit 1 if the paper's success rates are not reached
     #[arg(long)]
     check: bool,
-    /// Threads; 0 is one a core. Results do not depend on it
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    threads: usize,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
-    /// No progress
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 /// Error rates of the paper's table: no attack, targeted, non-targeted.
@@ -140,7 +135,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     }
     let mut loaded = Vec::new();
     for (set, model) in given {
-        let net = load_trained(model, Device::cpu(args.threads))?;
+        let net = load_trained(model, Device::cpu(voice::threads()))?;
         let (_, images) = test_images(model, Some(set.set), args.data.as_deref(), usize::MAX)?;
         check_fit(&net, &images, model)?;
         loaded.push((set, model, net, images));
@@ -166,9 +161,7 @@ fn attack_set(args: &Args, set: &Set, model: &Path, net: &Network, images: &Imag
     let images = images.clone().take(args.images)?;
     let fewer = images.clone().take(args.budget_images.unwrap_or(args.images).min(args.images))?;
     let run = |name: &str, choice: Choice, method: Method, settings: Settings, budget: Option<Budget>| {
-        if !args.quiet {
-            note(&format!("{}: {name}", set.set.name()));
-        }
+        note(&format!("{}: {name}", set.set.name()));
         let images = if budget.is_some() { &fewer } else { &images };
         let budget = budget.map(|b| b.to_string());
         let job = Job {
@@ -180,7 +173,7 @@ fn attack_set(args: &Args, set: &Set, model: &Path, net: &Network, images: &Imag
             seed: 0,
             random_start: false,
             budget,
-            quiet: args.quiet,
+            quiet: voice::quiet(),
         };
         Ok::<_, Stop>(job.run(|_, _, _| {})?.0)
     };

@@ -4,16 +4,14 @@
 //! 100 points of y = x^3 - 3x + N(0, 0.1^2) on [-2, 2]; a 1-64-64-1 network, tanh then ReLU, noise 0.1; 100 shuffled
 //! epochs, one observation at a time; before each of them the input moves by one step. Its first variance is 0.01^2.
 
+use super::results::{Clock, Rows};
 use crate::cmd::optimize::figure::{Shown, four_panels};
 use crate::interrupt;
+use crate::jobs::side_by_side;
 use crate::plot::Places;
-use crate::progress::Progress;
-use crate::report::{Outcome, Report, Stop, file_error, table};
+use crate::report::{Outcome, Report, Stop, table};
 use serde::Serialize;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 use tractable::optimize::{Bounds, Follow, Path, follow};
 use tractable::{Activation, Device, Gaussian, Layer, Matrix, Network, Policy, Shape, Wanted, rng};
 
@@ -45,9 +43,6 @@ pub(crate) struct Args {
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
-    /// No progress
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 const EPOCHS: usize = 100;
@@ -136,21 +131,20 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if args.seeds == 0 {
         return Err(Stop::Error("--seeds: one is the least".into()));
     }
-    let began = Instant::now();
-    let seeds = in_parallel(args)?;
+    let clock = Clock::start();
+    let numbers: Vec<u64> = (0..args.seeds).map(|i| args.seed.wrapping_add(i)).collect();
+    let seeds = side_by_side(&numbers, "seeds", |&seed| one_seed(seed))?;
     let lines: Vec<Line> = (0..ROWS.len()).map(|row| line(row, &seeds)).collect();
     let report = Report::new(args.json);
     if args.json {
         lines.iter().try_for_each(|line| report.say("row", line, String::new))?;
     } else {
-        let seconds = began.elapsed().as_secs_f64();
+        let seconds = clock.seconds();
         report.say("", &(), || format!("{}\n{} seeds, {seconds:.1} s in all", text(&lines), seeds.len()))?;
     }
     if let Some(dir) = &args.out {
-        std::fs::create_dir_all(dir).map_err(file_error(dir, "make this folder"))?;
-        let path = dir.join("table-2.json");
-        let json = serde_json::to_string_pretty(&lines).expect("numbers and names");
-        crate::files::write(&path, json.as_bytes())?;
+        let command = format!("tractable reproduce table-2 --seeds {} --seed {}", args.seeds, args.seed);
+        clock.write(dir, "table-2", &command, Rows { rows: &lines })?;
         let Seed { net, x, y, paths } = &seeds[0];
         let path = &paths[2];
         let title = format!("x³ − 3x: the maximum from {} on, seed {}", ROWS[2].start, args.seed);
@@ -175,38 +169,6 @@ pub(crate) fn run(args: &Args) -> Outcome {
         true => Err(Stop::NotHeld(format!("{wrong} of {PAPERS} rows are not right for every seed"))),
         false => Ok(()),
     }
-}
-
-fn in_parallel(args: &Args) -> Outcome<Vec<Seed>> {
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(args.seeds as usize);
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let progress = Mutex::new(Progress::new(Some(args.seeds), args.quiet));
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed) as u64;
-                    if i >= args.seeds || interrupt::asked() {
-                        break;
-                    }
-                    let result = one_seed(args.seed.wrapping_add(i));
-                    let mut done = done.lock().unwrap_or_else(|e| e.into_inner());
-                    done.push((i, result));
-                    let n = done.len() as u64;
-                    progress
-                        .lock()
-                        .unwrap_or_else(|e| e.into_inner())
-                        .at(n, || format!("{n} of {} seeds", args.seeds));
-                }
-            });
-        }
-    });
-    if interrupt::asked() {
-        return Err(Stop::Interrupted("before all seeds were done; nothing was written".into()));
-    }
-    let mut done = done.into_inner().unwrap_or_else(|e| e.into_inner());
-    done.sort_by_key(|(i, _)| *i);
-    done.into_iter().map(|(_, result)| result.map_err(Stop::from)).collect()
 }
 
 /// Learns the function once without and once with the guard, with all the starts that go with it.

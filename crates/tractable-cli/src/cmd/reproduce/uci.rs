@@ -5,9 +5,11 @@
 //! log-likelihood of the test part are in the target's own units; a prediction's variance is the network's
 //! plus the noise.
 
+use super::results::{Clock, Rows};
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::report::{Outcome, Report, Stop, file_error, table};
+use crate::voice;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,18 +42,15 @@ pub(crate) struct Args {
     /// Seed of the first split; each further one has the next
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Splits computed at a time; 0 is one a core
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    threads: usize,
+    /// Folder for uci.json
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Exit 1 if a set is more than two standard errors off (and half of the last digit known)
     #[arg(long)]
     check: bool,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
-    /// No progress
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 /// RMSE and mean log-likelihood of the test parts.
@@ -156,7 +155,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     let sets = chosen(&args.sets)?.into_iter().map(|b| load(b, args)).collect::<Outcome<Vec<_>>>()?;
     let report = Report::new(args.json);
-    let began = Instant::now();
+    let clock = Clock::start();
     let mut results: Vec<Vec<Option<Tested>>> = sets.iter().map(|s| vec![None; s.splits.len()]).collect();
     in_parallel(args, &sets, |set, split, result| {
         results[set][split] = Some(result);
@@ -167,8 +166,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if args.json {
         rows.iter().try_for_each(|row| report.say("set", row, String::new))?;
     } else {
-        let seconds = began.elapsed().as_secs_f64();
+        let seconds = clock.seconds();
         report.say("", &(), || format!("{}\n{seconds:.0} s in all", text(&rows)))?;
+    }
+    if let Some(dir) = &args.out {
+        clock.write(dir, "uci", "tractable reproduce uci --data DIR", Rows { rows: &rows })?;
     }
     let off = |m: &Mean| m.held != Some(true);
     let outside: Vec<&str> =
@@ -218,14 +220,13 @@ fn in_parallel(
     sets: &[Loaded],
     mut done: impl FnMut(usize, usize, Tested) -> Outcome,
 ) -> Outcome {
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let threads = if args.threads == 0 { cores } else { args.threads };
+    let threads = voice::side_by_side();
     let work = |s: &Loaded, k: usize| (s.splits[k].train.len() * s.benchmark.hidden * s.data.width()) as u64;
     let mut jobs: Vec<(usize, usize)> =
         sets.iter().enumerate().flat_map(|(i, s)| (0..s.splits.len()).map(move |k| (i, k))).collect();
     jobs.sort_by_key(|&(i, k)| std::cmp::Reverse(work(&sets[i], k)));
     let total = jobs.iter().map(|&(i, k)| work(&sets[i], k)).sum();
-    let mut progress = Progress::new(Some(total), args.quiet);
+    let mut progress = Progress::new(Some(total), voice::quiet());
     let next = AtomicUsize::new(0);
     let (jobs, next) = (&jobs, &next);
     let (sender, receiver) = mpsc::channel();

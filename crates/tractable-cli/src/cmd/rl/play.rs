@@ -9,20 +9,26 @@ use serde::Serialize;
 use std::path::PathBuf;
 use tractable::rl::Agent;
 
+const AFTER_HELP: &str = "\
+Examples:
+  tractable rl play pole/
+  tractable rl play cheetah/ --agent 3 --episodes 20 --picture run.svg";
+
 #[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Folder of a run
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// Which seed's agent [default: the first]
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
+    /// Which agent, by the seed it was trained with [default: the first]
+    #[arg(long, value_name = "SEED")]
+    agent: Option<u64>,
     /// Episodes to play
     #[arg(long, value_name = "N", default_value_t = 10)]
     episodes: u64,
     /// The seed that starts them
     #[arg(long, value_name = "N", default_value_t = 0)]
-    start: u64,
+    seed: u64,
     /// An SVG that shows the first of them, moving
     #[arg(long, value_name = "FILE.svg")]
     picture: Option<PathBuf>,
@@ -46,13 +52,13 @@ struct Played {
 
 pub(super) fn run(args: &Args) -> Outcome {
     let config = Config::read(&args.run)?;
-    let seed = args.seed.unwrap_or(config.first_seed);
+    let seed = args.agent.unwrap_or(config.first_seed);
     let mut env = config.world.make()?;
     let agent = Agent::load(Log::agent_of(&args.run.join(format!("seed-{seed}"))), &*env)?;
     if args.episodes == 0 {
         return Err(Stop::Error("--episodes: one is the least".into()));
     }
-    let played = agent.evaluate(&mut *env, args.episodes, args.start)?;
+    let played = agent.evaluate(&mut *env, args.episodes, args.seed)?;
     let returns: Vec<f64> = played.episodes.iter().map(|e| e.total).collect();
     let mean = returns.iter().sum::<f64>() / returns.len() as f64;
     let std = (returns.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / returns.len() as f64).sqrt();
@@ -68,7 +74,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     })?;
     let Some(path) = &args.picture else { return Ok(()) };
     let mut frames = Vec::new();
-    agent.watch(&mut *env, args.start, |env| {
+    agent.watch(&mut *env, args.seed, |env| {
         frames.push(env.segments());
         frames.len() < args.frames
     })?;

@@ -5,6 +5,7 @@ use super::task::World;
 use crate::interrupt;
 use crate::progress::note;
 use crate::report::{Outcome, Stop, short};
+use crate::voice;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::IsTerminal;
@@ -51,7 +52,7 @@ pub(crate) struct Seed {
 
 /// Trains all of them; whoever fails ends alone.
 pub(crate) fn train(plan: &Plan) -> Outcome<Vec<Seed>> {
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get()).min(plan.seeds as usize);
+    let cores = voice::side_by_side().min(plan.seeds as usize);
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let bars = (!plan.quiet && std::io::stderr().is_terminal()).then(MultiProgress::new);
     std::thread::scope(|scope| {

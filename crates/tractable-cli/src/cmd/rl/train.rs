@@ -5,12 +5,20 @@ use super::seeds::{Plan, Seed, train};
 use super::task::{Engine, Task, World};
 use crate::plot::{Curve, LearningCurves, learning_curves};
 use crate::report::{Outcome, Report, Stop, file_error, short};
+use crate::voice;
 use crate::{files, interrupt};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use tractable::rl::Settings;
 
+const AFTER_HELP: &str = "\
+Examples:
+  tractable rl inverted-pendulum --steps 2e5 --seeds 2 -o pole/
+  tractable rl half-cheetah --steps 2e6 --seeds 5 -o cheetah/
+  tractable rl pendulum --steps 1e5 --set trace=0.95 -o rod/";
+
 #[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Steps of every seed, as 2e6
     #[arg(long, value_name = "N", default_value = "2e6", value_parser = steps)]
@@ -19,7 +27,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u64,
     /// The first seed; each further one is the next
-    #[arg(long, value_name = "FIRST", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Folder for agents, logs and the learning curve
     #[arg(short, long, value_name = "RUN")]
@@ -45,9 +53,6 @@ pub(crate) struct Args {
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
-    /// No progress
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 /// A whole number that may be written as 2e6.
@@ -134,7 +139,7 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
         seeds: args.seeds,
         out: args.out.clone(),
         resume: args.resume,
-        quiet: args.quiet,
+        quiet: voice::quiet(),
     };
     if let Some(out) = &args.out {
         prepare(out, args, &plan)?;

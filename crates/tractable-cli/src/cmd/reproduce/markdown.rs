@@ -1,0 +1,376 @@
+//! Result files as the tables of the documentation.
+
+use serde_json::Value;
+
+/// Every table and the file, without its ending, that it is made of.
+pub(super) const TABLES: [(&str, &str); 13] = [
+    ("uci", "uci"),
+    ("table-1", "table-1"),
+    ("table-2", "table-2"),
+    ("table-3", "table-3"),
+    ("regret", "regret"),
+    ("cost", "regret"),
+    ("bench", "bench"),
+    ("peers", "peers"),
+    ("peers-rl", "peers"),
+    ("relu", "numerics"),
+    ("spread", "numerics"),
+    ("conditioning", "numerics"),
+    ("precision", "numerics"),
+];
+
+type Table = Result<String, String>;
+
+/// Processes that wanted a core before a command began, from which on its times are not shown.
+const BUSY: f64 = 0.5;
+
+pub(super) fn table(name: &str, file: &Value) -> Table {
+    match name {
+        "uci" => uci(file),
+        "table-1" => table_1(file),
+        "table-2" => table_2(file),
+        "table-3" => table_3(file),
+        "regret" => regret(file),
+        "cost" => cost(file),
+        "bench" => bench(file),
+        "peers" => peers(file),
+        "peers-rl" => peers_rl(file),
+        "relu" => relu(file),
+        "spread" => spread(file),
+        "conditioning" => conditioning(file),
+        "precision" => precision(file),
+        _ => Err(format!("no table `{name}`")),
+    }
+}
+
+/// A head and rows, the first column to the left; below it the time and the machine, where they are known.
+fn markdown(file: &Value, head: &[&str], rows: Vec<Vec<String>>, about: &str) -> String {
+    let mut text = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(head.len()));
+    for row in rows {
+        text += &format!("| {} |\n", row.join(" | "));
+    }
+    let mut notes: Vec<String> = Vec::new();
+    if !about.is_empty() {
+        notes.push(about.into());
+    }
+    if let Some(seconds) = file["seconds"].as_f64().filter(|_| alone(file)) {
+        notes.push(duration(seconds));
+    }
+    if let Some(machine) = file["machine"].as_str() {
+        notes.push(machine.into());
+    }
+    if let Some(load) = file["load_before"].as_f64().filter(|_| !alone(file)) {
+        notes.push(format!("other work ran beside it (load {load:.1})"));
+    }
+    if !notes.is_empty() {
+        text += &format!("\n*{}.*\n", notes.join("; "));
+    }
+    text
+}
+
+/// Whether times mean anything: little else ran when the command began.
+fn alone(file: &Value) -> bool {
+    file["load_before"].as_f64().is_none_or(|load| load < BUSY)
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// The rows: of a file that is a list, the list.
+fn rows<'a>(file: &'a Value, name: &str) -> Result<&'a [Value], String> {
+    let list = if file.is_array() { file } else { &file[name] };
+    list.as_array().map(Vec::as_slice).ok_or_else(|| format!("it has no list `{name}`"))
+}
+
+/// A number at a path of names.
+fn number(row: &Value, path: &[&str]) -> Result<f64, String> {
+    let found = path.iter().fold(row, |v, name| &v[*name]);
+    found.as_f64().ok_or_else(|| format!("there is no number `{}`", path.join(".")))
+}
+
+fn word<'a>(row: &'a Value, name: &str) -> Result<&'a str, String> {
+    row[name].as_str().ok_or_else(|| format!("there is no name `{name}`"))
+}
+
+/// What there is of a number that may be missing.
+fn or_dash(row: &Value, path: &[&str], show: impl Fn(f64) -> String) -> String {
+    number(row, path).map_or("-".into(), show)
+}
+
+/// Two significant digits where it is small or large, three decimals between.
+fn plain(v: f64) -> String {
+    if v == 0.0 || (0.01..1000.0).contains(&v.abs()) { format!("{v:.3}") } else { format!("{v:.0e}") }
+}
+
+fn uci(file: &Value) -> Table {
+    let one = |row: &Value| {
+        let both = |of: &str| {
+            let mean = number(row, &[of, "mean"])?;
+            let digits = if mean.abs() < 0.1 { 5 } else { 3 };
+            let error = or_dash(row, &[of, "standard_error"], |e| format!("{e:.digits$}"));
+            Ok::<_, String>(format!("{mean:.digits$} ± {error}"))
+        };
+        let others = |who: &str| {
+            let (rmse, ll) = (number(row, &["rmse", who])?, number(row, &["log_likelihood", who])?);
+            Ok::<_, String>(format!("{rmse:.2} / {ll:.2}"))
+        };
+        Ok(vec![
+            word(row, "set")?.to_string(),
+            both("rmse")?,
+            both("log_likelihood")?,
+            others("mc_dropout")?,
+            others("deep_ensembles")?,
+        ])
+    };
+    let rows = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
+    let head = ["set", "RMSE", "log-likelihood", "MC dropout", "deep ensembles"];
+    Ok(markdown(file, &head, rows, "mean ± standard error over the splits"))
+}
+
+fn table_1(file: &Value) -> Table {
+    let percent = |v: f64| format!("{:.2} %", 100.0 * v);
+    let mut lines = Vec::new();
+    for set in rows(file, "rows")? {
+        let name = match word(set, "set")? {
+            "mnist" => "MNIST",
+            "cifar10" => "CIFAR-10",
+            other => other,
+        };
+        let attacks = set["table"].as_array().ok_or("there is no list `table`")?;
+        let paper = |what: &str| or_dash(set, &["published", what], percent);
+        let ours = |path: &[&str], show: &dyn Fn(f64) -> String| -> Vec<String> {
+            (0..2).map(|i| attacks.get(i).map_or("-".into(), |a| or_dash(a, path, show))).collect()
+        };
+        let error = or_dash(set, &["error"], percent);
+        lines.push(vec![format!("{name}: error"), paper("no_attack"), error.clone(), error]);
+        let mut line = |what: &str, paper: String, path: &[&str], show: &dyn Fn(f64) -> String| {
+            lines.push([vec![format!("{name}: {what}"), paper], ours(path, show)].concat());
+        };
+        line("targeted", paper("targeted"), &["targeted", "success"], &percent);
+        line("any change", paper("non_targeted"), &["targeted", "changed"], &percent);
+        let l2 = ours(&["targeted", "l2", "mean"], &|v| format!("{v:.2}"));
+        let iterations = ours(&["targeted", "iterations", "mean"], &|v| format!("{v:.1}"));
+        let both = l2.iter().zip(&iterations).map(|(l2, n)| format!("{l2} / {n}"));
+        lines.push([vec![format!("{name}: L2 / iterations, mean"), "-".into()], both.collect()].concat());
+    }
+    Ok(markdown(file, &["", "paper", "ours, not clipped", "ours, pixels kept in 0..1"], lines, ""))
+}
+
+fn table_2(file: &Value) -> Table {
+    let one = |row: &Value| {
+        let alpha = row["alpha"].as_i64().map_or("none".into(), |a| format!("{a:+}"));
+        let seeds = row["places"].as_array().map_or(0, Vec::len);
+        Ok(vec![
+            format!("{}, {alpha}", number(row, &["start"])?),
+            or_dash(row, &["paper"], |v| format!("{v:.3}")),
+            format!("{:.3} ± {:.3}", number(row, &["mean"])?, number(row, &["std"])?),
+            or_dash(row, &["right"], |r| format!("{r:.0} of {seeds}")),
+        ])
+    };
+    // The paper's own rows; those after start where it was lost.
+    let papers = rows(file, "rows")?.iter().filter(|r| !r["paper"].is_null());
+    let rows = papers.map(one).collect::<Result<_, String>>()?;
+    Ok(markdown(
+        file,
+        &["start, alpha", "paper", "ours ± std over seeds", "within 0.1 of the optimum"],
+        rows,
+        "",
+    ))
+}
+
+fn table_3(file: &Value) -> Table {
+    let one = |row: &Value| {
+        let whole = |v: f64| format!("{v:.0}");
+        let seeds = row["seeds"].as_array().map_or(&[][..], Vec::as_slice);
+        let steps = seeds.iter().filter_map(|s| s["steps"].as_f64()).fold(0.0, f64::max);
+        let ours = match (number(row, &["mean"]), number(row, &["std"])) {
+            (Ok(mean), Ok(std)) => format!("{mean:.0} ± {std:.0}"),
+            _ => "-".into(),
+        };
+        Ok(vec![
+            format!("{}, {}", word(row, "task")?, word(row, "agent")?),
+            or_dash(row, &["paper"], whole),
+            or_dash(row, &["paper_ppo"], whole),
+            ours,
+            or_dash(row, &["lowest"], whole),
+            format!("{} x {:.1} M", seeds.len(), steps / 1e6),
+        ])
+    };
+    let rows = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
+    let head =
+        ["task, agent", "paper", "paper's PPO", "ours ± std over seeds", "lowest seed", "seeds x steps"];
+    Ok(markdown(file, &head, rows, "average return of the last 100 episodes"))
+}
+
+fn regret(file: &Value) -> Table {
+    let one = |row: &Value| {
+        let names = ["median", "best", "worst", "egobox", "tpe", "pycma"];
+        let numbers = names.iter().map(|n| number(row, &[n]).map(plain));
+        let mut cells =
+            vec![word(row, "function")?.to_string(), format!("{:.0}", number(row, &["evaluations"])?)];
+        cells.extend(numbers.collect::<Result<Vec<_>, _>>()?);
+        cells.push(ms(file, row)?);
+        Ok(cells)
+    };
+    let rows = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
+    let head = [
+        "function",
+        "evaluations",
+        "ours (median)",
+        "best",
+        "worst",
+        "egobox",
+        "Optuna TPE",
+        "pycma",
+        "ms each",
+    ];
+    Ok(markdown(file, &head, rows, ""))
+}
+
+fn cost(file: &Value) -> Table {
+    let one = |row: &Value| {
+        let (n, regret) = (number(row, &["evaluations"])?, number(row, &["regret"])?);
+        Ok(vec![format!("{n:.0}"), ms(file, row)?, format!("{regret:.0e}")])
+    };
+    let rows = rows(file, "costs")?.iter().map(one).collect::<Result<_, String>>()?;
+    Ok(markdown(&Value::Null, &["evaluations", "ms each, since the line above", "regret"], rows, ""))
+}
+
+fn ms(file: &Value, row: &Value) -> Table {
+    let ms = number(row, &["ms"])?;
+    Ok(if alone(file) { format!("{ms:.1}") } else { "-".into() })
+}
+
+fn micro(us: f64) -> String {
+    if us < 1000.0 { format!("{us:.1} us") } else { format!("{:.2} ms", us / 1e3) }
+}
+
+fn bench(file: &Value) -> Table {
+    let one = |row: &Value| {
+        Ok(vec![
+            format!("{}, {}", word(row, "verb")?, word(row, "network")?),
+            format!("{:.0}", number(row, &["batch"])?),
+            format!("{:.0}", number(row, &["threads"])?),
+            micro(number(row, &["best_us"])?),
+            micro(number(row, &["median_us"])?),
+            format!("{:.0}", number(row, &["samples_per_second"])?),
+            format!("{:.0} %", 100.0 * number(row, &["share_of_peak"])?),
+        ])
+    };
+    let rows = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
+    Ok(markdown(
+        file,
+        &["verb, network", "batch", "threads", "best", "median", "samples/s", "of peak"],
+        rows,
+        "",
+    ))
+}
+
+fn peers(file: &Value) -> Table {
+    let one = |row: &Value| {
+        let peer = |who: &str| {
+            let us = or_dash(row, &[who, "us"], micro);
+            or_dash(row, &[who, "ratio"], |r| format!("{us}, x {r:.1}"))
+        };
+        Ok(vec![
+            word(row, "network")?.to_string(),
+            format!("{:.0}", number(row, &["batch"])?),
+            format!("{:.0}", number(row, &["threads"])?),
+            or_dash(row, &["ours", "us"], micro),
+            peer("torch"),
+            peer("pytagi"),
+        ])
+    };
+    let rows = rows(file, "learn")?.iter().map(one).collect::<Result<_, String>>()?;
+    let head = ["learn", "batch", "threads", "ours", "PyTorch with Adam", "pytagi"];
+    Ok(markdown(file, &head, rows, "median of one update; x: times as long as ours"))
+}
+
+fn peers_rl(file: &Value) -> Table {
+    let one = |row: &Value| {
+        let speed = |who: &str| or_dash(row, &[who, "steps_per_second"], |v| format!("{v:.0}"));
+        let ratio = or_dash(row, &["sb3", "ratio"], |r| format!(", x {r:.1}"));
+        Ok(vec![word(row, "task")?.to_string(), speed("ours"), format!("{}{ratio}", speed("sb3"))])
+    };
+    let rows = rows(file, "rl")?.iter().map(one).collect::<Result<_, String>>()?;
+    Ok(markdown(&Value::Null, &["steps/s, training", "ours", "Stable-Baselines3 PPO"], rows, ""))
+}
+
+fn relu(file: &Value) -> Table {
+    let one = |row: &Value| {
+        let n = |name| number(row, &[name]).map(|v| format!("{v:.3}"));
+        Ok(vec![
+            format!("{}", number(row, &["at"])?),
+            n("exact_mean")?,
+            n("linear_mean")?,
+            n("exact_std")?,
+            n("linear_std")?,
+        ])
+    };
+    let rows = rows(file, "relu")?.iter().map(one).collect::<Result<_, String>>()?;
+    let head = ["mean of z, in its std", "exact mean", "linearised", "exact std", "linearised"];
+    Ok(markdown(&Value::Null, &head, rows, ""))
+}
+
+fn spread(file: &Value) -> Table {
+    let one = |row: &Value| {
+        let range = |low, high| {
+            Ok::<_, String>(format!("{:.2} to {:.2}", number(row, &[low])?, number(row, &[high])?))
+        };
+        Ok(vec![
+            word(row, "activation")?.to_string(),
+            format!("{:.0}", number(row, &["hidden_layers"])?),
+            word(row, "state")?.to_string(),
+            range("ratio_low", "ratio_high")?,
+            format!("{:.2}", number(row, &["ratio_median"])?),
+            format!("{:.2}", number(row, &["mean_off"])?),
+        ])
+    };
+    let rows = rows(file, "spread")?.iter().map(one).collect::<Result<_, String>>()?;
+    let head = [
+        "activation",
+        "hidden layers",
+        "weights",
+        "std / sampled std",
+        "median",
+        "mean off by, in sampled std",
+    ];
+    Ok(markdown(file, &head, rows, ""))
+}
+
+fn conditioning(file: &Value) -> Table {
+    let one = |row: &Value| {
+        let pair = |who| {
+            let (mean, std) = (number(row, &[who, "mean"])?, number(row, &[who, "std"])?);
+            Ok::<_, String>(format!("{mean:.3} ± {std:.3}"))
+        };
+        Ok(vec![
+            format!("{}", number(row, &["prior_std"])?),
+            pair("sampled")?,
+            pair("full")?,
+            pair("once")?,
+            pair("rounds")?,
+        ])
+    };
+    let rows = rows(file, "conditioning")?.iter().map(one).collect::<Result<_, String>>()?;
+    let head = ["std of x before", "sampled", "full covariance", "condition, once", "condition, 100 rounds"];
+    Ok(markdown(&Value::Null, &head, rows, ""))
+}
+
+fn precision(file: &Value) -> Table {
+    let one = |row: &Value| {
+        let worst = number(row, &["worst"])?;
+        Ok(vec![
+            word(row, "what")?.to_string(),
+            format!("{:.0}", number(row, &["files"])?),
+            format!("{worst:.1e}"),
+        ])
+    };
+    let rows = rows(file, "precision")?.iter().map(one).collect::<Result<_, String>>()?;
+    Ok(markdown(&Value::Null, &["computed again", "files", "worst error"], rows, ""))
+}
