@@ -99,11 +99,6 @@ impl Panel {
         self.with(name, color, Shape::Horizontal(y))
     }
 
-    pub(crate) fn log_x(mut self) -> Self {
-        self.scales[0] = Scale::Log;
-        self
-    }
-
     pub(crate) fn log_y(mut self) -> Self {
         self.scales[1] = Scale::Log;
         self
