@@ -18,11 +18,12 @@ pub(crate) struct Picture {
     /// For those who want nothing to move.
     still: Option<String>,
     wide: bool,
+    tall: bool,
 }
 
 impl Picture {
     pub(crate) fn new(caption: &str, svg: String) -> Self {
-        Picture { caption: caption.into(), svg, dark: None, still: None, wide: false }
+        Picture { caption: caption.into(), svg, dark: None, still: None, wide: false, tall: false }
     }
 
     /// A figure in both themes.
@@ -42,6 +43,11 @@ impl Picture {
         Picture { still: Some(svg), ..self }
     }
 
+    /// Stands beside two others.
+    pub(crate) fn tall(self) -> Self {
+        Picture { tall: true, ..self }
+    }
+
     /// Of many parts: takes the whole width, and scrolls by itself rather than become unreadable.
     pub(crate) fn wide(self) -> Self {
         Picture { wide: true, ..self }
@@ -56,9 +62,10 @@ impl Picture {
         let dark = when("prefers-color-scheme: dark", &self.dark);
         let class = match (self.wide, &self.dark) {
             (true, Some(_)) => " class=\"wide\"",
+            // As a run wrote it: on white.
             (true, None) => " class=\"wide paper\"",
-            (false, None) => " class=\"paper\"",
-            (false, Some(_)) => "",
+            (false, _) if self.tall => " class=\"tall\"",
+            (false, _) => "",
         };
         let caption = escaped(&self.caption);
         format!(

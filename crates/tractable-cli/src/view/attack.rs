@@ -2,8 +2,7 @@
 
 use super::chart::{Chart, Line};
 use super::files::Folder;
-use super::{Table, View, number, percent, settings, text};
-use crate::report::short;
+use super::{Table, View, neat, number, percent, settings, text};
 use serde_json::Value;
 
 /// Points of a curve of shares.
@@ -15,10 +14,17 @@ pub(super) fn view(folder: &mut Folder) -> View {
     let kind = |kind: &'static str| lines.iter().filter(move |l| text(l, &["type"]) == Some(kind));
     let summary = kind("summary").next().cloned().unwrap_or_default();
     let attacks: Vec<&Value> = kind("attack").collect();
-    let method = text(&summary, &["method"]).unwrap_or("unknown method");
+    let method = match text(&summary, &["method"]) {
+        Some("infer") => "inference".to_string(),
+        Some(other) => other.to_uppercase(),
+        None => "an unknown method".into(),
+    };
     let mut view = View {
         title: format!("Attack by {method}"),
-        lead: format!("Images changed until a network takes them for something else, in {}.", folder.name()),
+        lead: format!(
+            "Images changed until a network takes them for something else. Folder: {}",
+            folder.name()
+        ),
         settings: settings(&config),
         ..View::default()
     };
@@ -35,18 +41,11 @@ pub(super) fn view(folder: &mut Folder) -> View {
     view.number("median L2", number(&summary, &["l2", "median"]));
     view.number("iterations, mean", number(&summary, &["iterations", "mean"]));
     view.number("ms an attack", number(&summary, &["ms_an_attack"]));
-    view.chart(Chart::new(
-        "Distances",
-        "L-inf, pixels from 0 to 1",
-        "share of attacks that succeed within",
-        vec![within(&attacks, "l_inf")],
-    ));
-    view.chart(Chart::new(
-        "Distances",
-        "L2, pixels from 0 to 1",
-        "share of attacks that succeed within",
-        vec![within(&attacks, "l2")],
-    ));
+    for (key, name) in [("l_inf", "L-inf"), ("l2", "L2")] {
+        let (label, line) = (format!("{name}, pixels from 0 to 1"), within(&attacks, key));
+        let title = format!("How far images had to be changed, by {name}");
+        view.chart(Chart::new(&title, &label, "share of attacks that succeed within", vec![line]));
+    }
     let mut of_label: std::collections::BTreeMap<u64, (f64, f64, f64)> = Default::default();
     for a in &attacks {
         let Some(label) = a.get("label").and_then(Value::as_u64).filter(|l| *l < 1000) else { continue };
@@ -57,7 +56,7 @@ pub(super) fn view(folder: &mut Folder) -> View {
         entry.2 += if won { number(a, &["l2"]).unwrap_or(0.0) } else { 0.0 };
     }
     let rows = of_label.iter().map(|(label, (all, won, l2))| {
-        let distance = if *won > 0.0 { short(l2 / won) } else { "-".into() };
+        let distance = if *won > 0.0 { neat(l2 / won) } else { "-".into() };
         vec![label.to_string(), all.to_string(), percent(won / all), distance]
     });
     let head = ["what the image shows", "attacks", "success", "mean L2"].map(String::from).to_vec();

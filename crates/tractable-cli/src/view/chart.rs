@@ -50,8 +50,10 @@ impl Chart {
         Chart { title, x_label, y_label, lines, diagonal: false }
     }
 
+    /// Whether there is nothing to see: no points, or a single line that stays where it is.
     pub(super) fn is_empty(&self) -> bool {
-        self.lines.iter().all(|l| l.x.is_empty())
+        let still = |l: &Line| l.y.len() > 1 && l.y.iter().all(|y| *y == l.y[0]);
+        self.lines.iter().all(|l| l.x.is_empty() || (still(l) && l.band.is_none() && !self.diagonal))
     }
 
     pub(super) fn figure(&self) -> Figure {
@@ -75,7 +77,7 @@ impl Chart {
             panel = panel.dashed_line("perfect", Color::Ink, &[0.0, 1.0], &[0.0, 1.0]);
             panel = panel.x_limits(0.0, 1.0).y_limits(0.0, 1.0);
         }
-        Figure::new(&self.title).panel_size(SIZE.0, SIZE.1).panel(panel)
+        Figure::new("").panel_size(SIZE.0, SIZE.1).panel(panel)
     }
 }
 

@@ -57,7 +57,7 @@ impl View {
 
     fn number(&mut self, name: &str, value: Option<f64>) {
         if let Some(v) = value {
-            self.fact(name, short(v));
+            self.fact(name, neat(v));
         }
     }
 
@@ -106,6 +106,16 @@ fn number(value: &Value, path: &[&str]) -> Option<f64> {
 
 fn text<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
     path.iter().try_fold(value, |v, key| v.get(key))?.as_str()
+}
+
+/// A number as short as it can be said in five digits.
+fn neat(v: f64) -> String {
+    let whole = v.fract() == 0.0 && v.abs() < 1e9;
+    let text = if whole { format!("{v:.0}") } else { short(v) };
+    match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').trim_end_matches('.').into(),
+        false => text,
+    }
 }
 
 fn percent(share: f64) -> String {

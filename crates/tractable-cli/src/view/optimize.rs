@@ -2,8 +2,7 @@
 
 use super::chart::{Chart, Line};
 use super::files::Folder;
-use super::{Table, View, number, settings, text};
-use crate::report::short;
+use super::{Table, View, neat, number, settings, text};
 use serde_json::Value;
 
 /// Rows of a table of points.
@@ -21,7 +20,7 @@ pub(super) fn view(folder: &mut Folder) -> View {
     let goal = text(&search, &["optimizer", "goal"]).or(text(&kept, &["goal"])).unwrap_or("optimum");
     let mut view = View {
         title: format!("The {goal} of {what}"),
-        lead: format!("Found by conditioning on a derivative of zero, in {}.", folder.name()),
+        lead: format!("Found by conditioning on a derivative of zero. Folder: {}", folder.name()),
         settings: settings(&kept["settings"]),
         ..View::default()
     };
@@ -47,12 +46,12 @@ pub(super) fn view(folder: &mut Folder) -> View {
         });
         let so_far = Line::new("best so far", so_far.collect::<Vec<_>>());
         view.number("best value", so_far.y.last().copied());
-        view.chart(Chart::new("The search", "evaluation", "value", vec![so_far]));
+        view.chart(Chart::new("The best value so far", "evaluation", "value", vec![so_far]));
         let mut order = told;
         let sign = if goal == "maximum" { -1.0 } else { 1.0 };
         order.sort_by(|a, b| (sign * a.2).total_cmp(&(sign * b.2)));
         let rows =
-            order.iter().take(SHOWN).map(|(i, x, y)| vec![i.to_string(), short(*y), place(x)]).collect();
+            order.iter().take(SHOWN).map(|(i, x, y)| vec![i.to_string(), neat(*y), place(x)]).collect();
         let head = ["evaluation", "value", "at"].map(String::from).to_vec();
         view.tables.push(Table { title: "Best values".into(), head, rows });
     }
@@ -66,9 +65,9 @@ pub(super) fn view(folder: &mut Folder) -> View {
             let with_std = list("x")
                 .iter()
                 .zip(list("x_std"))
-                .map(|(x, s)| format!("{} ± {}", short(*x), short(s)))
+                .map(|(x, s)| format!("{} ± {}", neat(*x), neat(s)))
                 .collect::<Vec<_>>();
-            let value = |key: &str| number(o, &[key]).map_or("-".into(), short);
+            let value = |key: &str| number(o, &[key]).map_or("-".into(), neat);
             vec![with_std.join(", "), format!("{} ± {}", value("value"), value("value_std"))]
         })
         .collect();
@@ -85,5 +84,5 @@ pub(super) fn view(folder: &mut Folder) -> View {
 }
 
 fn place(x: &[f64]) -> String {
-    x.iter().map(|v| short(*v)).collect::<Vec<_>>().join(", ")
+    x.iter().map(|v| neat(*v)).collect::<Vec<_>>().join(", ")
 }

@@ -15,7 +15,7 @@ impl View {
         numbers = numbers.facts(&self.facts);
         sections.push(self.notes.iter().fold(numbers, |s, note| s.note(note)));
         if !self.charts.is_empty() {
-            let picture = |c: &super::Chart| Picture::of(&format!("{}: {}", c.title, c.y_label), c.figure());
+            let picture = |c: &super::Chart| Picture::of(&c.title, c.figure());
             let all = self.charts.iter().map(picture).collect::<Outcome<Vec<_>>>()?;
             sections.push(Section::new("curves", "Curves").pictures(&all));
         }

@@ -2,9 +2,8 @@
 
 use super::chart::{Chart, Line};
 use super::files::Folder;
-use super::{Table, View, number, settings, text};
+use super::{Table, View, neat, number, settings, text};
 use crate::cmd::rl::train::over_seeds;
-use crate::report::short;
 use serde_json::Value;
 
 /// Seeds that are looked at.
@@ -16,7 +15,7 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
     let (first, seeds) = (whole("first_seed").unwrap_or(0), whole("seeds").unwrap_or(1));
     let mut view = View {
         title: format!("Agents on {task}"),
-        lead: format!("Actions inferred by conditioning, not by gradients, in {}.", folder.name()),
+        lead: format!("Actions inferred by conditioning, not by gradients. Folder: {}", folder.name()),
         settings: settings(&config),
         ..View::default()
     };
@@ -48,14 +47,18 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
             view.chart(Chart::new(title, "steps", label, vec![line]));
         }
     };
-    add("Return", "of the last 100 episodes: mean over seeds, lowest and highest", "average");
+    add(
+        "Average return: mean of the seeds, shaded from the lowest to the highest",
+        "return, last 100 episodes",
+        "average",
+    );
     add("Exploration", "standard deviation of the action", "action_std");
-    add("Size of the action", "mean of its absolute value", "action_size");
-    add("Inferred move", "of the action", "inferred_move");
+    add("Size of the action", "mean absolute value", "action_size");
+    add("How far inference moves the action", "mean absolute value", "inferred_move");
     let result = folder.json("result.json").unwrap_or_default();
     let ended = result.get("seeds").and_then(Value::as_array).cloned().unwrap_or_default();
     let rows = logs.iter().map(|(seed, log)| {
-        let cell = |key: &str| log.last().and_then(|l| number(l, &[key])).map_or("-".into(), short);
+        let cell = |key: &str| log.last().and_then(|l| number(l, &[key])).map_or("-".into(), neat);
         let end = ended.iter().find(|s| s.get("seed").and_then(Value::as_u64) == Some(*seed));
         let speed =
             end.and_then(|s| number(s, &["steps_per_second"])).map_or("-".into(), |s| format!("{s:.0}"));

@@ -2,7 +2,8 @@
 
 use super::View;
 use super::chart::sparkline;
-use crate::report::{short, table};
+use super::neat;
+use crate::report::table;
 
 /// Blocks of a curve.
 const WIDTH: usize = 40;
@@ -20,7 +21,7 @@ impl View {
             .filter_map(|(chart, line)| {
                 let last = line.y.last()?;
                 let title = format!("{}, {}", chart.title, chart.x_label);
-                Some(vec![plain(&title), sparkline(&line.y, WIDTH), short(*last)])
+                Some(vec![plain(&title), sparkline(&line.y, WIDTH), neat(*last)])
             })
             .collect();
         if !curves.is_empty() {

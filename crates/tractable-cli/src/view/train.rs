@@ -2,8 +2,7 @@
 
 use super::chart::{Chart, Line};
 use super::files::Folder;
-use super::{Table, View, number, percent, settings, text};
-use crate::report::short;
+use super::{Table, View, neat, number, percent, settings, text};
 use serde_json::Value;
 
 pub(super) fn view(folder: &mut Folder, config: Value) -> View {
@@ -18,7 +17,7 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
     };
     let mut view = View {
         title: format!("Training on {what}"),
-        lead: format!("A network trained by closed-form inference, in {}.", folder.name()),
+        lead: format!("A network trained by closed-form inference. Folder: {}", folder.name()),
         settings: settings(&config),
         ..View::default()
     };
@@ -34,7 +33,7 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
         }
         view.number("test nll", number(last, &["test_nll"]));
         let (rows, seconds) = (sum(&["learned", "rows"]), sum(&["seconds"]));
-        view.fact("seconds of learning", short(seconds));
+        view.fact("seconds of learning", neat(seconds));
         view.number("samples a second", Some(rows / seconds).filter(|s| s.is_finite()));
         view.fact("variances repaired", sum(&["learned", "repaired"]));
     }
@@ -42,13 +41,18 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
         let line = Line::of(title, &epochs, "epoch", key).scaled(factor);
         view.chart(Chart::new(title, "epoch", label, vec![line]));
     };
-    add("Validation", "negative log-likelihood [nats]", "validation_nll", 1.0);
-    add("Test error", "error [%]", "test_error", 100.0);
-    add("Test likelihood", "negative log-likelihood [nats]", "test_nll", 1.0);
-    add("Noise", "standard deviation [of the target's]", "noise_std", 1.0);
+    add("Likelihood of the validation rows", "negative log-likelihood [nats]", "validation_nll", 1.0);
+    add("Error on the test images", "error [%]", "test_error", 100.0);
+    add("Likelihood of the test images", "negative log-likelihood [nats]", "test_nll", 1.0);
+    add("Noise of the observations", "standard deviation [of the target's]", "noise_std", 1.0);
     let capped =
         epochs.iter().filter_map(|e| Some((number(e, &["epoch"])?, number(e, &["learned", "capped"])?)));
-    view.chart(Chart::new("Limited steps", "epoch", "steps of weights", vec![Line::new("limited", capped)]));
+    view.chart(Chart::new(
+        "Steps of weights that were limited",
+        "epoch",
+        "steps",
+        vec![Line::new("limited", capped)],
+    ));
     for test in tests {
         scores(&mut view, test);
     }
@@ -70,9 +74,13 @@ fn scores(view: &mut View, test: &Value) {
         let cell = match name.as_str() {
             "rows" | "images" => format!("{v}"),
             name if shares.contains(&name) => percent(v),
-            _ => short(v),
+            _ => neat(v),
         };
-        rows.push(vec![name.replace('_', " "), cell]);
+        let name = match name.strip_prefix("coverage_") {
+            Some(level) => format!("inside {level} %"),
+            None => name.replace('_', " "),
+        };
+        rows.push(vec![name, cell]);
     }
     if let Some(ece) = number(test, &["reliability", "ece"]) {
         rows.push(vec!["expected calibration error".into(), percent(ece)]);
@@ -94,7 +102,7 @@ fn scores(view: &mut View, test: &Value) {
         }
         _ => return,
     };
-    let title = format!("Calibration: {target}");
+    let title = format!("Calibration of {target}");
     let line = vec![Line::new("observed", points)];
     view.chart(Chart { diagonal: true, ..Chart::new(&title, label[0], label[1], line) });
 }

@@ -3,13 +3,21 @@
 mod attack;
 mod bad_data;
 mod bad_models;
+#[cfg(unix)]
+mod browser;
+#[cfg(unix)]
+mod chromium;
+mod demo;
 mod images;
 #[cfg(unix)]
 mod interrupt;
 mod optimize;
 #[cfg(unix)]
 mod out;
+mod report;
 mod resume;
 mod rl;
 mod run;
 mod verbs;
+#[cfg(unix)]
+mod watch;

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 use tractable::data::Dataset;
 use tractable::optimize::{Bounds, Goal, Search, search};
-use tractable::{Activation, Device, Fit, Matrix, Network, metrics, rng};
+use tractable::{Activation, Device, Fit, Matrix, Network, Wrt, metrics, rng};
 
 const POINTS: usize = 400;
 const NOISE: f64 = 0.3;
@@ -20,6 +20,8 @@ const SOUGHT: f64 = 1.8;
 const SHOWN: f64 = 2.6;
 /// Networks from different random weights: their differences are part of what is not known.
 const NETS: u64 = 5;
+/// Of the axes in the pictures.
+const SIZE: (f64, f64) = (380.0, 270.0);
 
 fn truth(x: f64) -> f64 {
     x.powi(3) - 3.0 * x
@@ -91,6 +93,8 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     drop(progress);
     let figure = figure(net, &x, &y, &found)?;
     figure.save(&stage.path("curve"))?;
+    let slope = slope(net, &found)?;
+    slope.save(&stage.path("derivative"))?;
     let percent = format!("{:.0} %", 100.0 * found.inside_90);
     let said = |e: &Extreme| format!("{:.3} ± {:.3}", e.x, e.x_std);
     stage.report.say("curve", &found, || {
@@ -105,9 +109,11 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     })?;
     let caption = "400 noisy points, the prediction with the band that should hold 95 % of new points, and the extremes found. \
         Outside of the data, beyond ±2, the band is far too narrow: do not trust it there.";
+    let below = "Its derivative, which the network knows like its output: the input is conditioned on the place where it is \
+                 zero. The band is one network's, and too narrow.";
     Ok(Section::new("curve", "1. A noisy curve, and where it is highest")
         .text(
-            "A network learns the points one at a time, each by one exact Gaussian update, and says what comes out with its \
+            "A network learns the points one at a time, each by one closed-form Gaussian update, and says what comes out with its \
              uncertainty. Asked which input makes the derivative zero, conditioning moves the input there, with a \
              standard deviation.",
         )
@@ -120,11 +126,11 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
             ("seconds, five networks", format!("{:.1}", found.seconds)),
         ])
         .note(&format!(
-            "One network by itself says ± {:.3} and ± {:.3}, which is too sure; the figures above pool five networks from \
-             different random weights.",
+            "One network by itself says ± {:.3} and ± {:.3}. Networks from other random weights differ by about as much \
+             again, so the figures above pool five of them.",
             found.maximum.x_std_of_one, found.minimum.x_std_of_one
         ))
-        .pictures(&[Picture::of(caption, figure)?]))
+        .pictures(&[Picture::of(caption, figure)?, Picture::of(below, slope)?]))
 }
 
 /// The noise in units of the target's spread.
@@ -161,25 +167,44 @@ fn extreme(nets: &[Network], goal: Goal, truth: f64) -> tractable::Result<Extrem
 }
 
 fn figure(net: &Network, x: &Matrix, y: &Matrix, found: &Curve) -> tractable::Result<Figure> {
-    let grid: Vec<f64> = (0..=160).map(|i| SHOWN * (f64::from(i) / 80.0 - 1.0)).collect();
+    let grid = grid();
     let out = net.predict(&Matrix::column(grid.clone())?)?.with_noise(&net.noise_var())?;
     let curve: Vec<f64> = grid.iter().map(|&x| truth(x)).collect();
     // A quarter of the points can still be told apart.
     let few = |m: &Matrix| m.data().iter().step_by(4).copied().collect::<Vec<f64>>();
-    let mut panel = Panel::new("", "x", "y")
+    let panel = Panel::new("", "x", "y")
         .points("data", Color::Grey, &few(x), &few(y))
         .gaussian("predicted", Color::Blue, &grid, out.mean(), &out.std())
-        .dashed_line("true", Color::Ink, &grid, &curve)
-        .vertical("edge of the data", Color::Grey, -DATA)
-        .vertical("edge of the data", Color::Grey, DATA);
+        .dashed_line("true", Color::Ink, &grid, &curve);
+    let panel = with_extremes(panel, found, |e| e.value).y_limits(-5.0, 5.0);
+    Ok(Figure::new("").panel_size(SIZE.0, SIZE.1).panel(panel))
+}
+
+/// What conditioning looks at.
+fn slope(net: &Network, found: &Curve) -> tractable::Result<Figure> {
+    let grid = grid();
+    let slope = net.derivative(&Matrix::column(grid.clone())?, Wrt::input())?;
+    let std: Vec<f64> = slope.var().iter().map(|v| v.sqrt()).collect();
+    let panel = Panel::new("", "x", "dy/dx")
+        .gaussian("derivative", Color::Green, &grid, slope.mean(), &std)
+        .dashed_line("true", Color::Ink, &grid, &grid.iter().map(|x| 3.0 * x * x - 3.0).collect::<Vec<_>>())
+        .horizontal("zero", Color::Grey, 0.0);
+    let panel = with_extremes(panel, found, |_| 0.0).y_limits(-6.0, 12.0);
+    Ok(Figure::new("").panel_size(SIZE.0, SIZE.1).panel(panel))
+}
+
+fn grid() -> Vec<f64> {
+    (0..=160).map(|i| SHOWN * (f64::from(i) / 80.0 - 1.0)).collect()
+}
+
+/// With the edges of the data and both extremes.
+fn with_extremes(panel: Panel, found: &Curve, y: impl Fn(&Extreme) -> f64) -> Panel {
+    let edges = [-DATA, DATA].into_iter();
+    let mut panel = edges.fold(panel, |p, x| p.vertical("edge of the data", Color::Grey, x));
     for e in [&found.maximum, &found.minimum] {
-        let ends = [e.x - 2.0 * e.x_std, e.x + 2.0 * e.x_std];
-        panel = panel.line("extreme ± 2 std", Color::Vermillion, &ends, &[e.value; 2]).points(
-            "extreme ± 2 std",
-            Color::Vermillion,
-            &[e.x],
-            &[e.value],
-        );
+        let (name, ends) = ("extreme ± 2 std", [e.x - 2.0 * e.x_std, e.x + 2.0 * e.x_std]);
+        panel = panel.line(name, Color::Vermillion, &ends, &[y(e); 2]);
+        panel = panel.points(name, Color::Vermillion, &[e.x], &[y(e)]);
     }
-    Ok(Figure::new("").panel_size(380.0, 270.0).panel(panel.y_limits(-5.0, 5.0)))
+    panel
 }

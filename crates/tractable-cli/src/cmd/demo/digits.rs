@@ -122,8 +122,18 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
             percent(found.shown_after)
         )
     })?;
-    let about = "A 3, ten times the change around grey, the result, and the standard deviation of every pixel from least (black) \
-        to most (white). To the eye it still is a 3: the change is made for the network, not for us.";
+    let bins = score.reliability.bins.iter();
+    let sure = bins.filter_map(|b| Some(b.count as f64 * b.confidence?)).sum::<f64>() / test as f64;
+    let more = if sure < 1.0 - found.error_rate { "more" } else { "less" };
+    let said = format!(
+        "How often the network is right, over how sure it says it is. All in all it says {} and is right in {}: {more} often \
+         than it says.",
+        percent(sure),
+        percent(1.0 - found.error_rate)
+    );
+    let about = "A 3; the change, grey where there is none; the result, which the network takes for an 8; and the standard \
+                 deviation of every pixel, from least (black) to most (white). To the eye it still is a 3: the change is made \
+                 for the network, not for us.";
     Ok(Section::new("digits", "2. Digits: how sure it is, and how it is fooled")
         .text(
             "A convolutional network goes through handwriting-like digits a few times; no learning rate, no \
@@ -137,10 +147,7 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
             ("this one is an 8: before".into(), percent(found.shown_before)),
             ("and after".into(), percent(found.shown_after)),
         ])
-        .pictures(&[
-            Picture::of("How often the network is right, over how sure it says it is.", calibration)?,
-            Picture::new(about, light).dark(dark),
-        ]))
+        .pictures(&[Picture::of(&said, calibration)?, Picture::new(about, light).dark(dark)]))
 }
 
 /// Threes that the network knows, and what became of them.
@@ -164,20 +171,21 @@ fn fooled(net: &Network, kept: &Images) -> Outcome<(Matrix, Vec<Attacked>)> {
 /// The image, what was changed, what came of it, and how sure that is; the light one is saved.
 fn strip(pixels: &[f64], a: &Attacked, theme: Theme, stage: &Stage) -> Outcome<String> {
     let shape = Shape::image(1, 28, 28);
-    let change: Vec<f64> = a.change.mean().iter().map(|c| 10.0 * c).collect();
+    let change = a.change.mean();
+    let size = change.iter().fold(1e-6, |m: f64, c| m.max(c.abs()));
     let std = a.change.std();
     let (least, most) = std.iter().fold((f64::INFINITY, 0.0f64), |(l, m), s| (l.min(*s), m.max(*s)));
     let range = if least < most { (least, most) } else { (0.0, 2.0 * most + 1.0) };
     let row = vec![
         Some(picture(shape, pixels, (0.0, 1.0))?),
-        Some(picture(shape, &change, (-1.0, 1.0))?),
+        Some(picture(shape, change, (-size, size))?),
         Some(picture(shape, &a.result(pixels), (0.0, 1.0))?),
         Some(picture(shape, &std, range)?),
     ];
     let grid = ImageGrid {
         title: "",
         row_labels: &[],
-        column_labels: &["a 3", "change ×10", "taken for an 8", "std"],
+        column_labels: &["a 3", "change", "an 8 to it", "std"],
         rows: &[row],
         theme,
     };

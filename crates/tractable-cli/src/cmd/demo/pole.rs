@@ -12,8 +12,8 @@ use tractable::rl::env::{Environment, Segment};
 use tractable::rl::{Agent, Decay, Settings};
 
 /// Steps of learning, and those after which it is enough even if the pole still falls.
-const STEPS: u64 = 100_000;
-const MOST: u64 = 200_000;
+const STEPS: u64 = 150_000;
+const MOST: u64 = 300_000;
 /// Episodes to judge by, and the longest there is.
 const JUDGED: u64 = 10;
 const WHOLE: f64 = 1000.0;
@@ -85,10 +85,9 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     let mut pictures = Vec::new();
     let figure = figure(&curve);
     figure.save(&stage.path("pole-curve"))?;
-    pictures.push(Picture::of(
-        "Steps that the pole stays up while the cart explores, mean of the last hundred episodes; 1000 is the most there is.",
-        figure,
-    )?);
+    let caption = "Steps that the pole stays up while the cart explores, mean of the last hundred episodes; 1000 is the \
+                   most there is.";
+    pictures.push(Picture::of(caption, figure)?.tall());
     for (name, title, frames) in films {
         let svg = animated(title, &frames, per_second);
         files::write(&stage.path(&format!("pole-{name}.svg")), svg.as_bytes())?;

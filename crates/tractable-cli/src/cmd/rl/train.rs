@@ -233,10 +233,14 @@ pub(crate) fn over_seeds(curves: &[&[(f64, f64)]]) -> Option<OverSeeds> {
     if curves.is_empty() || last <= first {
         return None;
     }
+    let rounding = 1e-9 * (last - first);
+    // No more places than there are numbers, or the curves become stairs.
+    let places = curves.iter().map(|c| c.len() - 1).max().unwrap_or(1).clamp(1, PLACES);
     let [mut x, mut mean, mut low, mut high] = [const { Vec::new() }; 4];
-    for i in 0..=PLACES {
-        let at = first + (last - first) * i as f64 / PLACES as f64;
-        let values = curves.iter().map(|c| c[c.partition_point(|p| p.0 <= at).saturating_sub(1)].1);
+    for i in 0..=places {
+        let at = first + (last - first) * i as f64 / places as f64;
+        let values =
+            curves.iter().map(|c| c[c.partition_point(|p| p.0 <= at + rounding).saturating_sub(1)].1);
         let values: Vec<f64> = values.collect();
         x.push(at);
         mean.push(values.iter().sum::<f64>() / values.len() as f64);
