@@ -15,6 +15,7 @@ fn looked_at(browser: &mut Browser, url: &str, name: &str, pictures: usize) {
         browser.screen(width, phone, scheme);
         browser.open(url);
         browser.until("[...document.images].every(i => i.complete)");
+        browser.value("document.querySelectorAll('details').forEach(d => { d.open = true; })");
         let state = browser.value(
             "({ images: document.images.length,
                 missing: [...document.images].filter(i => i.naturalWidth == 0).length,
