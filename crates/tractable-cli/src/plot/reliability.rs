@@ -20,7 +20,7 @@ pub(crate) fn reliability(title: &str, report: &Reliability) -> Figure {
 
 /// The first of the two by itself, for a page.
 pub(crate) fn reliability_panel(report: &Reliability) -> Figure {
-    Figure::new("").panel_size(380.0, 270.0).panel(accuracy("", report))
+    Figure::new("").panel_size(330.0, 235.0).panel(accuracy("", report))
 }
 
 fn accuracy(heading: &str, report: &Reliability) -> Panel {

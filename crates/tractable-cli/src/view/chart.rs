@@ -42,7 +42,7 @@ pub(super) struct Chart {
 }
 
 /// Width and height of the axes: a page on a phone shows the picture at three quarters of its size.
-const SIZE: (f64, f64) = (340.0, 215.0);
+const SIZE: (f64, f64) = (330.0, 210.0);
 
 impl Chart {
     pub(super) fn new(title: &str, x_label: &str, y_label: &str, lines: Vec<Line>) -> Self {

@@ -137,11 +137,14 @@ fn flatten(name: &str, value: &Value, depth: usize, to: &mut Vec<(String, String
     match value {
         Value::Object(fields) if depth < 8 => {
             for (key, value) in fields {
-                let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                // Under their own name they are what the flags are called.
+                let plain = name.is_empty() || name == "settings";
+                let name = if plain { key.clone() } else { format!("{name}.{key}") };
                 flatten(&name, value, depth + 1, to);
             }
         }
-        Value::Null => to.push((name.into(), "-".into())),
+        // Not given.
+        Value::Null => {}
         Value::String(text) => to.push((name.into(), text.clone())),
         other => to.push((name.into(), other.to_string())),
     }

@@ -21,7 +21,7 @@ const SHOWN: f64 = 2.6;
 /// Networks from different random weights: their differences are part of what is not known.
 const NETS: u64 = 5;
 /// Of the axes in the pictures.
-const SIZE: (f64, f64) = (380.0, 270.0);
+const SIZE: (f64, f64) = (330.0, 235.0);
 
 fn truth(x: f64) -> f64 {
     x.powi(3) - 3.0 * x
@@ -126,8 +126,8 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
             ("seconds, five networks", format!("{:.1}", found.seconds)),
         ])
         .note(&format!(
-            "One network by itself says ± {:.3} and ± {:.3}. Networks from other random weights differ by about as much \
-             again, so the figures above pool five of them.",
+            "One network by itself says ± {:.3} and ± {:.3}. The figures above pool five networks from different random \
+             weights, because their places differ as well.",
             found.maximum.x_std_of_one, found.minimum.x_std_of_one
         ))
         .pictures(&[Picture::of(caption, figure)?, Picture::of(below, slope)?]))

@@ -132,8 +132,8 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
         percent(1.0 - found.error_rate)
     );
     let about = "A 3; the change, grey where there is none; the result, which the network takes for an 8; and the standard \
-                 deviation of every pixel, from least (black) to most (white). To the eye it still is a 3: the change is made \
-                 for the network, not for us.";
+                 deviation of every pixel, from least (black) to most (white). The change is made for the network's eye, \
+                 not for ours.";
     Ok(Section::new("digits", "2. Digits: how sure it is, and how it is fooled")
         .text(
             "A convolutional network goes through handwriting-like digits a few times; no learning rate, no \

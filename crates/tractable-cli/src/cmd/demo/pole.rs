@@ -103,7 +103,7 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
             found.steps, found.steps_per_second
         )
     })?;
-    Ok(Section::new("pole", "3. A pole that stands")
+    Ok(Section::new("pole", "3. A pole to balance")
         .text(
             "One network says what a state and an action are worth, another proposes the action; a better action is inferred \
              by asking where the derivative of the worth by the action is zero. The physics is MuJoCo's, \
@@ -144,5 +144,5 @@ fn figure(curve: &[(f64, f64)]) -> Figure {
         .horizontal("the most there is", Color::Ink, WHOLE)
         .line("while learning", Color::Blue, &x, &y)
         .y_limits(0.0, 1050.0);
-    Figure::new("").panel_size(380.0, 270.0).panel(panel)
+    Figure::new("").panel_size(330.0, 235.0).panel(panel)
 }
