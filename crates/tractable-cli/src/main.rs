@@ -5,6 +5,7 @@
 
 mod attack_pictures;
 mod attacks;
+mod base64;
 mod cmd;
 mod fetch;
 mod files;
@@ -17,14 +18,17 @@ mod interrupt;
 mod jobs;
 mod npy;
 mod objective;
-#[allow(dead_code, unused_imports, reason = "verbs come to use all of it")]
+mod page;
 mod plot;
 mod progress;
 mod report;
+mod rerun;
 mod run_folder;
 mod scores;
 mod settings;
 mod voice;
+mod view;
+mod watch;
 
 use clap::{Parser, Subcommand};
 use report::Stop;
@@ -56,7 +60,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The three verbs on a noisy curve, in a second, with no data
+    /// What it can do, in a minute, with no data: a curve, digits, a pole; pictures and a page
     Demo(cmd::demo::Args),
     /// Fit a network to a CSV file or to images
     Train(Box<cmd::train::Args>),
@@ -72,6 +76,10 @@ enum Command {
     Data(cmd::data::Args),
     /// Change images until a network takes them for something else
     Attack(Box<cmd::attack::Args>),
+    /// A run's folder as one page to keep or to send
+    Report(cmd::report::Args),
+    /// A run's page while the run goes on
+    Watch(cmd::watch::Args),
     /// What is in a model file
     Inspect(cmd::inspect::Args),
     /// Recompute golden vectors with this build on this machine
@@ -105,6 +113,8 @@ fn main() -> ExitCode {
         Command::Rl(args) => cmd::rl::run(&args),
         Command::Data(args) => cmd::data::run(&args),
         Command::Attack(args) => cmd::attack::run(&args),
+        Command::Report(args) => cmd::report::run(&args),
+        Command::Watch(args) => cmd::watch::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),
         Command::Reproduce(args) => cmd::reproduce::run(&args),

@@ -6,6 +6,7 @@
 //! | `last.safetensors` | with `--patience` only: the last finished epoch, where `--resume` goes on |
 //! | `metrics.jsonl` | one line an epoch, and one of the test at the end |
 //! | `config.json` | settings and data of the run |
+//! | `commands.jsonl` | what was typed to begin it and to go on with it |
 //! | `curves.csv` | of a run on images: noise, error, nll and speed of every epoch |
 //!
 //! Model files only ever hold whole epochs. An epoch's line is written before its model, so the lines are
@@ -16,6 +17,7 @@ use crate::files::NewFile;
 use crate::image_sets::ImageSet;
 use crate::image_settings::ImageSettings;
 use crate::report::{Outcome, Stop, file_error};
+use crate::rerun;
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -226,6 +228,7 @@ impl RunFolder {
             self.remove("last.safetensors")?;
         }
         self.save(net, true)?;
+        rerun::note(&self.path, true)?;
         self.write_config(config)
     }
 
@@ -237,7 +240,13 @@ impl RunFolder {
         }
     }
 
-    pub(crate) fn write_config(&self, config: &impl Serialize) -> Outcome {
+    /// The settings of a run that goes on, and that it does.
+    pub(crate) fn go_on(&self, config: &impl Serialize) -> Outcome {
+        self.write_config(config)?;
+        rerun::note(&self.path, false)
+    }
+
+    fn write_config(&self, config: &impl Serialize) -> Outcome {
         let mut text = serde_json::to_string_pretty(config).expect("settings are plain structures");
         text.push('\n');
         self.write("config.json", &text)

@@ -27,12 +27,12 @@ Examples:
 
 Distances are in pixels from 0 to 1, of the attacks that succeed. Success: the network takes the
 image for the target or, with --untargeted, not for what it shows; `any change` counts the latter
-whatever the target was. DIR gets attacks.jsonl, adversarial.npy (f32, attack after attack), png/
-with the first of them, a grid (rows: labels, columns: targets), a strip of image, change x10, result
+whatever the target was. DIR gets attacks.jsonl, attack.json (the settings), adversarial.npy (f32,
+attack after attack), png/ with the first of them, a grid (rows: labels, columns: targets), a strip of image, change x10, result
 and standard deviation of every pixel and, with --curve, the curves; pictures as SVG and PNG.";
 
 /// Change images until a network takes them for something else
-#[derive(clap::Args)]
+#[derive(clap::Args, Serialize)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub(crate) struct Args {
     /// Folder of a run on images, or a model file
@@ -86,14 +86,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Folder for the changed images and the pictures
+    #[serde(skip)]
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Write into a folder that is not empty
+    #[serde(skip)]
     #[arg(long, requires = "out")]
     force: bool,
     #[arg(long, value_enum, default_value_t)]
     device: DeviceName,
     /// Results as JSON Lines
+    #[serde(skip)]
     #[arg(long)]
     json: bool,
 }
@@ -184,6 +187,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if let Some(out) = &args.out {
         save(out, &summary, &records, &changed, &images)?;
+        let settings = serde_json::to_string_pretty(args).expect("flags are plain") + "\n";
+        crate::files::write(&out.join("attack.json"), settings.as_bytes())?;
+        crate::rerun::note(out, made)?;
         if !shown.is_empty() {
             let title =
                 format!("{} by {}: shown (rows) and taken for (columns)", set.name(), args.method.name());

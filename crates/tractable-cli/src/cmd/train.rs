@@ -139,7 +139,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let mut best = None;
     if resumed {
         best = best_of(&folder, &net)?;
-        folder.write_config(&config)?;
+        folder.go_on(&config)?;
     } else {
         folder.prepare()?;
     }

@@ -97,7 +97,7 @@ pub(super) fn run(args: &Args, out: &Path, set: Option<ImageSet>, old: Option<&I
     // From here on files are touched: everything that can be checked has been.
     if old.is_some() {
         files.past(net.epochs())?;
-        files.write_config(&config)?;
+        files.go_on(&config)?;
     } else {
         files.prepare()?;
     }

@@ -1,17 +1,23 @@
 //! Bodies in motion: an SVG that any browser plays, drawn from where thick lines are at every step.
 
+use super::style::FONT;
 use std::fmt::Write;
 use tractable::rl::env::Segment;
 
-const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 320.0;
-/// Metres across.
+const WIDTH: f64 = 480.0;
+const HEIGHT: f64 = 240.0;
+/// Metres across, and where nothing leaves the middle.
 const ACROSS: f64 = 4.0;
+const CLOSE: f64 = 2.6;
+/// The colours of `style.rs`, for bodies one after the other; legs of a pair look alike.
+const COLORS: [&str; 8] = ["b", "v", "v", "v", "o", "o", "o", "b"];
+/// It looks what the page around it is like, so one file serves both.
+const STYLE: &str = ".g{fill:#fff}.t{fill:#222}.f{stroke:#777;fill:none}.b{stroke:#0072b2}.v{stroke:#d55e00}.o{stroke:#e69f00}\
+@media(prefers-color-scheme:dark){.g{fill:#1b1b1d}.t{fill:#e6e6e6}.f{stroke:#9a9a9a}.b{stroke:#4aa3df}}";
 
 /// Frames at so many a second, over and over. Where a body runs away, the picture goes along with it and the floor
-/// passes below.
+/// passes below. The title is a plain text without markup.
 pub(crate) fn animated(title: &str, frames: &[Vec<Segment>], per_second: f64) -> String {
-    let scale = WIDTH / ACROSS;
     let floor = HEIGHT * 0.8;
     let middle = |frame: &Vec<Segment>| frame.first().map_or(0.0, |s| (s.from[0] + s.to[0]) / 2.0);
     let runs = frames.iter().any(|f| middle(f).abs() > ACROSS / 3.0);
@@ -19,11 +25,14 @@ pub(crate) fn animated(title: &str, frames: &[Vec<Segment>], per_second: f64) ->
     // A body that hangs below the floor's height has none.
     let lowest = frames.iter().flatten().map(|s| s.from[1].min(s.to[1])).fold(0.0, f64::min);
     let lift = if lowest < -0.5 { HEIGHT * 0.5 } else { floor };
+    let widest = frames.iter().flatten().map(|s| s.from[0].abs().max(s.to[0].abs())).fold(0.0, f64::max);
+    let close = lift == floor && widest < CLOSE / 2.0;
+    let scale = WIDTH / if close { CLOSE } else { ACROSS };
     let seconds = frames.len() as f64 / per_second;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\">\n\
-         <title>{title}</title>\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>\n\
-         <text x=\"12\" y=\"24\" font-family=\"sans-serif\" font-size=\"15\" fill=\"#333333\">{title}</text>\n"
+         <style>{STYLE}</style>\n<title>{title}</title>\n<rect class=\"g\" width=\"{WIDTH}\" height=\"{HEIGHT}\"/>\n\
+         <text class=\"t\" x=\"12\" y=\"24\" font-family=\"{FONT}\" font-size=\"15\">{title}</text>\n"
     );
     let animate = |svg: &mut String, name: &str, values: &mut dyn Iterator<Item = f64>| {
         let values: Vec<String> = values.map(|v| format!("{v:.1}")).collect();
@@ -34,11 +43,11 @@ pub(crate) fn animated(title: &str, frames: &[Vec<Segment>], per_second: f64) ->
         );
     };
     if lift == floor {
-        let _ = writeln!(svg, "<path d=\"M0 {floor}H{WIDTH}\" stroke=\"#888888\" stroke-width=\"2\"/>");
+        let _ = writeln!(svg, "<path class=\"f\" d=\"M0 {floor}H{WIDTH}\" stroke-width=\"2\"/>");
         // A mark every metre; those on view are drawn by one dashed line that shifts.
         let _ = writeln!(
             svg,
-            "<path d=\"M0 {}H{WIDTH}\" stroke=\"#888888\" stroke-width=\"8\" stroke-dasharray=\"2 {:.1}\">",
+            "<path class=\"f\" d=\"M0 {}H{WIDTH}\" stroke-width=\"8\" stroke-dasharray=\"2 {:.1}\">",
             floor + 6.0,
             scale - 2.0
         );
@@ -49,11 +58,10 @@ pub(crate) fn animated(title: &str, frames: &[Vec<Segment>], per_second: f64) ->
     for body in 0..bodies {
         let at = |i: usize| frames[i][body];
         let width = (2.0 * at(0).radius * scale).max(1.5);
-        let color = ["#1b6ca8", "#d1495b", "#d1495b", "#d1495b", "#edae49", "#edae49", "#edae49", "#1b6ca8"]
-            [body % 8];
+        let color = COLORS[body % COLORS.len()];
         let _ = writeln!(
             svg,
-            "<line stroke=\"{color}\" stroke-width=\"{width:.1}\" stroke-linecap=\"round\" stroke-opacity=\"0.85\">"
+            "<line class=\"{color}\" stroke-width=\"{width:.1}\" stroke-linecap=\"round\" stroke-opacity=\"0.85\">"
         );
         let n = 0..frames.len();
         let x = |x: f64, i: usize| (x - camera[i]) * scale + WIDTH / 2.0;

@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Ticks};
 use super::canvas::{Area, Canvas, thinned};
-use super::drawing::Drawing;
+use super::drawing::{self, Drawing};
 use super::panel::{Panel, Series, Shape};
 use super::style::{self, Color, LABEL, PANEL_TITLE, SMALL, TITLE, Theme};
 use crate::report::{Outcome, Stop};
@@ -78,9 +78,19 @@ impl Figure {
         drawing.save(path)
     }
 
+    /// The picture by itself, for a page.
+    pub(crate) fn svg(&self) -> Outcome<String> {
+        let canvas = self.render().map_err(|why| Stop::Error(format!("cannot draw the figure: {why}")))?;
+        Ok(drawing::svg(&canvas))
+    }
+
+    pub(super) fn draw(&self) -> Result<Drawing, String> {
+        Drawing::of(&self.render()?)
+    }
+
     /// # Errors
     /// If a number has no place on its axis; the message says which.
-    pub(super) fn draw(&self) -> Result<Drawing, String> {
+    fn render(&self) -> Result<Canvas, String> {
         if self.panels.is_empty() {
             return Err(format!("figure `{}` has no panels", self.title));
         }
@@ -121,7 +131,7 @@ impl Figure {
             };
             panel.draw(&mut canvas, area);
         }
-        Drawing::of(&canvas)
+        Ok(canvas)
     }
 
     fn prepare<'a>(&self, panel: &'a Panel) -> Result<Prepared<'a>, String> {

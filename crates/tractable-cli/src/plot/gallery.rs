@@ -176,12 +176,7 @@ fn corners() -> Figure {
                 .line("", Color::Blue, &few, &steep)
                 .y_limits(-2.0, 2.0),
         )
-        .panel(
-            Panel::new("log, log", "x", "y")
-                .line("", Color::Purple, &x, &of(&x, |x| x.powi(-3)))
-                .log_x()
-                .log_y(),
-        )
+        .panel(Panel::new("log", "x", "y").line("", Color::Purple, &x, &of(&x, |x| x.powi(-3))).log_y())
         .panel(Panel::new("far from zero", "x", "y").points(
             "p",
             Color::Ink,

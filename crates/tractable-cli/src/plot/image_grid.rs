@@ -4,6 +4,7 @@ use super::Theme;
 use super::canvas::{Area, Canvas};
 use super::drawing::{self, Drawing};
 use super::style::{self, LABEL, TITLE};
+use crate::base64::base64;
 use crate::report::{Outcome, Stop};
 use kuva::render::color::Color as Paint;
 use kuva::render::render::Primitive;
@@ -107,21 +108,6 @@ impl Image {
     }
 }
 
-/// The alphabet of RFC 4648, in groups of three bytes.
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let at = |i: usize| u32::from(group.get(i).copied().unwrap_or(0));
-        let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for digit in 0..4 {
-            let letter = ALPHABET[(bits >> (18 - 6 * digit) & 63) as usize];
-            text.push(if digit <= group.len() { letter as char } else { '=' });
-        }
-    }
-    text
-}
-
 /// A grid of images. Labels may be missing (empty slices); rows may be of different lengths, and `None` is an
 /// empty place.
 #[derive(Default)]
@@ -147,7 +133,19 @@ impl ImageGrid<'_> {
         drawing.save(path)
     }
 
+    /// The picture by itself, for a page.
+    pub(crate) fn svg(&self) -> Outcome<String> {
+        let drawn = self.render().map_err(|why| Stop::Error(format!("cannot draw the images: {why}")))?;
+        Ok(drawn.0)
+    }
+
     pub(super) fn draw(&self) -> Result<Drawing, String> {
+        let (svg, canvas) = self.render()?;
+        Ok(Drawing { svg, png: drawing::png(&canvas)? })
+    }
+
+    /// The SVG, and what the PNG is made from.
+    fn render(&self) -> Result<(String, Canvas), String> {
         let images = || self.rows.iter().flatten().flatten();
         let wide = images().map(|i| i.width).max().ok_or("there are no images")?;
         let high = images().map(|i| i.height).max().unwrap_or(1);
@@ -225,20 +223,13 @@ impl ImageGrid<'_> {
         let end = svg.rfind("</svg>").ok_or("the SVG has no end")?;
         let svg = format!("{}{elements}{}", &svg[..end], &svg[end..]);
         squares.into_iter().for_each(|s| canvas.scene.add(s));
-        Ok(Drawing { svg, png: drawing::png(&canvas)? })
+        Ok((svg, canvas))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_is_that_of_the_standard() {
-        // The examples of RFC 4648, section 10.
-        let said = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|s| base64(s.as_bytes()));
-        assert_eq!(said, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
-    }
 
     #[test]
     fn values_become_levels_in_channel_order() {

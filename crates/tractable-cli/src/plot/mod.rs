@@ -21,7 +21,7 @@ pub(crate) use image_grid::{Image, ImageGrid};
 pub(crate) use learning_curves::{Curve, LearningCurves, learning_curves};
 pub(crate) use optimum::{Optimum, Places, optimum};
 pub(crate) use panel::Panel;
-pub(crate) use reliability::reliability;
+pub(crate) use reliability::{reliability, reliability_panel};
 pub(crate) use style::{Color, Theme};
 
 #[cfg(test)]

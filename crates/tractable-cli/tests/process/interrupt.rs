@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-fn signal(child: &Child, name: &str) {
+pub(crate) fn signal(child: &Child, name: &str) {
     let status = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
     assert!(status.success());
 }
@@ -38,7 +38,7 @@ fn interrupted(name: &str, extra: &[&str]) {
     let model = &place.json(&["inspect", "run"])[0];
     assert_eq!(model["epochs"].as_u64(), Some(epochs as u64));
     let left = std::fs::read_dir(place.path("run")).unwrap().count();
-    assert_eq!(left, 3);
+    assert_eq!(left, 4);
 
     let more = (epochs + 2).to_string();
     place.ok(&["train", "--resume", "-o", "run", "--epochs", &more, "-q"]);
@@ -166,7 +166,7 @@ fn before_the_first_epoch_is_done_nothing_is_replaced() {
     let err = stopped_at_its_start(&place, &["--force"]);
     assert!(err.contains("no epoch is finished, nothing was saved"), "{err}");
     assert!(files.each_ref().map(|name| place.read(name)) == before);
-    assert_eq!(std::fs::read_dir(place.path("run")).unwrap().count(), 3);
+    assert_eq!(std::fs::read_dir(place.path("run")).unwrap().count(), 4);
 }
 
 #[test]

@@ -5,6 +5,11 @@ mod bad_data;
 mod bad_models;
 mod documents;
 mod help;
+#[cfg(unix)]
+mod browser;
+#[cfg(unix)]
+mod chromium;
+mod demo;
 mod images;
 #[cfg(unix)]
 mod interrupt;
@@ -12,7 +17,10 @@ mod json;
 mod optimize;
 #[cfg(unix)]
 mod out;
+mod report;
 mod resume;
 mod rl;
 mod run;
 mod verbs;
+#[cfg(unix)]
+mod watch;

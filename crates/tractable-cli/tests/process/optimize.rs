@@ -279,7 +279,7 @@ fn models_of_several_targets_and_of_none() {
     assert!(best("u") > 0.95, "{}", best("u"));
     assert!((best("v") - 0.6).abs() < 0.1, "{}", best("v"));
     is_picture(&place, "v/optimum");
-    assert_eq!(std::fs::read_dir(place.path("v")).unwrap().count(), 2, "a model is not copied");
+    assert_eq!(std::fs::read_dir(place.path("v")).unwrap().count(), 4, "a model is not copied");
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! A function that can be called: expression or test function, optimised by asking for its values.
 
-use super::{Args, Found, figure, names, parse_error};
-use crate::interrupt;
+use super::{Args, Found, figure, keep, names, parse_error};
 use crate::objective::{Direction, Known, Objective};
 use crate::progress::{Progress, note};
 use crate::report::{Outcome, Report, Stop, file_error, short};
 use crate::voice;
+use crate::{files, interrupt, rerun};
 use serde::Serialize;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use tractable::optimize::{Bounds, Goal, Optimizer, Trial};
 
 #[derive(Serialize)]
@@ -52,20 +53,29 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
         }
         None => fresh()?,
     };
+    if let Some(dir) = &args.out {
+        keep(dir, args, goal, &[])?;
+        rerun::note(dir, !args.resume)?;
+    }
     // Points that were asked for when an earlier run ended are looked at first.
     for x in search.pending().to_vec() {
         search.tell(&x, objective.value(&x))?;
     }
     let mut progress = Progress::new(Some(args.evaluations as u64), voice::quiet());
+    let mut saved = Instant::now();
     while search.history().len() < args.evaluations && !interrupt::asked() {
         let x = search.ask()?;
         search.tell(&x, objective.value(&x))?;
         progress.at(search.history().len() as u64, || said(&search));
+        // A crash loses little, and whoever watches sees it go on.
+        if let Some(dir) = args.out.as_deref().filter(|_| saved.elapsed() >= SAVE_EVERY) {
+            save(&search, dir)?;
+            saved = Instant::now();
+        }
     }
     progress.done(&said(&search));
     if let Some(dir) = &args.out {
-        search.save(dir.join(STATE))?;
-        crate::files::write(&dir.join("history.csv"), history(&search).as_bytes())?;
+        save(&search, dir)?;
     }
     if interrupt::asked() {
         let saved = match &args.out {
@@ -99,13 +109,24 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
         let regret = best.regret.map_or(String::new(), |r| format!(", {r:.1e} from the known optimum"));
         format!("best of {}: {} at ({}){regret}", best.evaluations, short(best.y), place.join(", "))
     })?;
-    Found::new(&search.optimum()?).say(report, &names(pairs.len()))?;
+    let optimum = search.optimum()?;
+    Found::new(&optimum).say(report, &names(pairs.len()))?;
     match &args.out {
-        Some(dir) => picture(&search, &objective, text, known, dir),
+        Some(dir) => {
+            keep(dir, args, goal, &[optimum])?;
+            picture(&search, &objective, text, known, dir)
+        }
         None => Ok(()),
     }
 }
 
+fn save(search: &Optimizer, dir: &Path) -> Outcome {
+    search.save(dir.join(STATE))?;
+    files::write(&dir.join("history.csv"), history(search).as_bytes())
+}
+
+/// Between two saves while it goes on.
+const SAVE_EVERY: Duration = Duration::from_secs(1);
 /// The file that a search is kept in.
 const STATE: &str = "search.json";
 

@@ -8,11 +8,12 @@ mod function;
 mod model;
 mod outside;
 
+use crate::files;
 use crate::objective::{ParseError, parse_bounds};
 use crate::progress::always;
 use crate::report::{Outcome, Report, Stop, short};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tractable::optimize::{Goal, Optimum};
 
 const AFTER_HELP: &str = "\
@@ -27,13 +28,13 @@ Examples:
 An expression has the variables x, or x, y and z, or x1, x2, ...; + - * / ^, sqrt, exp, ln, sin, ...
 Named functions: cubic, branin, hartmann6, ackley5, rosenbrock4. A value that is not a number sets
 its point aside, counts it, and the search goes on. --tell takes `nan` for an experiment that failed.
-With -o, DIR gets a picture as SVG and PNG (for --data and --model: of one input) and, of an objective,
-history.csv and search.json (to go on: --resume); of data, the model. Places are reported with a
+With -o, DIR gets optimize.json (settings and optima), a picture as SVG and PNG (for --data and --model: of
+one input) and, of an objective, history.csv and search.json (to go on: --resume); of data, the model. Places are reported with a
 standard deviation, which is rough. The last line is what the network expects at its optimum; the
 line `best` is what was evaluated.";
 
 /// Find where a function, a model or data are largest or smallest
-#[derive(clap::Args)]
+#[derive(clap::Args, Serialize)]
 #[command(after_help = AFTER_HELP)]
 #[command(group = clap::ArgGroup::new("what").required(true).args(["objective", "data", "model", "ask", "tell"]))]
 pub(crate) struct Args {
@@ -86,12 +87,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// With --objective: go on with the search in -o DIR
+    #[serde(skip)]
     #[arg(long, requires = "out", conflicts_with_all = ["data", "model", "ask", "tell"])]
     resume: bool,
     /// Folder for history, state and picture
+    #[serde(skip)]
     #[arg(short, long, value_name = "DIR", conflicts_with_all = ["ask", "tell"])]
     out: Option<PathBuf>,
     /// Results as JSON Lines
+    #[serde(skip)]
     #[arg(long)]
     json: bool,
 }
@@ -157,6 +161,23 @@ impl<'a> Found<'a> {
             format!("{}: value {} ± {}", place.join(", "), short(self.value), short(self.value_std))
         })
     }
+}
+
+/// The settings of a search and what it has come to, for whoever looks at the folder.
+fn keep(dir: &Path, args: &Args, goal: Goal, optima: &[Optimum]) -> Outcome {
+    #[derive(Serialize)]
+    struct Kept<'a> {
+        version: u32,
+        program: String,
+        goal: Goal,
+        settings: &'a Args,
+        optima: Vec<Found<'a>>,
+    }
+    let program = format!("tractable {}", env!("CARGO_PKG_VERSION"));
+    let optima = optima.iter().map(Found::new).collect();
+    let kept = Kept { version: 1, program, goal, settings: args, optima };
+    let text = serde_json::to_string_pretty(&kept).expect("flags and numbers") + "\n";
+    files::write(&dir.join("optimize.json"), text.as_bytes())
 }
 
 /// x, or x1, x2, ...

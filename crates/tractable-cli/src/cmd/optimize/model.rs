@@ -1,10 +1,10 @@
 //! A trained model, or a model of a data file: searched for its optima.
 
 use super::figure::{Shown, four_panels};
-use super::{Args, Found, names};
+use super::{Args, Found, keep, names};
 use crate::plot::Places;
 use crate::report::{Outcome, Report, Stop, file_error};
-use crate::run_folder;
+use crate::{rerun, run_folder};
 use std::path::Path;
 use tractable::data::{self, Target};
 use tractable::optimize::{Bounds, Goal, Search, search};
@@ -98,6 +98,8 @@ fn finish(args: &Args, net: &Network, bounds: &Bounds, output: usize, data: (&[f
     optima.iter().try_for_each(|o| Found::new(o).say(report, &names))?;
     let Some(dir) = &args.out else { return Ok(()) };
     std::fs::create_dir_all(dir).map_err(file_error(dir, "make this folder"))?;
+    keep(dir, args, goal, &optima)?;
+    rerun::note(dir, true)?;
     let [range] = *bounds.pairs() else { return Ok(()) };
     let mean: Vec<f64> = optima.iter().map(|o| o.x.mean()[0]).collect();
     let std: Vec<f64> = optima.iter().map(|o| o.x.std()[0]).collect();

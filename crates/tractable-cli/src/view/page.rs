@@ -1,0 +1,46 @@
+//! A view as a page.
+
+use super::View;
+use crate::page::{Page, Picture, Section};
+use crate::report::Outcome;
+
+impl View {
+    /// The page; `state` says whether the run goes on, where that is known.
+    pub(crate) fn page(&self, state: Option<&str>) -> Outcome<Page> {
+        let mut sections = Vec::new();
+        let mut numbers = Section::new("numbers", "Numbers");
+        if let Some(state) = state {
+            numbers = numbers.text(state);
+        }
+        numbers = numbers.facts(&self.facts);
+        sections.push(self.notes.iter().fold(numbers, |s, note| s.note(note)));
+        if !self.charts.is_empty() {
+            let picture = |c: &super::Chart| Picture::of(&c.title, c.figure());
+            let all = self.charts.iter().map(picture).collect::<Outcome<Vec<_>>>()?;
+            sections.push(Section::new("curves", "Curves").pictures(&all));
+        }
+        for (i, table) in self.tables.iter().enumerate() {
+            let one = Section::new(&format!("table-{}", i + 1), &table.title);
+            sections.push(one.table(&table.head, &table.rows));
+        }
+        if !self.pictures.is_empty() {
+            let all: Vec<Picture> = (self.pictures.iter())
+                .map(|shot| Picture::new(&shot.caption, shot.svg.clone()).wide())
+                .collect();
+            sections.push(Section::new("pictures", "Pictures").pictures(&all));
+        }
+        let mut again = Section::new("again", "Run it again");
+        match self.commands.as_slice() {
+            [] => again = again.text("The folder does not say which command made it."),
+            commands => again = again.code(&commands.join("\n")),
+        }
+        if !self.next.is_empty() {
+            again = again.text("And look further:").code(&self.next.join("\n"));
+        }
+        sections.push(again);
+        if !self.settings.is_empty() {
+            sections.push(Section::new("settings", "Settings").folded("All of them", &self.settings));
+        }
+        Ok(Page { title: self.title.clone(), lead: self.lead.clone(), sections })
+    }
+}

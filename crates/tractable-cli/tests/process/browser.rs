@@ -1,0 +1,119 @@
+//! Pages in a real browser: nothing missing, nothing from outside, readable on a phone; and the live one changes.
+//!
+//! `cargo test -p tractable-cli --test process browser:: -- --include-ignored` where there is a Chromium. With
+//! `TRACTABLE_SCREENS=DIR` it leaves pictures of the pages there.
+
+use crate::chromium::Browser;
+use crate::run::Place;
+use crate::watch::{Watching, epoch};
+
+/// A page on a phone and on a desk, in light and in dark: all pictures are there, and it does not scroll sideways.
+fn looked_at(browser: &mut Browser, url: &str, name: &str, pictures: usize) {
+    for (width, phone, scheme) in
+        [(1200, false, "light"), (1200, false, "dark"), (360, true, "light"), (360, true, "dark")]
+    {
+        browser.screen(width, phone, scheme);
+        browser.open(url);
+        browser.until("[...document.images].every(i => i.complete)");
+        browser.value("document.querySelectorAll('details').forEach(d => { d.open = true; })");
+        let state = browser.value(
+            "({ images: document.images.length,
+                missing: [...document.images].filter(i => i.naturalWidth == 0).length,
+                wide: document.documentElement.scrollWidth > document.documentElement.clientWidth, screen: innerWidth,
+                out: [...document.querySelectorAll('main *')].filter(e => !e.closest('.scroll')
+                    && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.tagName + ' ' + e.className),
+                small: [...document.querySelectorAll('p, dd, dt, td, th, pre, figcaption')]
+                    .filter(e => parseFloat(getComputedStyle(e).fontSize) < 12).length,
+                text: document.body.innerText.length,
+                ground: getComputedStyle(document.documentElement).backgroundColor })",
+        );
+        assert_eq!((&state["images"], &state["missing"]), (&pictures.into(), &0.into()), "{name}: {state}");
+        assert_eq!((&state["wide"], &state["screen"]), (&false.into(), &width.into()), "{name}: {state}");
+        assert_eq!((&state["out"], &state["small"]), (&serde_json::json!([]), &0.into()), "{name}: {state}");
+        assert!(state["text"].as_u64().unwrap() > 200, "{name}: {state}");
+        let ground = if scheme == "dark" { "rgb(27, 27, 29)" } else { "rgb(255, 255, 255)" };
+        assert_eq!(state["ground"], ground, "{name}");
+        browser.picture(&format!("{name}-{width}-{scheme}.txt"));
+    }
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn the_demo_and_reports_are_whole() {
+    let place = Place::new();
+    place.ok(&["demo", "--quick", "-q"]);
+    place.ok(&[
+        "train",
+        "data.csv",
+        "--target",
+        "y",
+        "--epochs",
+        "4",
+        "--validation",
+        "0.2",
+        "-o",
+        "run",
+        "-q",
+    ]);
+    place.ok(&[
+        "train", "digits", "--net", "mlp", "--hidden", "12", "--limit", "600", "--epochs", "2", "-q", "-o",
+        "images",
+    ]);
+    place.ok(&["attack", "images", "--images", "20", "-q", "-o", "attacked"]);
+    place.ok(&[
+        "optimize",
+        "--objective",
+        "x^2",
+        "--bounds",
+        "-1:2",
+        "--evaluations",
+        "12",
+        "-q",
+        "-o",
+        "found",
+    ]);
+    place.ok(&["rl", "pendulum", "--steps", "3e3", "--seeds", "2", "-q", "-o", "agents"]);
+    let mut browser = Browser::new();
+    let url = |name: &str| format!("file://{}", place.path(name).canonicalize().unwrap().display());
+    looked_at(&mut browser, &url("demo/index.html"), "demo", 7);
+    for (run, pictures) in [("run", 2), ("images", 5), ("attacked", 4), ("found", 2), ("agents", 4)] {
+        place.ok(&["report", run]);
+        looked_at(&mut browser, &url(&format!("{run}/report.html")), run, pictures);
+    }
+    assert_eq!(browser.complaints(&["file://"]), [""; 0]);
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn the_live_page_changes_by_itself() {
+    let place = Place::trained();
+    let watching = Watching::new(&place, "run");
+    let url = format!("http://127.0.0.1:{}/", watching.port);
+    let mut browser = Browser::new();
+    looked_at(&mut browser, &url, "watch", 1);
+    browser.until("document.querySelector('dd').textContent == '5 of 5'");
+    // Parts that stay as they are are not replaced: what was opened stays open.
+    browser.value("document.querySelector('#settings').mark = document.querySelector('details').open = true");
+    for n in 6..9 {
+        epoch(&place, n);
+        browser.until(&format!("document.querySelector('dd').textContent == '{n} of 5'"));
+    }
+    assert_eq!(
+        browser.value("document.querySelector('#settings').mark && document.querySelector('details').open"),
+        true
+    );
+    assert_eq!(browser.value("document.documentElement.dataset.state"), "live");
+    let complaints = browser.complaints(&[&url]);
+    assert_eq!(complaints, [""; 0]);
+    // A page of another origin gets nothing of it.
+    place.write("other.html", "<title>other</title>");
+    let other = place.path("other.html").canonicalize().unwrap();
+    browser.open(&format!("file://{}", other.display()));
+    let reach = format!("fetch('{url}').then(r => r.text()).then(t => 'read ' + t.length, () => 'refused')");
+    assert_eq!(browser.value(&reach), "refused");
+    let listen = format!(
+        "new Promise(done => {{ const e = new EventSource('{url}events');
+            e.onmessage = () => done('heard'); e.onerror = () => done('refused'); }})"
+    );
+    assert_eq!(browser.value(&listen), "refused");
+}
