@@ -17,6 +17,7 @@ Examples:
   tractable rl half-cheetah --set trace=0.95 --set 'value_noise={\"start\":1,\"decay\":1,\"floor\":0.3}' -o other/
   tractable rl play cheetah/ --picture run.svg
 
+A pole is learned with the gentle settings, the other tasks with the defaults; config.json in RUN/ has them all.
 RUN/ gets config.json, curve.svg and curve.png (mean over seeds and their spread), result.json and for each
 seed a folder with agent.safetensors (everything, to go on from), episodes.csv, progress.jsonl and a
 TensorBoard event file.";

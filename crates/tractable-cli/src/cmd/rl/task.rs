@@ -3,6 +3,7 @@
 use crate::report::Outcome;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use tractable::rl::Settings;
 use tractable::rl::env::mujoco::Mujoco;
 use tractable::rl::env::{Environment, HalfCheetah, InvertedPendulum, Pendulum, TimeLimit, Version};
 
@@ -12,6 +13,16 @@ pub(crate) enum Task {
     HalfCheetah,
     InvertedPendulum,
     Pendulum,
+}
+
+impl Task {
+    /// What scores best on it, of the settings that have a name.
+    pub(crate) fn settings(self) -> Settings {
+        match self {
+            Task::HalfCheetah | Task::Pendulum => Settings::default(),
+            Task::InvertedPendulum => Settings::gentle(),
+        }
+    }
 }
 
 /// Who moves the bodies.

@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Args, task: Task) -> Outcome {
         return Err(Stop::Error("--engine mujoco: the pendulum is three equations and needs none".into()));
     }
     let world = World { task, engine: args.engine, library: args.mujoco.clone() };
-    let base = if args.as_published { Settings::as_published() } else { Settings::default() };
+    let base = if args.as_published { Settings::as_published() } else { task.settings() };
     let plan = Plan {
         world: world.clone(),
         settings: with_set(base, &args.set)?,
