@@ -245,7 +245,7 @@ impl Agent {
                 beside(&states, &actions, batch.len(), &mut x);
                 rollout.value += learn_values(&mut self.value, &x, (&y, &y_var), value_noise)?;
                 let inferred = infer_actions(&self.value, &self.policy, &states, how)?;
-                rollout.policy += learn_actions(&mut self.policy, &states, &inferred, policy_noise, s.teach)?;
+                rollout.policy += learn_actions(&mut self.policy, &states, &inferred, policy_noise)?;
                 let own = &inferred.policy;
                 let [slope, slope_var, _] = &inferred.slope;
                 count += own.mean().len() as f64;

@@ -25,6 +25,6 @@ pub use agent::Agent;
 pub use normalize::Running;
 pub use play::Evaluation;
 pub use record::{Episode, Rollout};
-pub use settings::{AtTimeLimit, Decay, Settings, Squash, Teach};
+pub use settings::{AtTimeLimit, Decay, Settings, Squash};
 pub(crate) use targets::{After, targets};
 pub(crate) use update::{How, beside, infer_actions, learn_actions, learn_values};

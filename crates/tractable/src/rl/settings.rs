@@ -40,27 +40,6 @@ pub enum AtTimeLimit {
     Terminal,
 }
 
-/// How the policy is told of a better action.
-///
-/// ```
-/// assert_eq!(tractable::rl::Teach::default(), tractable::rl::Teach::Observe);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Teach {
-    /// As an observation with noise, as the paper does. The policy grows surer of itself with every one, whatever
-    /// was behind it.
-    #[default]
-    Observe,
-    /// As [`Observe`](Teach::Observe), the noise variance times `1 + var/mean^2` of the derivative: a move whose direction is in
-    /// doubt teaches little, and leaves the policy as ready to explore as it was.
-    Weigh,
-    /// By smoothing: what the derivative says of the action is passed on to the weights, this part of it at a time, and
-    /// nothing else. The policy grows surer as far as the derivative is sure.
-    Smooth(f64),
-}
-
 /// Standard deviation of the noise with which a network is told things: `start`, times `decay` a rollout from the third
 /// on, never below `floor`.
 ///
@@ -125,11 +104,12 @@ pub struct Settings {
     /// A reward one step later is worth this much of one now.
     pub discount: f64,
     /// How much of a return is what happened, against what the value network expects of the next step: 1 is the
-    /// paper's whole returns.
+    /// paper's whole returns. Less than 1 takes away what chance did later, and with it most of a return's noise.
     pub trace: f64,
-    /// Noise of returns.
+    /// Noise of returns. The less, the sooner the slope of the value by the action is believed.
     pub value_noise: Decay,
-    /// Noise of inferred actions.
+    /// Noise of inferred actions. The more, the longer the policy goes on exploring, and the further it moves: its moves
+    /// go with the square of this over the square of `value_noise`.
     pub policy_noise: Decay,
     /// Squashing of sampled actions.
     pub squash: Squash,
@@ -141,8 +121,6 @@ pub struct Settings {
     pub update: Policy,
     /// Steps of inference towards a better action, each from where the last one ended.
     pub inference_steps: usize,
-    /// How the policy is told of a better action.
-    pub teach: Teach,
     /// Factor on the prior variance of the policy's weights.
     pub policy_gain: f64,
     /// Factor on the prior variance of the value network's weights.
@@ -158,24 +136,24 @@ pub struct Settings {
     pub activation: Activation,
 }
 
+/// Explores widely and moves far: what runs HalfCheetah. [`gentle`](Settings::gentle) is for tasks that punish that.
 impl Default for Settings {
     fn default() -> Self {
-        let noise = Decay { start: 2.0, decay: 0.9999, floor: 0.3 };
+        let noise = Decay { start: 4.0, decay: 0.9999, floor: 0.3 };
         Settings {
             seed: 0,
             horizon: 1024,
             batch: 16,
             epochs: 1,
             discount: 0.99,
-            trace: 1.0,
-            value_noise: Decay { start: 1.0, ..noise },
+            trace: 0.9,
+            value_noise: Decay { start: 0.3, ..noise },
             policy_noise: noise,
             squash: Squash::Once,
             at_time_limit: AtTimeLimit::Bootstrap,
             gate: Gate::Both,
             update: Policy::Capped,
             inference_steps: 1,
-            teach: Teach::Observe,
             policy_gain: 0.6,
             value_gain: 1.0,
             value_layers: vec![128; 3],
@@ -187,6 +165,24 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// For tasks that a few wild actions end, as balancing a pole: first actions of a sixth of their range, small moves,
+    /// whole returns.
+    ///
+    /// ```
+    /// use tractable::rl::Settings;
+    /// assert!(Settings::gentle().policy_gain < Settings::default().policy_gain);
+    /// ```
+    pub fn gentle() -> Self {
+        let noise = Decay { start: 2.0, decay: 0.9999, floor: 0.3 };
+        Settings {
+            trace: 1.0,
+            value_noise: Decay { start: 0.5, ..noise },
+            policy_noise: noise,
+            policy_gain: 0.25,
+            ..Settings::default()
+        }
+    }
+
     /// What the authors' code does: noise 2, a tanh policy with a wide prior, two squashings, a time limit that ends the task, correlated slopes by the
     /// lower layer, plain sums over a batch.
     ///
@@ -207,7 +203,6 @@ impl Settings {
             update: Policy::Plain,
             epochs: 1,
             inference_steps: 1,
-            teach: Teach::Observe,
             policy_gain: 1.0,
             value_gain: 1.0,
             ..Settings::default()

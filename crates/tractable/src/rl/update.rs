@@ -1,7 +1,6 @@
 //! One mini-batch: the value network learns returns, better actions are inferred from its derivative, the policy
 //! learns them.
 
-use super::settings::Teach;
 use crate::derivative::Wrt;
 use crate::error::Result;
 use crate::gaussian::{Gaussian, Input};
@@ -84,81 +83,15 @@ pub(crate) fn infer_actions(value: &Network, policy: &Network, states: &[f64], h
     Ok(Inferred { policy: own, slope, better: Gaussian::computed(mean, var, na) })
 }
 
-/// The policy learns better actions: as observations with noise and their own variance, or by smoothing.
+/// The policy learns better actions, as observations with noise and their own variance.
 pub(crate) fn learn_actions(
     policy: &mut Network,
     states: &[f64],
     inferred: &Inferred,
     noise_std: f64,
-    teach: Teach,
 ) -> Result<LearnInfo> {
     let (ns, better) = (policy.input().len(), &inferred.better);
-    let (mut y, mut noise) = (better.mean().to_vec(), better.var().to_vec());
-    match teach {
-        Teach::Observe => noise.iter_mut().for_each(|v| *v += noise_std * noise_std),
-        Teach::Weigh => {
-            let [slope, slope_var, _] = &inferred.slope;
-            for i in 0..y.len() {
-                // T75
-                let doubt = 1.0 + (slope_var[i] / (slope[i] * slope[i]).max(f64::MIN_POSITIVE)).min(1e9);
-                noise[i] += doubt * noise_std * noise_std;
-            }
-        }
-        Teach::Smooth(part) => {
-            let own = &inferred.policy;
-            for i in 0..y.len() {
-                let moved = (better.mean()[i] - own.mean()[i], better.var()[i] - own.var()[i]);
-                (y[i], noise[i]) = smoothed(own.mean()[i], own.var()[i], moved, part);
-            }
-        }
-    }
-    let seen = Observation::checked(&y, better.width(), None).noise_var(&noise);
+    let noise: Vec<f64> = better.var().iter().map(|v| v + noise_std * noise_std).collect();
+    let seen = Observation::checked(better.mean(), better.width(), None).noise_var(&noise);
     policy.learn(Input::checked(states, ns), seen)
-}
-
-/// T74. The observation (mean, noise variance) that moves an action N(`mean`, `var`) by this part of what conditioning on
-/// its derivative did to its mean and variance: where the derivative is uncertain it says next to nothing.
-fn smoothed(mean: f64, var: f64, (d_mean, d_var): (f64, f64), part: f64) -> (f64, f64) {
-    // T74
-    let told = -d_var / var.max(f64::MIN_POSITIVE);
-    if part * told <= 1e-12 {
-        return (mean, 1e12);
-    }
-    (mean + d_mean / told, (var / (part * told) - var).max(0.1 * var).max(1e-12))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// With `part` 1 the observation is the conditioning itself; with less, that part of both its moves.
-    #[test]
-    fn smoothing_passes_on_what_conditioning_says() {
-        let (mean, var) = (0.3, 0.04);
-        let (d_mean, d_var) = stationary(-0.5, 2.0, 0.01, 1.0);
-        for part in [1.0, 0.1] {
-            let (y, noise) = smoothed(mean, var, (d_mean, d_var), part);
-            let gain = var / (var + noise);
-            assert!((gain * (y - mean) - part * d_mean).abs() < 1e-12);
-            assert!((-gain * var - part * d_var).abs() < 1e-12);
-        }
-        assert_eq!(smoothed(mean, var, (0.0, 0.0), 1.0), (mean, 1e12));
-    }
-
-    /// The same better action, by a derivative that is sure and by one that is not.
-    #[test]
-    fn doubt_keeps_the_policy_open() {
-        let learned = |slope_var: f64| {
-            let mut policy = Network::mlp([1, 4, 1], crate::moments::Activation::Relu).build().unwrap();
-            let own = policy.predict(Input::checked(&[0.5], 1)).unwrap();
-            let better = Gaussian::computed(vec![own.mean()[0] + 0.1], own.var().to_vec(), 1);
-            let slope = [vec![1.0], vec![slope_var], vec![0.1]];
-            let inferred = Inferred { policy: own.clone(), slope, better };
-            learn_actions(&mut policy, &[0.5], &inferred, 1.0, Teach::Weigh).unwrap();
-            let after = policy.predict(Input::checked(&[0.5], 1)).unwrap();
-            (after.mean()[0] - own.mean()[0], own.var()[0] - after.var()[0])
-        };
-        let (sure, unsure) = (learned(1e-3), learned(1e3));
-        assert!(sure.0 > 100.0 * unsure.0 && sure.1 > 100.0 * unsure.1 && unsure.0 > 0.0);
-    }
 }

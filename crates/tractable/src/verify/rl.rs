@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::gaussian::Input;
 use crate::moments::derivative::Gate;
 use crate::network::Network;
-use crate::rl::{After, How, Running, Teach, beside, infer_actions, learn_actions, learn_values, targets};
+use crate::rl::{After, How, Running, beside, infer_actions, learn_actions, learn_values, targets};
 use crate::shape::Shape;
 
 /// A mini-batch: the value network learns, then actions are inferred from it as it is now, and the policy learns.
@@ -73,7 +73,7 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
         compare("dSz_out", &moved(&z.d_var, 2))?;
         deltas(&policy, &places, &trace, &reference.get("theta_delta")?, worst)?;
         let before = policy.contents();
-        learn_actions(&mut policy, &s, &inferred, noise_a, Teach::Observe)?;
+        learn_actions(&mut policy, &s, &inferred, noise_a)?;
         // The file has no updated policy: prior and delta are it.
         let after = policy.contents();
         for (l, delta) in reference.get("theta_delta")?.list()?.iter().enumerate().skip(1) {

@@ -2,8 +2,8 @@
 //! environments that fail.
 
 use tractable::rl::env::{Environment, InvertedPendulum, Space, Step, TimeLimit, Version};
-use tractable::rl::{Agent, Decay, Settings};
-use tractable::{Activation, Device, Error, Result};
+use tractable::rl::{Agent, Settings};
+use tractable::{Device, Error, Result};
 
 /// A small task of our own: where it is, and what happens there.
 struct Task {
@@ -62,14 +62,8 @@ fn small(seed: u64) -> Settings {
         horizon: 256,
         value_layers: vec![32; 3],
         policy_layers: vec![32; 2],
-        ..Settings::default()
+        ..Settings::gentle()
     }
-}
-
-/// What makes small tasks easy: actions that start well inside their bounds, and returns that are believed.
-fn careful(settings: Settings) -> Settings {
-    let value_noise = Decay { start: 0.5, ..settings.value_noise };
-    Settings { policy_output: Activation::Identity, policy_gain: 0.25, value_noise, ..settings }
 }
 
 fn action(agent: &Agent, x: f64) -> f64 {
@@ -118,7 +112,7 @@ fn a_linear_regulator_is_solved() {
         starts.map(run).iter().sum::<f64>()
     };
     let mut env = TimeLimit::new(Task::new(anywhere, step), 20).unwrap();
-    let mut agent = Agent::new(&env, careful(small(0))).unwrap();
+    let mut agent = Agent::new(&env, small(0)).unwrap();
     for _ in 0..120 {
         agent.rollout(&mut env).unwrap();
     }
@@ -134,7 +128,7 @@ fn pole() -> TimeLimit<InvertedPendulum> {
 #[test]
 fn a_pole_is_learned_in_seconds() {
     let mut env = pole();
-    let mut agent = Agent::new(&env, careful(Settings::default())).unwrap();
+    let mut agent = Agent::new(&env, Settings::gentle()).unwrap();
     let first = {
         agent.rollout(&mut env).unwrap();
         agent.average().unwrap()

@@ -19,6 +19,7 @@ Examples:
   tractable rl mujoco --model arm.xml --reward '-abs(q1 - 1)' -o arm/
   tractable rl play cheetah/ --picture run.svg
 
+A pole is learned with the gentle settings, the other tasks with the defaults; config.json in RUN/ has them all.
 RUN/ gets config.json, curve.svg and curve.png (mean over seeds and their spread), result.json and for each
 seed a folder with agent.safetensors (everything, to go on from), episodes.csv, progress.jsonl and a
 TensorBoard event file.";

@@ -4,6 +4,7 @@ use super::model::OwnModel;
 use crate::report::{Outcome, Stop};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use tractable::rl::Settings;
 use tractable::rl::env::mujoco::Mujoco;
 use tractable::rl::env::{Environment, HalfCheetah, InvertedPendulum, Pendulum, TimeLimit, Version};
 
@@ -15,6 +16,16 @@ pub(crate) enum Task {
     Pendulum,
     /// A model of the user's own
     Mujoco,
+}
+
+impl Task {
+    /// What scores best on it, of the settings that have a name.
+    pub(crate) fn settings(self) -> Settings {
+        match self {
+            Task::HalfCheetah | Task::Pendulum | Task::Mujoco => Settings::default(),
+            Task::InvertedPendulum => Settings::gentle(),
+        }
+    }
 }
 
 /// Who moves the bodies.

@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
     let world = World { task, engine, library: args.mujoco.clone(), model };
     // What cannot be made is said before anything is written.
     world.make()?;
-    let base = if args.as_published { Settings::as_published() } else { Settings::default() };
+    let base = if args.as_published { Settings::as_published() } else { task.settings() };
     let plan = Plan {
         world: world.clone(),
         settings: with_set(base, &args.set)?,
