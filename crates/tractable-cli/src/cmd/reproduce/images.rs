@@ -54,12 +54,13 @@ const RECIPES: [Recipe; 2] = [
         paper: 0.0064,
         wanted: &[(5, 0.0085), (25, 0.0064)],
     },
-    // Not there yet: 27 % after 14 epochs, and flattening.
+    // A noise that falls quickly keeps the steps large; the last epochs, with a larger one, gain three points.
     Recipe {
         set: "cifar10",
-        flags: "--net paper-norm --augment=flip,crop --noise-start 0.7 --noise-decay 0.96 --noise-floor 0.3 --epochs 40",
+        flags: "--net paper-norm --augment=flip,crop --noise-start 1 --noise-decay 0.85 --noise-floor 0.19 \
+                --settle-after 20 --settle-noise 0.6 --epochs 25",
         paper: 0.22,
-        wanted: &[(40, 0.22)],
+        wanted: &[(25, 0.22)],
     },
 ];
 
