@@ -19,6 +19,7 @@ its seconds. Needs a real MuJoCo: `tractable mujoco fetch` gets one.";
 
 /// A model of your own learns what you pay for
 #[derive(clap::Args)]
+#[group(skip)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub(super) struct Args {
     #[command(flatten)]
