@@ -2,7 +2,7 @@
 
 use super::View;
 use crate::page::{Page, Picture, Section};
-use crate::report::Outcome;
+use crate::report::{Outcome, Stop};
 
 impl View {
     /// The page; `state` says whether the run goes on, where that is known.
@@ -15,9 +15,16 @@ impl View {
         numbers = numbers.facts(&self.facts);
         sections.push(self.notes.iter().fold(numbers, |s, note| s.note(note)));
         if !self.charts.is_empty() {
-            let picture = |c: &super::Chart| Picture::of(&c.title, c.figure());
-            let all = self.charts.iter().map(picture).collect::<Outcome<Vec<_>>>()?;
-            sections.push(Section::new("curves", "Curves").pictures(&all));
+            let (mut drawn, mut section) = (Vec::new(), Section::new("curves", "Curves"));
+            for chart in &self.charts {
+                match Picture::of(&chart.title, chart.figure()) {
+                    Ok(picture) => drawn.push(picture),
+                    // Numbers that are too far apart for an axis, in a run that has lost its way.
+                    Err(Stop::Error(why)) => section = section.note(&format!("{}: {why}", chart.title)),
+                    Err(other) => return Err(other),
+                }
+            }
+            sections.push(section.pictures(&drawn));
         }
         for (i, table) in self.tables.iter().enumerate() {
             let one = Section::new(&format!("table-{}", i + 1), &table.title);

@@ -33,7 +33,7 @@ fn looked_at(browser: &mut Browser, url: &str, name: &str, pictures: usize) {
         assert!(state["text"].as_u64().unwrap() > 200, "{name}: {state}");
         let ground = if scheme == "dark" { "rgb(27, 27, 29)" } else { "rgb(255, 255, 255)" };
         assert_eq!(state["ground"], ground, "{name}");
-        browser.picture(&format!("{name}-{width}-{scheme}.txt"));
+        browser.picture(&format!("{name}-{width}-{scheme}.png"));
     }
 }
 

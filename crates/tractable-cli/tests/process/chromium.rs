@@ -130,8 +130,7 @@ impl Browser {
     pub(crate) fn picture(&mut self, name: &str) {
         let Some(folder) = std::env::var_os("TRACTABLE_SCREENS") else { return };
         let shot = self.call("Page.captureScreenshot", json!({ "captureBeyondViewport": true }));
-        // In the form in which it comes; `base64 -d` makes a PNG of it.
-        std::fs::write(Path::new(&folder).join(name), shot["data"].as_str().unwrap()).unwrap();
+        std::fs::write(Path::new(&folder).join(name), unbase64(shot["data"].as_str().unwrap())).unwrap();
     }
 
     /// Mistakes that the pages opened so far made, and addresses they asked for that do not begin with one of these.
@@ -151,6 +150,23 @@ impl Browser {
         };
         self.events.iter().filter(wrong).map(Value::to_string).collect()
     }
+}
+
+/// The bytes of RFC 4648's letters.
+fn unbase64(text: &str) -> Vec<u8> {
+    let digit = |c: u8| match c {
+        b'A'..=b'Z' => c - b'A',
+        b'a'..=b'z' => c - b'a' + 26,
+        b'0'..=b'9' => c - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let digits: Vec<u32> = text.bytes().filter(|c| *c != b'=').map(|c| u32::from(digit(c))).collect();
+    let group = |g: &[u32]| {
+        let bits = (0..4).fold(0, |all, i| all << 6 | g.get(i).copied().unwrap_or(0));
+        bits.to_be_bytes()[1..g.len()].to_vec()
+    };
+    digits.chunks(4).flat_map(group).collect()
 }
 
 impl Drop for Browser {

@@ -85,6 +85,7 @@ fn names_from_files_are_only_text() {
         r#"{"settings":{"</td><script>":[["<b>"]],"epochs":"<i>"},"images":{"set":"<u>"}}"#,
     );
     let lines = "{\"type\":\"epoch\",\"epoch\":1e308,\"noise_std\":-1e308,\"learned\":7}\n[]\nnot json\n\
+                 {\"type\":\"epoch\",\"epoch\":-1e308,\"noise_std\":1e308}\n\
                  {\"type\":\"test\",\"target\":\"<s>\",\"reliability\":{\"bins\":[{\"confidence\":5,\"accuracy\":-9}]}}\n\
                  {\"type\":\"epoch\",\"epoch\":2,\"noi";
     place.write("run/metrics.jsonl", lines);
@@ -93,7 +94,10 @@ fn names_from_files_are_only_text() {
     for bad in ["<script", "<b>", "<i>", "<u>", "<s>", "<a>"] {
         assert!(!html.contains(bad), "{bad}");
     }
-    has(&html, &["metrics.jsonl: 1 lines are not JSON", "tractable &#39;&lt;a&gt;&#39;"]);
+    has(
+        &html,
+        &["do not fit on an axis", "metrics.jsonl: 1 lines are not JSON", "tractable &#39;&lt;a&gt;&#39;"],
+    );
     place.write("run/config.json", "{");
     has(&page(&place, "run"), &["config.json is not JSON"]);
 }
