@@ -83,7 +83,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return report::usage(&e),
     };
-    let outcome = match cli.command {
+    let outcome = report::guarded(|| match cli.command {
         Command::Demo(args) => cmd::demo::run(&args),
         Command::Train(args) => cmd::train::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),
@@ -98,7 +98,7 @@ fn main() -> ExitCode {
         Command::Mujoco(args) => cmd::mujoco::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),
-    };
+    });
     match outcome {
         // Whoever read our output has seen enough.
         Ok(()) | Err(Stop::PipeClosed) => ExitCode::SUCCESS,

@@ -86,6 +86,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     let report = Report::new(args.json).unheard();
     let out = out_folder(args)?;
+    // Before anything of the run is read: another process may be about to change it.
+    let _held = if args.resume { Some(RunFolder::hold(&out)?) } else { None };
     let old = if args.resume { Some(RunFolder::config(&out)?) } else { None };
     let set = args.file.as_deref().map_or(Ok(None), ImageSet::meant)?;
     let old = match (old, set) {
@@ -142,11 +144,12 @@ pub(crate) fn run(args: &Args) -> Outcome {
 
     // From here on files are touched: everything that can be checked has been.
     let mut best = None;
+    let mut _held_new = None;
     if resumed {
         best = best_of(&folder, &net)?;
         folder.write_config(&config)?;
     } else {
-        folder.prepare()?;
+        _held_new = Some(folder.prepare()?);
     }
     let start = Start {
         run: &out,

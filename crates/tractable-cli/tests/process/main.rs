@@ -3,6 +3,9 @@
 mod attack;
 mod bad_data;
 mod bad_models;
+mod corpora;
+#[cfg(unix)]
+mod faults;
 mod images;
 #[cfg(unix)]
 mod interrupt;
