@@ -144,13 +144,13 @@ pub(crate) fn run(args: &Args) -> Outcome {
 
     // From here on files are touched: everything that can be checked has been.
     let mut best = None;
-    let mut _held_new = None;
-    if resumed {
+    let _held_new = if resumed {
         best = best_of(&folder, &net)?;
         folder.write_config(&config)?;
+        None
     } else {
-        _held_new = Some(folder.prepare()?);
-    }
+        Some(folder.prepare()?)
+    };
     let start = Start {
         run: &out,
         resumed_after_epoch: net.epochs(),

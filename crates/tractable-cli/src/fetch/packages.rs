@@ -154,7 +154,7 @@ fn each(
     archive::each_file(fs::File::open(package).map_err(source)?, source, |path, content| {
         let mut read = || {
             let mut bytes = Vec::new();
-            content.take(LARGEST).read_to_end(&mut bytes).map_err(source)?;
+            Read::take(&mut *content, LARGEST).read_to_end(&mut bytes).map_err(source)?;
             Ok(bytes)
         };
         visit(path, &mut read)

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-#[allow(dead_code)]
+#[allow(dead_code, unreachable_pub, reason = "public for the fuzz targets")]
 #[path = "../../../../fuzz/src/program.rs"]
 mod program;
 

@@ -13,7 +13,7 @@ use std::path::Path;
 const MOST_FROM_ONE: u64 = 1032;
 /// A file that holds more than so many bytes from each of its own, and so many in all, is a bomb: images have five.
 const BOMB_FROM_ONE: u64 = 16;
-const BOMB: u64 = 64 << 20;
+const BOMB: u64 = 16 << 20;
 /// The longest side of an image that is believed.
 const LONGEST_SIDE: u32 = 1 << 14;
 

@@ -140,7 +140,9 @@ impl Disk for Memory {
     type File = usize;
 
     fn create(&self, path: &Path) -> io::Result<usize> {
-        self.call("create")?;
+        if let Some(Fault::Garbled) = self.call("create")? {
+            return Err(io::Error::other("the disk is broken"));
+        }
         if self.0.borrow().names.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -154,7 +156,8 @@ impl Disk for Memory {
 
     fn write(&self, file: &mut usize, bytes: &[u8]) -> io::Result<usize> {
         let fault = self.call("write")?;
-        let now = &mut self.0.borrow_mut().files[*file].now;
+        let mut s = self.0.borrow_mut();
+        let now = &mut s.files[*file].now;
         match fault {
             Some(Fault::Garbled) => {
                 now.extend(bytes.iter().map(|b| !b));
@@ -177,7 +180,8 @@ impl Disk for Memory {
         if let Some(Fault::Garbled) = self.call("sync")? {
             return Err(io::Error::other("the disk is broken"));
         }
-        let bytes = &mut self.0.borrow_mut().files[*file];
+        let mut s = self.0.borrow_mut();
+        let bytes = &mut s.files[*file];
         bytes.safe = bytes.now.clone();
         Ok(())
     }

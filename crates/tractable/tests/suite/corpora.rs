@@ -10,6 +10,7 @@ use tractable::rl::env::{Pendulum, TimeLimit};
 use tractable::rl::{Agent, Settings};
 use tractable::{Activation, Device, Layer, Network, Shape};
 
+#[allow(unreachable_pub, reason = "public for the fuzz targets")]
 #[path = "../../../../fuzz/src/library.rs"]
 mod library;
 

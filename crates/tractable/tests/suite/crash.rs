@@ -37,7 +37,7 @@ fn whole(all: &[u8]) -> Option<u64> {
 
 /// A line of the log, as long as it says.
 fn line(number: u64) -> String {
-    format!("{number} {}\n", number.to_string().repeat(100))
+    format!("{number} {}\n", number.to_string().repeat(10_000))
 }
 
 /// About a mebibyte as a file.
@@ -60,7 +60,7 @@ fn victim() {
     let state = folder.join("state");
     let first = fs::read(&state).map_or(0, |s| whole(&s).expect("a whole state") + 1);
     // What a killed process logged ahead of its state goes, as when a run is resumed.
-    let kept: String = (0..first).rev().take(10).rev().map(line).collect();
+    let kept: String = (first.saturating_sub(10)..first).map(line).collect();
     println!("\nready");
     files::write(&folder.join("log"), kept.as_bytes()).unwrap();
     for number in first.. {
@@ -70,7 +70,7 @@ fn victim() {
         files::write(&state, &content(number, bytes)).unwrap();
         nets[number as usize % 2].save(folder.join("model")).unwrap();
         if log.metadata().unwrap().len() > LONGEST_LOG {
-            let short: String = (0..=number).rev().take(10).rev().map(line).collect();
+            let short: String = (number.saturating_sub(10)..=number).map(line).collect();
             files::write(&folder.join("log"), short.as_bytes()).unwrap();
         }
     }

@@ -46,7 +46,7 @@ fn agents_that_cannot_be_are_refused() {
         let error = Agent::resume(&path, &mut env()).unwrap_err().to_string();
         assert!(error.contains(says) && error.contains("agent: "), "{at} {value}: {error}");
     }
-    for world in [json!([]), json!([0.0; 9]), json!([0.0, 0.0, -1.0]), json!([0.0, 0.0, 0.5])] {
+    for world in [json!([]), json!(vec![0.0; 9]), json!([0.0, 0.0, -1.0]), json!([0.0, 0.0, 0.5])] {
         fs::write(&path, tampered(&bytes, "/world", world.clone())).unwrap();
         assert!(Agent::resume(&path, &mut env()).is_err(), "{world}");
     }
