@@ -48,7 +48,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<(Vec<usize>, Vec<f64>), String> {
     let header = std::str::from_utf8(header).map_err(|_| "has a header that is not text")?;
     // Once: another reader might believe the second.
     let value = |key: &str| {
-        let mut parts = header.split(&format!("'{key}':")).skip(1);
+        let quoted = format!("'{key}':");
+        let mut parts = header.split(&quoted).skip(1);
         parts.next().filter(|_| parts.next().is_none()).map(str::trim_start)
     };
     let quoted = |text: &str| text.strip_prefix('\'')?.split('\'').next().map(str::to_string);

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// assert!(matches!(FolderLock::take(dir.path()), Err(Error::InUse { .. })));
 /// # }
 /// drop(held);
-/// FolderLock::take(dir.path())?;
+/// drop(FolderLock::take(dir.path())?);
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 
 use crate::cases::Draw;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -17,22 +17,26 @@ const BYTES: &str = "TRACTABLE_CRASH_BYTES";
 /// The log is cut back when it is longer than this.
 const LONGEST_LOG: u64 = 4 << 20;
 
-/// Content that says which it is: its number, then bytes that follow from it.
+/// Content that says which it is: its number, its length, then bytes that follow from both.
 fn content(number: u64, bytes: usize) -> Vec<u8> {
-    let mut word = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut all = Vec::with_capacity(bytes);
-    all.extend(number.to_le_bytes());
-    while all.len() < bytes {
-        word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(number);
-        all.extend(word.to_le_bytes());
+    let mut word = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ bytes as u64;
+    let mut block = Vec::new();
+    for _ in 0..512 {
+        word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(number | 1);
+        block.extend(word.to_le_bytes());
     }
+    let mut all = block.repeat(bytes.div_ceil(block.len()));
+    all.truncate(bytes);
+    all[..8].copy_from_slice(&number.to_le_bytes());
+    all[8..16].copy_from_slice(&(bytes as u64).to_le_bytes());
     all
 }
 
 /// The number of a content that is whole.
 fn whole(all: &[u8]) -> Option<u64> {
-    let number = u64::from_le_bytes(*all.first_chunk()?);
-    (all == content(number, all.len())).then_some(number)
+    let (number, rest) = all.split_first_chunk()?;
+    let (number, length) = (u64::from_le_bytes(*number), u64::from_le_bytes(*rest.first_chunk()?));
+    (all.len() as u64 == length && all == content(number, all.len())).then_some(number)
 }
 
 /// A line of the log, as long as it says.
@@ -42,7 +46,7 @@ fn line(number: u64) -> String {
 
 /// About a mebibyte as a file.
 fn net(seed: u64) -> Network {
-    Network::mlp([128, 1000, 1], Activation::Relu).seed(seed).device(Device::cpu(1)).build().unwrap()
+    Network::mlp([140, 1000, 1], Activation::Relu).seed(seed).device(Device::cpu(1)).build().unwrap()
 }
 
 fn log(folder: &Path) -> Vec<String> {
@@ -61,13 +65,18 @@ fn victim() {
     let first = fs::read(&state).map_or(0, |s| whole(&s).expect("a whole state") + 1);
     // What a killed process logged ahead of its state goes, as when a run is resumed.
     let kept: String = (first.saturating_sub(10)..first).map(line).collect();
-    println!("\nready");
+    println!("\nat work");
     files::write(&folder.join("log"), kept.as_bytes()).unwrap();
     for number in first.. {
+        // Made before it is said, so that whoever listens can kill in the middle of the saves.
+        let next = content(number, bytes);
+        println!("at work");
         let mut log = File::options().append(true).create(true).open(folder.join("log")).unwrap();
         log.write_all(line(number).as_bytes()).unwrap();
         log.sync_all().unwrap();
-        files::write(&state, &content(number, bytes)).unwrap();
+        println!("at work");
+        files::write(&state, &next).unwrap();
+        println!("at work");
         nets[number as usize % 2].save(folder.join("model")).unwrap();
         if log.metadata().unwrap().len() > LONGEST_LOG {
             let short: String = (number.saturating_sub(10)..=number).map(line).collect();
@@ -76,13 +85,17 @@ fn victim() {
     }
 }
 
-fn start(folder: &Path, bytes: usize) -> std::process::Child {
+/// Starts a process and returns when it has said so many times that it is at work.
+fn start(folder: &Path, bytes: usize, times: usize) -> std::process::Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["crash::victim", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
     command.env(FOLDER, folder).env(BYTES, bytes.to_string());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(said.any(|l| l.unwrap() == "ready"), "it did not start");
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let said = out.by_ref().lines().filter(|l| l.as_ref().is_ok_and(|l| l == "at work"));
+    assert_eq!(said.take(times).count(), times, "it did not start");
+    // Open until it is dead: it goes on talking.
+    child.stdout = Some(out.into_inner());
     child
 }
 
@@ -110,14 +123,15 @@ fn killed_at_any_moment_everything_is_whole() {
             1..=5 => (2 + draw.below(7)) << 20,
             _ => 1 << 20,
         };
-        // Saves of a mebibyte take a few milliseconds.
-        let moment = draw.uniform(0.0, 20.0 + 2.0 * (bytes >> 20) as f64);
-        let mut child = start(folder, bytes);
+        // After some steps, and then anywhere in the next: a mebibyte takes some milliseconds.
+        let times = 1 + draw.below(6);
+        let moment = draw.uniform(0.0, 2.0 + (bytes >> 20) as f64);
+        let mut child = start(folder, bytes, times);
         std::thread::sleep(Duration::from_micros((1000.0 * moment) as u64));
         child.kill().unwrap();
         child.wait().unwrap();
 
-        let what = format!("kill {kill} after {moment:.1} ms of saving {bytes} bytes");
+        let what = format!("kill {kill}, {moment:.1} ms after step {times} of saving {bytes} bytes");
         let state = fs::read(folder.join("state")).ok();
         let number = state.map(|s| whole(&s).unwrap_or_else(|| panic!("{what}: the state is damaged")));
         saved = number.map_or(0, |n| n + 1);
@@ -191,7 +205,7 @@ fn a_folder_is_held_until_its_process_is_gone() {
         let waiting = scope.spawn(|| FolderLock::wait(dir.path(), Duration::from_secs(20)));
         std::thread::sleep(Duration::from_millis(20));
         drop(held);
-        waiting.join().unwrap().unwrap();
+        drop(waiting.join().unwrap().unwrap());
     });
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left for it");
     let missing = FolderLock::take(&dir.path().join("none")).unwrap_err();

@@ -70,7 +70,10 @@ fn stream(updates: u64, turn: f64, device: Device) -> Outcome {
 }
 
 fn sound(o: &Outcome) {
-    println!("{o:#?}");
+    println!(
+        "{} updates in {:.0} s: {} repaired, {} capped; variances {:.1e} to {:.1e}; error {:.3} (idle {:.3}); memory {:?} kB",
+        o.updates, o.seconds, o.repaired, o.capped, o.lowest, o.highest, o.error, o.idle, o.memory
+    );
     assert_eq!(o.repaired, 0, "variances were repaired: {o:?}");
     assert!(o.lowest > 0.0 && o.highest.is_finite(), "{o:?}");
     let (early, late) = o.memory;
