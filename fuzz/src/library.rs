@@ -7,7 +7,8 @@ use tractable::{Device, Matrix, Network, data};
 
 /// A file with these bytes, the same one for every call of a thread: in memory where the system has such a place.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
-    let folder = Some(Path::new("/dev/shm")).filter(|p| p.is_dir()).map_or(std::env::temp_dir(), PathBuf::from);
+    let folder =
+        Some(Path::new("/dev/shm")).filter(|p| p.is_dir()).map_or(std::env::temp_dir(), PathBuf::from);
     let thread = std::thread::current().id();
     let path = folder.join(format!("tractable-fuzz-{}-{thread:?}-{name}", std::process::id()));
     std::fs::write(&path, bytes).expect("a temporary file");

@@ -43,7 +43,12 @@ pub fn expression(bytes: &[u8]) {
 /// Names of an archive never lead out of it, and reading what is there ends.
 pub fn archive(bytes: &[u8]) {
     let _ = archive::each_file(bytes, drop, |path, content| {
-        assert!(path.components().all(|c| !matches!(c, Component::ParentDir | Component::RootDir)), "{path:?}");
-        std::io::copy(&mut std::io::Read::take(content, 1 << 20), &mut std::io::sink()).map(drop).map_err(drop)
+        assert!(
+            path.components().all(|c| !matches!(c, Component::ParentDir | Component::RootDir)),
+            "{path:?}"
+        );
+        std::io::copy(&mut std::io::Read::take(content, 1 << 20), &mut std::io::sink())
+            .map(drop)
+            .map_err(drop)
     });
 }

@@ -173,9 +173,8 @@ mod tests {
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
         let outcomes = [guarded(|| -> Outcome { panic!("seventeen") }), guarded(|| panic!("n = {}", 18))];
-        let through_a_thread = guarded(|| {
-            std::thread::scope(|s| s.spawn(|| -> Outcome { panic!("19") }).join().unwrap())
-        });
+        let through_a_thread =
+            guarded(|| std::thread::scope(|s| s.spawn(|| -> Outcome { panic!("19") }).join().unwrap()));
         std::panic::set_hook(hook);
         for (outcome, says) in outcomes.into_iter().zip(["seventeen", "n = 18"]) {
             assert!(matches!(outcome, Err(Stop::Error(why)) if why.contains(says)));

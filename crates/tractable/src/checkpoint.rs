@@ -282,7 +282,11 @@ pub(crate) fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(fail("open it"))?;
     let meta = file.metadata().map_err(fail("read its size"))?;
     if !meta.is_file() || meta.len() > most {
-        let why = if meta.is_file() { format!("is larger than {} MiB", most >> 20) } else { "is not a file".into() };
+        let why = if meta.is_file() {
+            format!("is larger than {} MiB", most >> 20)
+        } else {
+            "is not a file".into()
+        };
         return Err(Error::Model { path: path.into(), at: "file".into(), why });
     }
     let mut bytes = Vec::with_capacity(meta.len() as usize);

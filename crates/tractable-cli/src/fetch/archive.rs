@@ -61,12 +61,16 @@ mod tests {
     /// Names and content of what is visited.
     fn seen(archive: &[u8]) -> Result<Vec<(String, Vec<u8>)>, String> {
         let mut seen = Vec::new();
-        each_file(archive, |e| e.to_string(), |path, content| {
-            let mut bytes = Vec::new();
-            content.read_to_end(&mut bytes).map_err(|e| e.to_string())?;
-            seen.push((path.display().to_string(), bytes));
-            Ok(())
-        })?;
+        each_file(
+            archive,
+            |e| e.to_string(),
+            |path, content| {
+                let mut bytes = Vec::new();
+                content.read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+                seen.push((path.display().to_string(), bytes));
+                Ok(())
+            },
+        )?;
         Ok(seen)
     }
 

@@ -106,9 +106,11 @@ fn from_mirror(set: &Set, folder: &Path, parts: &Path, base: &str, quiet: bool) 
 fn unpack(set: &Set, folder: &Path, packed: &Path) -> Result<(), Failed> {
     let source = |e: std::io::Error| Failed::Source(format!("cannot be unpacked: {e}"));
     let open = fs::File::open(packed).map_err(source)?;
-    archive::each_file(open, source, |path, content| match set.files.iter().find(|f| path.ends_with(f.name)) {
-        Some(file) => keep(file, folder, content),
-        None => Ok(()),
+    archive::each_file(open, source, |path, content| {
+        match set.files.iter().find(|f| path.ends_with(f.name)) {
+            Some(file) => keep(file, folder, content),
+            None => Ok(()),
+        }
     })?;
     match set.files.iter().find(|f| present(f, folder).is_none()) {
         None => Ok(()),

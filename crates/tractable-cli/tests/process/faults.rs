@@ -31,9 +31,8 @@ fn killed_and_resumed_ends_in_the_same_bits() {
     let place = Place::new();
     let train = ["train", "data.csv", "--target", "y", "--hidden", "9", "--epochs", "4000", "-q", "-o"];
     place.ok(&[&train[..], &["whole"]].concat());
-    let epochs = |place: &Place| {
-        fs::read_to_string(place.path("run/metrics.jsonl")).map_or(0, |t| t.lines().count())
-    };
+    let epochs =
+        |place: &Place| fs::read_to_string(place.path("run/metrics.jsonl")).map_or(0, |t| t.lines().count());
     let mut kills = 0;
     for kill in 0..30 {
         let begun = place.path("run/config.json").exists();
@@ -156,7 +155,12 @@ fn a_full_disk_is_an_error_with_its_path() {
     let before = place.read("run/model.safetensors");
     let limited = |args: &[&str]| {
         let mut command = Command::new("sh");
-        command.args(["-c", "ulimit -f 32; trap '' XFSZ; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_tractable")]);
+        command.args([
+            "-c",
+            "ulimit -f 32; trap '' XFSZ; exec \"$@\"",
+            "sh",
+            env!("CARGO_BIN_EXE_tractable"),
+        ]);
         let output = command.args(args).current_dir(place.path(".")).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };

@@ -23,8 +23,7 @@ enum Fault {
     PowerCut,
 }
 
-const FAULTS: [Fault; 5] =
-    [Fault::Fails, Fault::Interrupted, Fault::Short, Fault::Garbled, Fault::PowerCut];
+const FAULTS: [Fault; 5] = [Fault::Fails, Fault::Interrupted, Fault::Short, Fault::Garbled, Fault::PowerCut];
 
 /// A file's bytes as they are, and as they were when they were last flushed.
 #[derive(Debug, Clone, Default)]

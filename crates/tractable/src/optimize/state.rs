@@ -53,7 +53,8 @@ impl Optimizer {
         let path = path.as_ref();
         let bytes = read_file(path, MOST_BYTES)?;
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
-        let file: File<Optimizer> = serde_json::from_slice(&bytes).map_err(|e| refuse("JSON", e.to_string()))?;
+        let file: File<Optimizer> =
+            serde_json::from_slice(&bytes).map_err(|e| refuse("JSON", e.to_string()))?;
         if file.tractable_optimizer != VERSION {
             let why = format!("is {}; this build knows {VERSION}", file.tractable_optimizer);
             return Err(refuse("tractable_optimizer", why));

@@ -110,7 +110,8 @@ impl Agent {
         let begun = life.state.len() == ns && life.action.len() == na;
         let fresh = life.state.is_empty() && life.action.is_empty() && life.steps == 0;
         // Counters have room to count on.
-        let few = life.steps.max(life.episodes) < 1 << 53 && life.rollouts < 1 << 39 && life.recent.len() <= 100;
+        let few =
+            life.steps.max(life.episodes) < 1 << 53 && life.rollouts < 1 << 39 && life.recent.len() <= 100;
         let sound = life.observations.is_sound(ns) && life.returns.is_sound(1) && (begun || fresh) && few;
         if !sound {
             return Err(refuse("agent", "holds numbers that no agent has".into()));

@@ -73,40 +73,91 @@ fn files_cost_no_more_than_they_are_worth() {
     let cases: Vec<(&str, Reader, Vec<u8>, bool)> = vec![
         ("model: a real one", MODEL, real.clone(), true),
         ("model: a header of 2^62 bytes", MODEL, [&(1u64 << 62).to_le_bytes()[..], b"{}"].concat(), false),
-        ("model: a million tensors", MODEL, {
-            let one = |i: usize| format!(r#""{i}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}"#);
-            header_only(&format!("{{{}}}", (0..200_000).map(one).collect::<Vec<_>>().join(",")))
-        }, false),
-        ("model: a tensor of 2^62 bytes", MODEL,
-            header_only(r#"{"a":{"dtype":"U8","shape":[4611686018427387904],"data_offsets":[0,4611686018427387904]}}"#), false),
+        (
+            "model: 200,000 tensors",
+            MODEL,
+            {
+                let one = |i: usize| format!(r#""{i}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}"#);
+                header_only(&format!("{{{}}}", (0..200_000).map(one).collect::<Vec<_>>().join(",")))
+            },
+            false,
+        ),
+        (
+            "model: a tensor of 2^62 bytes",
+            MODEL,
+            header_only(
+                r#"{"a":{"dtype":"U8","shape":[4611686018427387904],"data_offsets":[0,4611686018427387904]}}"#,
+            ),
+            false,
+        ),
         ("model: a layer of 2^40 units", MODEL, model_saying(&layer(1 << 40)), false),
         ("model: a layer of 2^15 units", MODEL, model_saying(&layer(1 << 15)), false),
         ("model: deep brackets", MODEL, model_saying(&repeated("[", 1 << 20)), false),
-        ("model: many layers", MODEL, {
-            let layers = vec![r#"{"kind":"activation","function":"relu"}"#; 200_000].join(",");
-            model_saying(&format!(r#"{{"layers":[{layers}]}}"#))
-        }, false),
+        (
+            "model: many layers",
+            MODEL,
+            {
+                let layers = vec![r#"{"kind":"activation","function":"relu"}"#; 200_000].join(",");
+                model_saying(&format!(r#"{{"layers":[{layers}]}}"#))
+            },
+            false,
+        ),
         ("agent: a model", AGENT, real, false),
-        ("agent: long lists", AGENT, {
-            let rest = format!(r#"{{"world":[{}0]}}"#, repeated("0,", 1 << 20));
-            let rest = serde_json::Value::from(rest).to_string();
-            header_only(&format!(r#"{{"__metadata__":{{"format":"tractable-agent","version":"1","agent":{rest}}}}}"#))
-        }, false),
-        ("search: half a million coordinates", SEARCH, {
-            let bounds = repeated("[0,1],", 500_000);
-            format!(r#"{{"tractable_optimizer":1,"optimizer":{{"bounds":[{bounds}[0,1]],"goal":"minimum","seed":0,"noise_std":0,"trials":[],"pending":[],"pending_regions":[],"region":{{"radius":0.8,"wins":0,"fails":0,"number":0,"asked":0}},"asked":0}}}}"#).into()
-        }, false),
-        ("search: a million points", SEARCH,
-            format!(r#"{{"tractable_optimizer":1,"optimizer":{{"pending":[{}[0]]}}}}"#, repeated("[0],", 1 << 20)).into(), false),
+        (
+            "agent: long lists",
+            AGENT,
+            {
+                let rest = format!(r#"{{"world":[{}0]}}"#, repeated("0,", 1 << 20));
+                let rest = serde_json::Value::from(rest).to_string();
+                header_only(&format!(
+                    r#"{{"__metadata__":{{"format":"tractable-agent","version":"1","agent":{rest}}}}}"#
+                ))
+            },
+            false,
+        ),
+        (
+            "search: half a million coordinates",
+            SEARCH,
+            {
+                let bounds = repeated("[0,1],", 500_000);
+                format!(r#"{{"tractable_optimizer":1,"optimizer":{{"bounds":[{bounds}[0,1]],"goal":"minimum","seed":0,"noise_std":0,"trials":[],"pending":[],"pending_regions":[],"region":{{"radius":0.8,"wins":0,"fails":0,"number":0,"asked":0}},"asked":0}}}}"#).into()
+            },
+            false,
+        ),
+        (
+            "search: a million points",
+            SEARCH,
+            format!(
+                r#"{{"tractable_optimizer":1,"optimizer":{{"pending":[{}[0]]}}}}"#,
+                repeated("[0],", 1 << 20)
+            )
+            .into(),
+            false,
+        ),
         ("csv: zeros", CSV, format!("a,b,c,d,y\n{}", repeated("0,0,0,0,0\n", 500_000)).into(), true),
-        ("csv: a hundred thousand columns", CSV, {
-            let names: Vec<String> = (0..99_999).map(|i| format!("c{i}")).collect();
-            format!("{},y\n{}0\n", names.join(","), repeated("0,", 99_999)).into()
-        }, true),
+        (
+            "csv: a hundred thousand columns",
+            CSV,
+            {
+                let names: Vec<String> = (0..99_999).map(|i| format!("c{i}")).collect();
+                format!("{},y\n{}0\n", names.join(","), repeated("0,", 99_999)).into()
+            },
+            true,
+        ),
         ("csv: a million columns", CSV, repeated("a,", 500_000).into(), false),
         ("csv: an open quote", CSV, format!("a,y\n\"{}", repeated("0,1\n", 4 << 20)).into(), false),
-        ("csv: texts", CSV, format!("a,y\n{}", (0..300_000).map(|i| format!("t{i},0\n")).collect::<String>()).into(), false),
-        ("idx: a bomb", IDX, gzip([idx_head(1 << 20)].into_iter().chain((0..100).map(|_| vec![0; 1 << 20]))), false),
+        (
+            "csv: texts",
+            CSV,
+            format!("a,y\n{}", (0..300_000).map(|i| format!("t{i},0\n")).collect::<String>()).into(),
+            false,
+        ),
+        (
+            "idx: a bomb",
+            IDX,
+            gzip([idx_head(1 << 20)].into_iter().chain((0..100).map(|_| vec![0; 1 << 20]))),
+            false,
+        ),
         ("idx: 2^32 images", IDX, idx_head(u32::MAX), false),
         ("idx: no images, a bomb", IDX, zeros(100), false),
         ("cifar: a bomb", CIFAR, zeros(100), false),

@@ -151,7 +151,9 @@ fn killed_at_any_moment_everything_is_whole() {
         assert!(stale <= 1, "{what}: {stale} temporary files");
         left += stale;
     }
-    println!("{kills} kills: {saved} states saved, of up to {largest} bytes; {left} temporary files were left");
+    println!(
+        "{kills} kills: {saved} states saved, of up to {largest} bytes; {left} temporary files were left"
+    );
     assert!(saved > kills / 4, "only {saved} states were saved: it was killed too early");
     assert!(left > 0 || kills < 100, "no kill came while a file was being written");
     files::write(&folder.join("last"), b"").unwrap();
@@ -197,10 +199,7 @@ fn a_folder_is_held_until_its_process_is_gone() {
     let second = FolderLock::take(dir.path()).unwrap_err();
     assert!(matches!(second, Error::InUse { .. }), "{second:?}");
     assert!(second.to_string().contains("another process is at work in this folder"), "{second}");
-    assert!(matches!(
-        FolderLock::wait(dir.path(), Duration::from_millis(20)),
-        Err(Error::InUse { .. })
-    ));
+    assert!(matches!(FolderLock::wait(dir.path(), Duration::from_millis(20)), Err(Error::InUse { .. })));
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| FolderLock::wait(dir.path(), Duration::from_secs(20)));
         std::thread::sleep(Duration::from_millis(20));

@@ -22,7 +22,8 @@ const PERMISSIVE: [&str; 11] = [
 fn packages() -> Vec<Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
     // Of this machine only: those of others need not have been downloaded.
-    let about = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into())).arg("-vV").output().unwrap();
+    let about =
+        Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into())).arg("-vV").output().unwrap();
     let about = String::from_utf8(about.stdout).unwrap();
     let host = about.lines().find_map(|l| l.strip_prefix("host: ")).unwrap();
     let args = ["metadata", "--offline", "--locked", "--format-version", "1", "--filter-platform", host];

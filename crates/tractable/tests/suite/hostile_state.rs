@@ -70,7 +70,9 @@ fn searches_that_cannot_be_are_refused() {
         fs::write(&path, changed.to_string()).unwrap();
         Optimizer::load(&path).unwrap_err().to_string()
     };
-    assert!(with("/optimizer/bounds", json!(vec![[0.0, 1.0]; 10_001])).contains("bounds: has more than 10000"));
+    assert!(
+        with("/optimizer/bounds", json!(vec![[0.0, 1.0]; 10_001])).contains("bounds: has more than 10000")
+    );
     assert!(with("/optimizer/asked", json!(u64::MAX)).contains("asked"));
     assert!(with("/tractable_optimizer", json!(2)).contains("this build knows 1"));
     let text = good.to_string();

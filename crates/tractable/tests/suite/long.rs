@@ -30,7 +30,8 @@ fn memory() -> u64 {
 
 /// Learns y = sin(3 x + phase) + noise, one sample at a time, while the phase turns once every `turn` samples.
 fn stream(updates: u64, turn: f64, device: Device) -> Outcome {
-    let mut net = Network::mlp([1, 32, 1], Activation::Relu).noise_std([0.1]).seed(1).device(device).build().unwrap();
+    let mut net =
+        Network::mlp([1, 32, 1], Activation::Relu).noise_std([0.1]).seed(1).device(device).build().unwrap();
     let mut draw = Draw::new(5);
     let (mut repaired, mut capped, mut squares, mut idle) = (0, 0, 0.0, 0.0);
     let (mut early, last) = (0, updates - updates / 10);
@@ -52,7 +53,9 @@ fn stream(updates: u64, turn: f64, device: Device) -> Outcome {
     }
     let (memory, seconds) = ((early, memory()), began.elapsed().as_secs_f64());
     let file = Model::of(&net);
-    let of = |end: &str| file.tensors.keys().filter(|n| n.ends_with(end)).flat_map(|n| file.get(n)).collect::<Vec<f64>>();
+    let of = |end: &str| {
+        file.tensors.keys().filter(|n| n.ends_with(end)).flat_map(|n| file.get(n)).collect::<Vec<f64>>()
+    };
     let (means, vars) = (of(".mean"), of(".var"));
     assert!(means.iter().all(|m| m.is_finite()), "a mean is not finite");
     let root = |sum: f64| (sum / (updates - last) as f64).sqrt();

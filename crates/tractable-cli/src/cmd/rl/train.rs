@@ -2,10 +2,10 @@
 
 use super::seeds::{Plan, Seed, train};
 use super::task::{Engine, Task, World};
-use crate::plot::{Curve, LearningCurves, learning_curves};
-use crate::report::{Outcome, Report, Stop, file_error, short};
 use crate::files::{self, FolderLock};
 use crate::interrupt;
+use crate::plot::{Curve, LearningCurves, learning_curves};
+use crate::report::{Outcome, Report, Stop, file_error, short};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use tractable::rl::Settings;
