@@ -1,6 +1,6 @@
 //! The inputs that fuzzing began with and those it found, replayed by every run of the tests: see `fuzz/`.
 
-use crate::cases::Model;
+use crate::cases::{Draw, Model};
 use flate2::{Compression, write::GzEncoder};
 use std::fs;
 use std::io::Write;
@@ -40,6 +40,52 @@ fn every_input_is_read_or_refused() {
             assert!(bytes.len() < 1 << 16, "{} is too large to keep", file.display());
             let read = std::panic::catch_unwind(|| reader(&bytes));
             assert!(read.is_ok(), "{}", file.display());
+        }
+    }
+}
+
+/// Bytes changed at random: flipped, cut, doubled, or with a number that is often trouble.
+fn mutated(bytes: &[u8], draw: &mut Draw) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..1 + draw.below(4) {
+        let at = draw.below(bytes.len().max(1)).min(bytes.len());
+        match draw.below(6) {
+            0 => bytes.truncate(at),
+            1 => bytes.insert(at, draw.below(256) as u8),
+            2 => {
+                let part = bytes[at..].iter().copied().take(draw.below(40)).collect::<Vec<u8>>();
+                bytes.splice(at..at, part);
+            }
+            3 => {
+                let trouble = ["0", "-1", "9", "1e999", "18446744073709551615", "null", "[]", "\"", "{"];
+                let end = (at + draw.below(3)).min(bytes.len());
+                bytes.splice(at..end, trouble[draw.below(trouble.len())].bytes());
+            }
+            _ if at < bytes.len() => bytes[at] ^= 1 << draw.below(8),
+            _ => {}
+        }
+    }
+    bytes
+}
+
+/// A small fuzzer that needs nothing: it does not know what it has reached, but it runs everywhere and with every
+/// `cargo test`. `TRACTABLE_MUTATIONS=100000` tries more.
+#[test]
+fn mutated_inputs_are_read_or_refused() {
+    let each = std::env::var("TRACTABLE_MUTATIONS").map_or(100, |n| n.parse().unwrap());
+    let mut draw = Draw::new(std::env::var("TRACTABLE_SEED").map_or(3, |n| n.parse().unwrap()));
+    for (name, reader) in READERS {
+        let mut files: Vec<PathBuf> =
+            fs::read_dir(corpus(name)).unwrap().map(|e| e.unwrap().path()).collect();
+        files.sort();
+        for i in 0..each {
+            let file = &files[i % files.len()];
+            let bytes = mutated(&fs::read(file).unwrap(), &mut draw);
+            if std::panic::catch_unwind(|| reader(&bytes)).is_err() {
+                let kept = std::env::temp_dir().join(format!("tractable-{name}-{i}"));
+                fs::write(&kept, &bytes).unwrap();
+                panic!("{name}: an input made of {} fails; it is kept in {}", file.display(), kept.display());
+            }
         }
     }
 }
