@@ -26,8 +26,8 @@ mod rerun;
 mod run_folder;
 mod scores;
 mod settings;
-mod voice;
 mod view;
+mod voice;
 mod watch;
 
 use clap::{Parser, Subcommand};
@@ -104,7 +104,7 @@ fn main() -> ExitCode {
     let began = Instant::now();
     voice::begin(cli.voice);
     voice::say_machine();
-    let outcome = match cli.command {
+    let outcome = report::guarded(|| match cli.command {
         Command::Demo(args) => cmd::demo::run(&args),
         Command::Train(args) => cmd::train::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),
@@ -122,7 +122,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => cmd::bench::run(&args),
         Command::Completions(args) => cmd::completions::run(&args),
         Command::Man(args) => cmd::man::run(&args),
-    };
+    });
     voice::say_time(began);
     match outcome {
         // Whoever read our output has seen enough.

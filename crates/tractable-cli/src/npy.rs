@@ -5,6 +5,8 @@ use std::path::Path;
 
 /// Files above this are refused unread.
 const MOST_BYTES: u64 = 64 << 20;
+/// As f64 they take 64 MiB, whatever they were in the file.
+const MOST_ENTRIES: usize = 8 << 20;
 
 /// The array of this shape, as the text of a `.npy` file of version 1.
 pub(crate) fn write(to: &mut impl Write, shape: &[usize], data: &[f32]) -> io::Result<()> {
@@ -33,7 +35,7 @@ pub(crate) fn read(path: &Path) -> Result<(Vec<usize>, Vec<f64>), String> {
     parse(&bytes)
 }
 
-fn parse(bytes: &[u8]) -> Result<(Vec<usize>, Vec<f64>), String> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<(Vec<usize>, Vec<f64>), String> {
     let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or("is not a .npy file: it does not begin as one")?;
     let (&[major, _], rest) = rest.split_first_chunk().ok_or("ends in its header")?;
     let (length, rest) = match major {
@@ -44,9 +46,11 @@ fn parse(bytes: &[u8]) -> Result<(Vec<usize>, Vec<f64>), String> {
     .ok_or("ends in its header")?;
     let (header, data) = rest.split_at_checked(length).ok_or("ends in its header")?;
     let header = std::str::from_utf8(header).map_err(|_| "has a header that is not text")?;
+    // Once: another reader might believe the second.
     let value = |key: &str| {
-        let (_, after) = header.split_once(&format!("'{key}':"))?;
-        Some(after.trim_start())
+        let quoted = format!("'{key}':");
+        let mut parts = header.split(&quoted).skip(1);
+        parts.next().filter(|_| parts.next().is_none()).map(str::trim_start)
     };
     let quoted = |text: &str| text.strip_prefix('\'')?.split('\'').next().map(str::to_string);
     let kind = value("descr").and_then(quoted).ok_or("has no plain type of numbers in its header")?;
@@ -61,6 +65,9 @@ fn parse(bytes: &[u8]) -> Result<(Vec<usize>, Vec<f64>), String> {
         .collect::<Result<_, String>>()?;
     let entries = shape.iter().try_fold(1usize, |n, &s| n.checked_mul(s)).ok_or("has a shape too large")?;
     let numbers = |size: usize, number: &dyn Fn(&[u8]) -> f64| {
+        if entries > MOST_ENTRIES {
+            return Err(format!("has {entries} numbers; at most {MOST_ENTRIES} are read"));
+        }
         if entries.checked_mul(size) != Some(data.len()) {
             return Err(format!("has {} bytes of numbers; {entries} of {size} were announced", data.len()));
         }
@@ -76,7 +83,10 @@ fn parse(bytes: &[u8]) -> Result<(Vec<usize>, Vec<f64>), String> {
         "<f8" => numbers(8, &|b| f64::from_le_bytes(long(b))),
         _ => Err(format!("holds `{kind}`; bool, uint8, int32, int64, float32 and float64 are read")),
     }?;
-    Ok((shape, data))
+    match data.iter().position(|v| !v.is_finite()) {
+        Some(at) => Err(format!("has {} at {at}", data[at])),
+        None => Ok((shape, data)),
+    }
 }
 
 #[cfg(test)]
@@ -113,7 +123,11 @@ mod tests {
             ("|O", "(1,)", &[0; 8], "holds"),
             ("|u1", "(-1,)", &[0], "shape with"),
             ("|u1", "(99999999999, 99999999999)", &[0], "too large"),
-            ("<f8", "(4611686018427387904,)", &[0; 8], "announced"),
+            ("<f8", "(4611686018427387904,)", &[0; 8], "at most"),
+            ("|u1", "(8388609,)", &[0; 8388609], "at most"),
+            ("<f8", "(1,)", &f64::NAN.to_le_bytes(), "has NaN at 0"),
+            ("<f4", "(2,)", &[0, 0, 0, 0, 0, 0, 0x80, 0xff], "has -inf at 1"),
+            ("|u1", "(1,), 'shape': (2,)", &[0, 0], "no shape"),
         ] {
             let error = read(kind, shape, data).unwrap_err();
             assert!(error.contains(why), "{error}");

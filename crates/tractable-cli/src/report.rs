@@ -119,6 +119,17 @@ pub(crate) fn short(v: f64) -> String {
     }
 }
 
+/// What `f` returns; a panic becomes an error of one line. What was saved before it is whole.
+pub(crate) fn guarded<T>(f: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<&str>().map(|s| s.to_string());
+        let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Stop::Error(format!(
+            "a mistake in this program ({said}); files that were saved are whole. Please report it"
+        )))
+    })
+}
+
 /// One line on stderr and the exit code.
 pub(crate) fn complain(kind: &str, why: &impl Display, code: u8) -> ExitCode {
     let why = why.to_string().replace(['\n', '\r'], " ");
@@ -154,6 +165,22 @@ mod tests {
     fn numbers_are_short_at_every_size() {
         let said = [0.0, 1.0, 1234.5678, 0.012345678, 1e-9, 2.5e12, -3.25].map(short);
         assert_eq!(said, ["0", "1.0000", "1234.6", "0.012346", "1.0000e-9", "2.5000e12", "-3.2500"]);
+    }
+
+    #[test]
+    fn a_panic_is_an_error() {
+        // The default hook writes to stderr too; not here.
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let outcomes = [guarded(|| -> Outcome { panic!("seventeen") }), guarded(|| panic!("n = {}", 18))];
+        let through_a_thread =
+            guarded(|| std::thread::scope(|s| s.spawn(|| -> Outcome { panic!("19") }).join().unwrap()));
+        std::panic::set_hook(hook);
+        for (outcome, says) in outcomes.into_iter().zip(["seventeen", "n = 18"]) {
+            assert!(matches!(outcome, Err(Stop::Error(why)) if why.contains(says)));
+        }
+        assert!(matches!(through_a_thread, Err(Stop::Error(_))));
+        assert!(matches!(guarded(|| Ok(5)), Ok(5)));
     }
 
     #[test]

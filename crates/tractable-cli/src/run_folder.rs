@@ -13,7 +13,7 @@
 //! never behind the model; a resumed run drops those that are ahead. A new run's files are written when its
 //! first epoch is done: until then those of an earlier run are untouched.
 
-use crate::files::NewFile;
+use crate::files::{self, FolderLock, NewFile};
 use crate::image_sets::ImageSet;
 use crate::image_settings::ImageSettings;
 use crate::report::{Outcome, Stop, file_error};
@@ -199,11 +199,19 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Makes the folder and sees that files can be written there, before hours are spent on what goes in.
-    pub(crate) fn prepare(&self) -> Outcome {
-        fs::create_dir_all(&self.path).map_err(file_error(&self.path, "create this folder"))?;
+    /// Keeps other processes out of a run that is there, as long as what comes back lives.
+    pub(crate) fn hold(path: &Path) -> Outcome<Option<FolderLock>> {
+        // Where there is none, reading it says so.
+        Ok(if path.is_dir() { Some(FolderLock::take(path)?) } else { None })
+    }
+
+    /// Makes the folder, keeps other processes out of it, and sees that files can be written there, before hours are
+    /// spent on what goes in.
+    pub(crate) fn prepare(&self) -> Outcome<FolderLock> {
+        let held = files::folder(&self.path)?;
         let probe = NewFile::beside(&self.file("config.json"));
-        probe.map(drop).map_err(file_error(&self.path, "create files in this folder"))
+        probe.map(drop).map_err(file_error(&self.path, "create files in this folder"))?;
+        Ok(held)
     }
 
     /// Writes a new run with the metrics it has so far, over an earlier one if `force`d.
@@ -286,7 +294,8 @@ impl RunFolder {
     /// Saves the state after a whole epoch; the metrics of that epoch are on the disk before it.
     pub(crate) fn save(&self, net: &Network, best: bool) -> Outcome {
         let path = self.file("metrics.jsonl");
-        let metrics = File::options().append(true).open(&path).and_then(|f| f.sync_all());
+        // Somebody may have removed it meanwhile; the model counts for more.
+        let metrics = File::options().append(true).create(true).open(&path).and_then(|f| f.sync_all());
         metrics.map_err(file_error(&path, "flush it to the disk"))?;
         // The best first: should we crash in between, the epoch is done again and is the best again.
         if self.patience && best {

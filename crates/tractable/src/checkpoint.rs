@@ -1,23 +1,25 @@
 //! Models as files: safetensors with JSON metadata, written so that a crash leaves the old file or the new
 //! one, read as if the file were hostile.
 
+pub(crate) mod header;
+
 use crate::backend::{Device, Parameters};
 use crate::builder::shapes;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::layer::{Contents, Layer};
 use crate::network::{Network, Spec};
 use crate::output::{Noise, Output};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io::Read;
+use std::path::Path;
 
 /// The newest file version this build writes and reads.
 const VERSION: &str = "1";
 /// Files larger than this are not opened.
-const MOST_BYTES: u64 = 16 << 30;
+pub(crate) const MOST_BYTES: u64 = 16 << 30;
 
 impl Network {
     /// Writes the network to a file. When this returns, the new file is on the disk; until then a crash
@@ -33,7 +35,7 @@ impl Network {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        write_file(path.as_ref(), &self.to_bytes(path.as_ref())?)
+        files::write(path.as_ref(), &self.to_bytes(path.as_ref())?)
     }
 
     /// The content of a file that holds the network; `path` is for errors.
@@ -75,7 +77,7 @@ impl Network {
     /// assert!(matches!(err, Error::File { .. }));
     /// ```
     pub fn load(path: impl AsRef<Path>, device: Device) -> Result<Network> {
-        Network::from_bytes(path.as_ref(), &read_file(path.as_ref())?, device)
+        Network::from_bytes(path.as_ref(), &read_file(path.as_ref(), MOST_BYTES)?, device)
     }
 
     /// A network from the content of a file; `path` is for errors.
@@ -84,6 +86,7 @@ impl Network {
         let no_model = |e: safetensors::SafeTensorError| {
             refuse("header", format!("not a model file (safetensors): {e}"))
         };
+        header::check(bytes).map_err(|e| refuse("header", format!("not a model file (safetensors): {e}")))?;
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(no_model)?;
         let tensors = SafeTensors::deserialize(bytes).map_err(|e| refuse("tensors", e.to_string()))?;
         let metadata = header.metadata().clone().unwrap_or_default();
@@ -273,79 +276,21 @@ fn from_bytes(bytes: &[u8], dtype: Dtype) -> Option<Vec<f64>> {
     }
 }
 
-pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>> {
+/// A file's bytes, if they are no more than `most`.
+pub(crate) fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
     let fail = |doing| move |source| Error::File { path: path.into(), doing, source };
     let file = File::open(path).map_err(fail("open it"))?;
     let meta = file.metadata().map_err(fail("read its size"))?;
-    if !meta.is_file() || meta.len() > MOST_BYTES {
-        let why = if meta.is_file() { "is larger than 16 GiB" } else { "is not a file" };
-        return Err(Error::Model { path: path.into(), at: "file".into(), why: why.into() });
+    if !meta.is_file() || meta.len() > most {
+        let why = if meta.is_file() {
+            format!("is larger than {} MiB", most >> 20)
+        } else {
+            "is not a file".into()
+        };
+        return Err(Error::Model { path: path.into(), at: "file".into(), why });
     }
     let mut bytes = Vec::with_capacity(meta.len() as usize);
     // Not more than was promised, even if the file grows meanwhile.
-    file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(fail("read it"))?;
+    file.take(most).read_to_end(&mut bytes).map_err(fail("read it"))?;
     Ok(bytes)
-}
-
-/// A new file beside `path`. The name does not depend on the path's: that may be as long as names can be.
-fn temporary(path: &Path) -> std::io::Result<(PathBuf, File)> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    loop {
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = path.with_file_name(format!(".tractable-{}-{n}.tmp", std::process::id()));
-        match File::create_new(&name) {
-            // Left by another process that had this number.
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => continue,
-            file => return Ok((name, file?)),
-        }
-    }
-}
-
-/// Age at which a temporary file is nobody's any more.
-const STALE: std::time::Duration = std::time::Duration::from_secs(600);
-
-/// Removes old temporary files of processes that are no more. Where that cannot be told (no `/proc`), none.
-fn sweep(folder: &Path) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let process =
-            name.to_str().and_then(|n| n.strip_prefix(".tractable-")?.strip_suffix(".tmp")?.split_once('-'));
-        let Some((process, _)) = process else { continue };
-        let dead = process.parse::<u32>().is_ok()
-            && Path::new("/proc/self").exists()
-            && !Path::new("/proc").join(process).exists();
-        // On a shared folder it may be at work on another machine: leave what is fresh.
-        let age = entry.metadata().and_then(|m| m.modified()).map(|t| t.elapsed().unwrap_or_default());
-        if dead && age.is_ok_and(|age| age > STALE) {
-            // Another save may have been quicker; a file that stays does no harm.
-            let _ = std::fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// Writes a file crash-safely: a temporary file beside it, flushed to the disk, renamed over it, and the
-/// folder flushed. Every save has a temporary file of its own, so that two at once do not write into one; one
-/// that a crash left behind is removed by the next save into the same folder.
-pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    let fail = |doing| move |source| Error::File { path: path.into(), doing, source };
-    if path.file_name().is_none() {
-        return Err(Error::invalid("path", format!("{} is not a file name", path.display())));
-    }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    sweep(folder);
-    let (temporary, mut file) = temporary(path).map_err(fail("create a temporary file beside it"))?;
-    let mut write = || {
-        file.write_all(bytes).map_err(fail("write it"))?;
-        file.sync_all().map_err(fail("flush it to the disk"))?;
-        std::fs::rename(&temporary, path).map_err(fail("rename the temporary file to it"))
-    };
-    write().inspect_err(|_| {
-        let _ = std::fs::remove_file(&temporary);
-    })?;
-    // Folders cannot be opened for flushing everywhere (Windows); the rename itself is atomic there.
-    match File::open(folder) {
-        Ok(folder) if cfg!(unix) => folder.sync_all().map_err(fail("flush its folder to the disk")),
-        _ => Ok(()),
-    }
 }

@@ -102,6 +102,12 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// Another process is at work in a folder.
+    #[error("{}: another process is at work in this folder; wait for its end or choose another folder", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The operating system refused a file operation.
     #[error("{}: cannot {doing}: {source}", path.display())]
     File {

@@ -72,6 +72,7 @@ mod checkpoint;
 pub mod data;
 mod derivative;
 mod error;
+pub mod files;
 mod gaussian;
 mod layer;
 pub mod metrics;

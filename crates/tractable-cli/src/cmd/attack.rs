@@ -2,7 +2,7 @@
 
 use crate::attack_pictures::{Shown, curves, picture};
 use crate::attacks::{Choice, Job, Method, Record, Summary, percent, test_images};
-use crate::files::NewFile;
+use crate::files::{self, NewFile};
 use crate::image_sets::ImageSet;
 use crate::interrupt;
 use crate::npy;
@@ -145,6 +145,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let frozen = args.frozen.as_deref().map(|path| frozen(path, images.shape())).transpose()?;
     // Made before hours are spent on what goes in, and gone again if nothing does.
     let made = args.out.as_deref().map_or(Ok(false), |out| make_folder(out, args.force))?;
+    let _held = args.out.as_deref().map(files::folder).transpose()?;
     let job = Job {
         net: &net,
         images: &images,

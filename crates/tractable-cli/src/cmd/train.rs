@@ -81,6 +81,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     let report = Report::new(args.json).unheard();
     let out = out_folder(args)?;
+    // Before anything of the run is read: another process may be about to change it.
+    let _held = if args.resume { Some(RunFolder::hold(&out)?) } else { None };
     let old = if args.resume { Some(RunFolder::config(&out)?) } else { None };
     let set = args.file.as_deref().map_or(Ok(None), ImageSet::meant)?;
     let old = match (old, set) {
@@ -137,12 +139,13 @@ pub(crate) fn run(args: &Args) -> Outcome {
 
     // From here on files are touched: everything that can be checked has been.
     let mut best = None;
-    if resumed {
+    let _held_new = if resumed {
         best = best_of(&folder, &net)?;
         folder.go_on(&config)?;
+        None
     } else {
-        folder.prepare()?;
-    }
+        Some(folder.prepare()?)
+    };
     let start = Start {
         run: &out,
         resumed_after_epoch: net.epochs(),

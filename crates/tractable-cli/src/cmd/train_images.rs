@@ -95,12 +95,13 @@ pub(super) fn run(args: &Args, out: &Path, set: Option<ImageSet>, old: Option<&I
     }
 
     // From here on files are touched: everything that can be checked has been.
-    if old.is_some() {
+    let _held = if old.is_some() {
         files.past(net.epochs())?;
         files.go_on(&config)?;
+        None
     } else {
-        files.prepare()?;
-    }
+        Some(files.prepare()?)
+    };
     let shape = train.shape().to_string();
     let (first, parameters) = (net.epochs(), net.parameters());
     let images = &config.images;

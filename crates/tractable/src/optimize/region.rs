@@ -30,7 +30,8 @@ impl Region {
 
     /// Points that are spread over the box before inference begins.
     pub(super) fn first_points(coordinates: usize) -> usize {
-        2 * coordinates + 2
+        // Capped: as many coordinates times as many points would be without measure.
+        (2 * coordinates + 2).min(200)
     }
 
     /// Learns whether a point was better than all before it in this region.

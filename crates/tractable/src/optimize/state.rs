@@ -1,12 +1,18 @@
 //! The file an [`Optimizer`] is kept in between asking and telling: JSON, checked when it is read.
 
 use super::Optimizer;
-use crate::checkpoint::write_file;
+use crate::checkpoint::read_file;
 use crate::error::{Error, Result};
+use crate::files;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 const VERSION: u32 = 1;
+/// Files larger than this are not read: a hundred thousand points in twenty coordinates are a third of it.
+const MOST_BYTES: u64 = 128 << 20;
+
+/// A search in more is not believed.
+const MOST_COORDINATES: usize = 10_000;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,7 +41,7 @@ impl Optimizer {
         let file = File { tractable_optimizer: VERSION, optimizer: self };
         let mut text = serde_json::to_string_pretty(&file).expect("numbers and names");
         text.push('\n');
-        write_file(path.as_ref(), text.as_bytes())
+        files::write(path.as_ref(), text.as_bytes())
     }
 
     /// Loads what [`save`](Optimizer::save) wrote; anything else is refused with the reason.
@@ -45,10 +51,10 @@ impl Optimizer {
     /// ```
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let fail = |source| Error::File { path: path.into(), doing: "read it", source };
-        let text = std::fs::read_to_string(path).map_err(fail)?;
+        let bytes = read_file(path, MOST_BYTES)?;
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
-        let file: File<Optimizer> = serde_json::from_str(&text).map_err(|e| refuse("JSON", e.to_string()))?;
+        let file: File<Optimizer> =
+            serde_json::from_slice(&bytes).map_err(|e| refuse("JSON", e.to_string()))?;
         if file.tractable_optimizer != VERSION {
             let why = format!("is {}; this build knows {VERSION}", file.tractable_optimizer);
             return Err(refuse("tractable_optimizer", why));
@@ -61,6 +67,9 @@ impl Optimizer {
     /// What no search holds, and where.
     fn sound(&self) -> std::result::Result<(), (String, &'static str)> {
         let wrong = |at: &str, why| Err((at.to_string(), why));
+        if self.bounds.len() > MOST_COORDINATES {
+            return wrong("bounds", "has more than 10000 coordinates");
+        }
         let inside = |x: &[f64]| self.bounds.contains(x);
         if let Some(i) = self.trials.iter().position(|t| !inside(&t.x)) {
             return wrong(&format!("trials[{i}]"), "is not a point of the box");

@@ -7,8 +7,9 @@ use super::agent::{Agent, Life};
 use super::env::Environment;
 use super::settings::Settings;
 use crate::backend::Device;
-use crate::checkpoint::{read_file, with_sorted_header, write_file};
+use crate::checkpoint::{MOST_BYTES, header, read_file, with_sorted_header};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::network::Network;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
@@ -66,7 +67,7 @@ impl Agent {
         let bytes =
             safetensors::serialize(views, Some(metadata)).map_err(|e| refuse("tensors", e.to_string()))?;
         let bytes = with_sorted_header(&bytes).map_err(|e| refuse("header", e.to_string()))?;
-        write_file(path, &bytes)
+        files::write(path, &bytes)
     }
 
     /// Reads an agent for a task like this one; the task itself is left where it is.
@@ -77,9 +78,10 @@ impl Agent {
     /// ```
     pub fn load(path: impl AsRef<Path>, env: &(impl Environment + ?Sized)) -> Result<Self> {
         let path = path.as_ref();
-        let bytes = read_file(path)?;
+        let bytes = read_file(path, MOST_BYTES)?;
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let no_file = |e: safetensors::SafeTensorError| refuse("header", format!("not an agent's file: {e}"));
+        header::check(&bytes).map_err(|e| refuse("header", format!("not an agent's file: {e}")))?;
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(no_file)?;
         let tensors = SafeTensors::deserialize(&bytes).map_err(|e| refuse("tensors", e.to_string()))?;
         let metadata = header.metadata().clone().unwrap_or_default();
@@ -107,7 +109,10 @@ impl Agent {
         }
         let begun = life.state.len() == ns && life.action.len() == na;
         let fresh = life.state.is_empty() && life.action.is_empty() && life.steps == 0;
-        let sound = life.observations.is_sound(ns) && life.returns.is_sound(1) && (begun || fresh);
+        // Counters have room to count on.
+        let few =
+            life.steps.max(life.episodes) < 1 << 53 && life.rollouts < 1 << 39 && life.recent.len() <= 100;
+        let sound = life.observations.is_sound(ns) && life.returns.is_sound(1) && (begun || fresh) && few;
         if !sound {
             return Err(refuse("agent", "holds numbers that no agent has".into()));
         }

@@ -1,7 +1,10 @@
-//! After it has seen a batch of a size, `learn` takes no more memory; environments never take any. A binary of its
-//! own, with one test, because the allocator counts for the whole process.
+//! After it has seen a batch of a size, `learn` takes no more memory; environments never take any; files take no more
+//! than they are worth. A binary of its own, one test at a time, because the allocator counts for the whole process.
+
+mod hostile;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tractable::data::Scaler;
 use tractable::rl::env::{Environment, HalfCheetah, InvertedPendulum, Pendulum, Version};
@@ -11,23 +14,39 @@ use tractable::{Activation, Device, Layer, Matrix, Network, NetworkBuilder, Obse
 struct Counting;
 
 static CALLS: AtomicUsize = AtomicUsize::new(0);
+/// Bytes that are taken, and the most that were.
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+fn take(bytes: usize) {
+    let taken = TAKEN.fetch_add(bytes, Ordering::SeqCst) + bytes;
+    MOST.fetch_max(taken, Ordering::SeqCst);
+}
+
+/// One test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
 
 // SAFETY: every call goes to the system's allocator as it came.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         CALLS.fetch_add(1, Ordering::SeqCst);
+        take(layout.size());
         // SAFETY: as promised by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         CALLS.fetch_add(1, Ordering::SeqCst);
+        TAKEN.fetch_sub(layout.size(), Ordering::SeqCst);
         // SAFETY: as promised by the caller.
         unsafe { System.dealloc(at, layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         CALLS.fetch_add(1, Ordering::SeqCst);
+        // Both at once, as when it is moved.
+        take(size);
+        TAKEN.fetch_sub(layout.size(), Ordering::SeqCst);
         // SAFETY: as promised by the caller.
         unsafe { System.realloc(at, layout, size) }
     }
@@ -96,8 +115,17 @@ fn episodes_allocate_nothing(what: &str, mut env: impl Environment) {
     assert_eq!(count, 0, "{what}");
 }
 
+/// The most bytes taken at once while `f` runs, beyond those before it.
+fn most_bytes<T>(f: impl FnOnce() -> T) -> (usize, T) {
+    let before = TAKEN.load(Ordering::SeqCst);
+    MOST.store(before, Ordering::SeqCst);
+    let out = f();
+    (MOST.load(Ordering::SeqCst).saturating_sub(before), out)
+}
+
 #[test]
 fn after_two_batches_learn_allocates_nothing() {
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
     assert!(calls(|| drop(std::hint::black_box(Box::new(1)))) >= 2, "the allocator counts");
     episodes_allocate_nothing("HalfCheetah", HalfCheetah::new());
     episodes_allocate_nothing("InvertedPendulum", InvertedPendulum::new(Version::V5));

@@ -80,6 +80,44 @@ fn worst<R: Real>() -> BTreeMap<(String, usize), (f64, Vec<f64>)> {
     worst
 }
 
+/// The table of `docs/ulp.md`.
+fn table() -> String {
+    let (single, double) = (worst::<f32>(), worst::<f64>());
+    let mut text = String::new();
+    for &(name, outputs) in TOLERANCES {
+        for (i, &(allowed_single, allowed_double)) in outputs.iter().enumerate() {
+            let what = match (outputs.len(), name) {
+                (1, _) => "value",
+                (_, "tails") => ["Mills' ratio", "first", "second"][i],
+                _ => ["mean", "variance", "slope"][i],
+            };
+            let points = include_str!("../data/moments.txt").lines();
+            let points = points.filter(|l| l.split(' ').next() == Some(name)).count();
+            let (single, double) = (single[&(name.to_string(), i)].0, double[&(name.to_string(), i)].0);
+            text += &format!(
+                "| {name} | {what} | {points} | {single:.1} | {allowed_single} | {double:.1} | {allowed_double} |\n"
+            );
+        }
+    }
+    text
+}
+
+/// `TRACTABLE_WRITE=1 cargo test --test suite ulp` writes it again.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_ulp_table_is_what_is_measured() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ulp.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = page.split_once("|---|---|---|---|---|---|---|\n").expect("a table");
+    let rows: usize = rest.split_inclusive('\n').take_while(|l| l.starts_with('|')).map(str::len).sum();
+    let after = &rest[rows..];
+    let measured = format!("{before}|---|---|---|---|---|---|---|\n{}{after}", table());
+    if std::env::var_os("TRACTABLE_WRITE").is_some() {
+        std::fs::write(path, &measured).unwrap();
+    }
+    assert!(page == measured, "docs/ulp.md is not what is measured; write it again:\n{}", table());
+}
+
 #[test]
 fn reference_values() {
     let (single, double) = (worst::<f32>(), worst::<f64>());

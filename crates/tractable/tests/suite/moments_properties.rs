@@ -1,4 +1,5 @@
-//! What must hold for every input of the functions of `moments`, whatever the precision.
+//! What must hold for every input of the functions of `moments`, whatever the precision: 100,000 inputs of each
+//! property in every run. `PROPTEST_CASES=10000000 cargo test --test suite moments_properties` tries more.
 
 use proptest::prelude::*;
 use tractable::moments::{
@@ -88,7 +89,15 @@ fn seen_below(m: &Moments<f64>, y: f64, noise_var: f64) -> (f64, f64) {
     smooth::through_slope(m.slope, d_mean, d_var)
 }
 
+/// Cases of each property: those asked for, or 100,000.
+fn cases() -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok());
+    ProptestConfig::with_cases(asked.unwrap_or(100_000))
+}
+
 proptest! {
+    #![proptest_config(cases())]
+
     #[test]
     fn finite_in_finite_out(mu_z in any_finite(), var_z in any_finite()) {
         sound(mu_z, var_z.abs());
@@ -118,6 +127,42 @@ proptest! {
         prop_assert!((above.mean - below.mean - mu_z).abs() <= tolerance * above.mean);
         prop_assert!((above.slope + below.slope - 1.0).abs() <= tolerance);
         prop_assert!((above.var - below.var - var_z * (1.0 - 2.0 * below.slope)).abs() <= tolerance * var_z);
+    }
+
+    #[test]
+    fn tanh_is_odd_and_the_sigmoid_turns_about_a_half(mu_z in -20.0..20.0f64, var_z in variance()) {
+        let (above, below) = (tanh::moments(mu_z, var_z), tanh::moments(-mu_z, var_z));
+        prop_assert_eq!((above.mean, above.var, above.slope), (-below.mean, below.var, below.slope));
+        let (above, below) = (sigmoid::moments(mu_z, var_z), sigmoid::moments(-mu_z, var_z));
+        prop_assert!((above.mean + below.mean - 1.0).abs() <= 4.0 * f64::EPSILON);
+        prop_assert!((above.slope - below.slope).abs() <= 16.0 * f64::EPSILON * above.slope);
+        prop_assert!((above.var - below.var).abs() <= 32.0 * f64::EPSILON * above.var);
+        // ln(1 + e^z) - ln(1 + e^-z) = z.
+        let (above, below) = (softplus::moments(mu_z, var_z), softplus::moments(-mu_z, var_z));
+        prop_assert!((above.mean - below.mean - mu_z).abs() <= 8.0 * f64::EPSILON * above.mean.max(below.mean));
+        prop_assert!((above.slope + below.slope - 1.0).abs() <= 8.0 * f64::EPSILON);
+    }
+
+    #[test]
+    fn the_slope_is_the_derivative(alpha in -4.0..4.0f64, var_z in variance()) {
+        // Of the mixture ReLU in units of its standard deviation; of the others at the mean, where they are linearised.
+        let (s, h) = (var_z.sqrt(), 1e-5);
+        let m = mixture_relu::moments(alpha * s, var_z);
+        let rise = mixture_relu::moments((alpha + h) * s, var_z).mean - mixture_relu::moments((alpha - h) * s, var_z).mean;
+        prop_assert!((rise / (2.0 * h * s) - m.slope).abs() <= 1e-8, "{} {}", rise / (2.0 * h * s), m.slope);
+        for moments in [tanh::moments::<f64>, sigmoid::moments, softplus::moments] {
+            let rise = moments(alpha + h, var_z).mean - moments(alpha - h, var_z).mean;
+            let slope = moments(alpha, var_z).slope;
+            prop_assert!((rise / (2.0 * h) - slope).abs() <= 1e-8, "{} {slope}", rise / (2.0 * h));
+        }
+    }
+
+    #[test]
+    fn more_doubt_never_takes_mean_from_a_convex_function(alpha in -8.0..8.0f64, var_z in variance(), more in 1.001..4.0f64) {
+        // d mean / d var = E[f''] / 2, which is positive for max(0, z).
+        let mu_z = alpha * var_z.sqrt();
+        let (less, more) = (mixture_relu::moments(mu_z, var_z), mixture_relu::moments(mu_z, more * var_z));
+        prop_assert!(more.mean >= less.mean * (1.0 - 4.0 * f64::EPSILON));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use super::{Args, Found, figure, keep, names, parse_error};
 use crate::objective::{Direction, Known, Objective};
 use crate::progress::{Progress, note};
-use crate::report::{Outcome, Report, Stop, file_error, short};
+use crate::report::{Outcome, Report, Stop, short};
+use crate::run_folder::RunFolder;
 use crate::voice;
 use crate::{files, interrupt, rerun};
 use serde::Serialize;
@@ -40,11 +41,16 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
         return Err(Stop::Error("--evaluations: one is the least".into()));
     }
     let bounds = Bounds::new(pairs.clone())?;
+    // Before anything of the search is read: another process may be about to change it.
+    let _held = match &args.out {
+        Some(dir) if args.resume => RunFolder::hold(dir)?,
+        Some(dir) => Some(crate::files::folder(dir)?),
+        None => None,
+    };
     let fresh = || Optimizer::new(bounds.clone(), goal).seed(args.seed).noise_std(args.noise_std);
     let mut search: Optimizer = match &args.out {
         Some(dir) if args.resume => going_on(dir, &pairs, goal, &objective)?,
         Some(dir) => {
-            std::fs::create_dir_all(dir).map_err(file_error(dir, "make this folder"))?;
             if dir.join(STATE).exists() {
                 let why = format!("{}: holds a search already; add --resume to go on with it", dir.display());
                 return Err(Stop::Error(why));

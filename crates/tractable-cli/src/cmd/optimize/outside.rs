@@ -4,6 +4,8 @@ use super::{Args, Found, names};
 use crate::report::{Outcome, Report, Stop, short};
 use serde::Serialize;
 use std::path::Path;
+use std::time::Duration;
+use tractable::files::FolderLock;
 use tractable::optimize::{Bounds, Goal, Optimizer};
 
 #[derive(Serialize)]
@@ -22,7 +24,14 @@ struct Told<'a> {
     set_aside: usize,
 }
 
+/// Asking and telling read the file and write it again: one at a time, and whoever comes second waits.
+fn held(path: &Path) -> Outcome<FolderLock> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok(FolderLock::wait(folder, Duration::from_secs(30))?)
+}
+
 pub(super) fn ask(args: &Args, path: &Path) -> Outcome {
+    let _held = held(path)?;
     let mut search = match (path.exists(), args.given_bounds()?) {
         (true, given) => {
             let search = Optimizer::load(path)?;
@@ -49,6 +58,7 @@ pub(super) fn ask(args: &Args, path: &Path) -> Outcome {
 }
 
 pub(super) fn tell(args: &Args, path: &Path, value: f64) -> Outcome {
+    let _held = held(path)?;
     let mut search = Optimizer::load(path)?;
     let x = match (&args.point[..], search.pending()) {
         ([], [one]) => one.clone(),

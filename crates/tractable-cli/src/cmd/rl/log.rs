@@ -133,14 +133,18 @@ impl Log {
     /// Everything to the disk, the agent last.
     pub(super) fn save(&mut self, agent: &Agent) -> Outcome {
         let parts = [
-            (EPISODES, self.episodes.as_bytes()),
-            (PROGRESS, self.progress.as_bytes()),
-            (EVENTS, &self.events[..]),
+            (EPISODES, HEADER.as_bytes().to_vec(), self.episodes.as_bytes()),
+            (PROGRESS, Vec::new(), self.progress.as_bytes()),
+            (EVENTS, events::begin(0.0), &self.events[..]),
         ];
-        for (name, bytes) in parts {
+        for (name, start, bytes) in parts {
             let path = self.folder.join(name);
             let append = || {
-                let mut file = File::options().append(true).open(&path)?;
+                // Somebody may have removed it meanwhile; the agent counts for more.
+                let mut file = File::options().append(true).create(true).open(&path)?;
+                if file.metadata()?.len() == 0 {
+                    file.write_all(&start)?;
+                }
                 file.write_all(bytes)?;
                 file.sync_all()
             };

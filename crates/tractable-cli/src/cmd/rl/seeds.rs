@@ -4,7 +4,7 @@ use super::log::{Line, Log};
 use super::task::World;
 use crate::interrupt;
 use crate::progress::note;
-use crate::report::{Outcome, Stop, short};
+use crate::report::{Outcome, Stop, guarded, short};
 use crate::voice;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -64,7 +64,7 @@ pub(crate) fn train(plan: &Plan) -> Outcome<Vec<Seed>> {
                         break;
                     }
                     let mut seed = Seed { seed: plan.first + i, ..Seed::default() };
-                    if let Err(stop) = one(plan, &mut seed, bars.as_ref()) {
+                    if let Err(stop) = guarded(|| one(plan, &mut seed, bars.as_ref())) {
                         seed.error = Some(match stop {
                             Stop::Error(why) | Stop::NotHeld(why) | Stop::Interrupted(why) => why,
                             Stop::PipeClosed => "the output was closed".into(),

@@ -3,10 +3,11 @@
 use super::model::OwnModel;
 use super::seeds::{Plan, Seed, train};
 use super::task::{Engine, Task, World};
+use crate::files::{self, FolderLock};
+use crate::interrupt;
 use crate::plot::{Curve, LearningCurves, learning_curves};
 use crate::report::{Outcome, Report, Stop, file_error, short};
-use crate::voice;
-use crate::{files, interrupt, rerun};
+use crate::{rerun, voice};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use tractable::rl::Settings;
@@ -141,9 +142,7 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
         resume: args.resume,
         quiet: voice::quiet(),
     };
-    if let Some(out) = &args.out {
-        prepare(out, args, &plan)?;
-    }
+    let _held = args.out.as_ref().map(|out| prepare(out, args, &plan)).transpose()?;
     let seeds = train(&plan)?;
     let report = Report::new(args.json);
     for seed in &seeds {
@@ -185,8 +184,10 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
     }
 }
 
-/// Makes the folder and its config, or compares with what is there.
-fn prepare(out: &Path, args: &Args, plan: &Plan) -> Outcome {
+/// Makes the folder and its config, or compares with what is there. Other processes stay out as long as what comes
+/// back lives.
+fn prepare(out: &Path, args: &Args, plan: &Plan) -> Outcome<FolderLock> {
+    let held = files::folder(out)?;
     let config = Config {
         version: 1,
         program: format!("tractable {}", env!("CARGO_PKG_VERSION")),
@@ -209,10 +210,10 @@ fn prepare(out: &Path, args: &Args, plan: &Plan) -> Outcome {
             return Err(Stop::Error(format!("{}: {why}", out.display())));
         }
     }
-    std::fs::create_dir_all(out).map_err(file_error(out, "make this folder"))?;
     let text = serde_json::to_string_pretty(&config).expect("settings are plain") + "\n";
     files::write(&path, text.as_bytes())?;
-    rerun::note(out, !args.resume)
+    rerun::note(out, !args.resume)?;
+    Ok(held)
 }
 
 fn said(s: &Seed) -> String {

@@ -1,0 +1,178 @@
+//! What can happen to a run from outside: it is killed, another one wants its folder, its log is removed, the disk is
+//! full. It ends with its work saved, or goes on.
+
+use crate::run::{Place, json_lines};
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+fn started(place: &Place, args: &[&str]) -> Child {
+    let mut command = place.command(args);
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn until(what: &str, mut there: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !there() {
+        assert!(began.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn stopped(child: Child, signal: &str) -> (Option<i32>, String) {
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// Killed again and again, a run that is resumed ends with the bits of one that was left alone.
+#[test]
+fn killed_and_resumed_ends_in_the_same_bits() {
+    let place = Place::new();
+    let train = ["train", "data.csv", "--target", "y", "--hidden", "9", "--epochs", "4000", "-q", "-o"];
+    place.ok(&[&train[..], &["whole"]].concat());
+    let epochs =
+        |place: &Place| fs::read_to_string(place.path("run/metrics.jsonl")).map_or(0, |t| t.lines().count());
+    let mut kills = 0;
+    for kill in 0..30 {
+        let begun = place.path("run/config.json").exists();
+        let resume = ["train", "--resume", "-o", "run", "-q"];
+        let again = [&train[..], &["run", "--force"]].concat();
+        let before = epochs(&place);
+        let mut child = started(&place, if begun { &resume[..] } else { &again[..] });
+        let mut over = false;
+        until("some epochs", || {
+            over = child.try_wait().unwrap().is_some();
+            over || epochs(&place) > before + 10 * (kill % 7)
+        });
+        if over {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            break;
+        }
+        let (code, _) = stopped(child, "-KILL");
+        assert_eq!(code, None, "killed");
+        kills += 1;
+        let left = fs::read_dir(place.path("run")).unwrap().count();
+        assert!(left <= 4, "{left} files: three, and one that was being written");
+    }
+    assert!(kills >= 3, "{kills} kills");
+    place.ok(&["train", "--resume", "-o", "run", "-q"]);
+    assert!(place.read("run/model.safetensors") == place.read("whole/model.safetensors"));
+    let past = |run: &str| {
+        let lines = json_lines(&place.text(&format!("{run}/metrics.jsonl")));
+        lines.iter().map(|l| (l["type"].clone(), l["epoch"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(past("run"), past("whole"));
+    assert_eq!(fs::read_dir(place.path("run")).unwrap().count(), 3, "no temporary file is left");
+}
+
+/// Runs that go on until they are stopped, and a file that shows they have begun.
+const ENDLESS: [(&[&str], &str); 3] = [
+    (&["train", "data.csv", "--target", "y", "--epochs", "100000000", "-q"], "run/config.json"),
+    (&["rl", "pendulum", "--steps", "1e12", "-q"], "run/seed-0/episodes.csv"),
+    (&["optimize", "--objective", "rosenbrock4", "--evaluations", "1000000", "-q"], "run"),
+];
+
+#[test]
+fn the_second_in_a_folder_is_refused() {
+    for (args, shows) in ENDLESS {
+        let place = Place::new();
+        let args = [args, &["-o", "run"]].concat();
+        let first = started(&place, &args);
+        until(shows, || place.path(shows).exists());
+        // The folder of a search is made a moment before it is held.
+        std::thread::sleep(Duration::from_millis(20));
+        let says = "run: another process is at work in this folder";
+        let again: &[&str] = if args[0] == "optimize" { &[] } else { &["--force"] };
+        for more in [&["--resume"], again] {
+            let second = if args[0] == "train" && more == ["--resume"] {
+                place.run(&["train", "--resume", "-o", "run"])
+            } else {
+                place.run(&[&args[..], more].concat())
+            };
+            assert_eq!(second.code, 2, "{args:?} {more:?}: {second:?}");
+            assert!(second.err.contains(says), "{args:?} {more:?}: {second:?}");
+        }
+        // Let go by whoever is killed: nothing is left that keeps others out.
+        let (code, _) = stopped(first, "-KILL");
+        assert_eq!(code, None);
+        let third = started(&place, &[&args[..], again].concat());
+        std::thread::sleep(Duration::from_millis(300));
+        let (code, err) = stopped(third, "-TERM");
+        assert_eq!(code, Some(130), "{args:?}: {err}");
+        assert!(err.contains("interrupted: "), "{args:?}: {err}");
+    }
+}
+
+/// Two that ask and tell at once wait for each other: nothing is lost.
+#[test]
+fn points_told_at_once_are_all_kept() {
+    let place = Place::new();
+    place.ok(&["optimize", "--ask", "search.json", "--bounds", "0:1"]);
+    let children: Vec<Child> =
+        (0..6).map(|_| started(&place, &["optimize", "--ask", "search.json"])).collect();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let state: serde_json::Value = serde_json::from_str(&place.text("search.json")).unwrap();
+    assert_eq!(state["optimizer"]["pending"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn a_log_that_is_removed_does_not_end_a_run() {
+    let place = Place::new();
+    let train = ["train", "data.csv", "--target", "y", "--epochs", "100000000", "-q", "-o", "run"];
+    let mut child = started(&place, &train);
+    for _ in 0..20 {
+        until("metrics", || place.path("run/metrics.jsonl").exists());
+        fs::remove_file(place.path("run/metrics.jsonl")).unwrap();
+        std::thread::sleep(Duration::from_millis(70));
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+    }
+    let (code, err) = stopped(child, "-TERM");
+    assert_eq!(code, Some(130), "{err}");
+    assert!(place.json(&["inspect", "run"])[0]["epochs"].as_u64().unwrap() > 1);
+
+    let child = started(&place, &["rl", "pendulum", "--steps", "1e12", "-q", "-o", "agent"]);
+    let logs = ["episodes.csv", "progress.jsonl", "events.out.tfevents.0.tractable"]
+        .map(|name| place.path("agent/seed-0").join(name));
+    until("logs", || logs.iter().all(|l| l.exists()));
+    std::thread::sleep(Duration::from_millis(200));
+    logs.iter().for_each(|l| fs::remove_file(l).unwrap());
+    let (code, err) = stopped(child, "-TERM");
+    assert_eq!(code, Some(130), "{err}");
+    assert!(place.path("agent/seed-0/agent.safetensors").exists(), "{err}");
+    assert!(place.text("agent/seed-0/episodes.csv").starts_with("step,length,return\n"));
+    place.ok(&["rl", "play", "agent", "--episodes", "1"]);
+}
+
+/// Files may grow to 16 KiB only, as on a disk that is nearly full.
+#[test]
+fn a_full_disk_is_an_error_with_its_path() {
+    let place = Place::trained();
+    let before = place.read("run/model.safetensors");
+    let limited = |args: &[&str]| {
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            "ulimit -f 32; trap '' XFSZ; exec \"$@\"",
+            "sh",
+            env!("CARGO_BIN_EXE_tractable"),
+        ]);
+        let output = command.args(args).current_dir(place.path(".")).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let train = ["train", "data.csv", "--target", "y", "--hidden", "60,60", "--epochs", "3", "-q"];
+    let (code, err) = limited(&[&train[..], &["-o", "run", "--force"]].concat());
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.starts_with("error: run/model.safetensors: cannot write it: "), "{err}");
+    assert!(place.read("run/model.safetensors") == before, "the old model stays");
+    let left: Vec<_> = fs::read_dir(place.path("run")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert!(left.iter().all(|n| !n.to_string_lossy().ends_with(".tmp")), "{left:?}");
+    place.write("many.csv", &format!("a,b\n{}", "0.5,0.25\n".repeat(5000)));
+    let (code, err) = limited(&["predict", "run", "many.csv", "-q", "-o", "out.csv"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.starts_with("error: out.csv: cannot write it: ") && !place.path("out.csv").exists(), "{err}");
+}

@@ -1,0 +1,173 @@
+//! What a file costs to read, in bytes of memory: never more than 64 MiB and a few times its own size, whatever it says
+//! about itself.
+
+use crate::{ALONE, most_bytes};
+use flate2::{Compression, write::GzEncoder};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use tractable::optimize::Optimizer;
+use tractable::rl::{Agent, env::Pendulum};
+use tractable::{Activation, Device, Network, data};
+
+const FREE: usize = 64 << 20;
+
+fn gzip(bytes: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    bytes.for_each(|part| gzip.write_all(&part).unwrap());
+    gzip.finish().unwrap()
+}
+
+/// A safetensors file with this header and no tensors.
+fn header_only(header: &str) -> Vec<u8> {
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat()
+}
+
+fn model_saying(spec: &str) -> Vec<u8> {
+    let spec = serde_json::Value::from(spec).to_string();
+    header_only(&format!(
+        r#"{{"__metadata__":{{"format":"tractable","version":"1","library":"0","spec":{spec}}}}}"#
+    ))
+}
+
+/// Reads a file and says whether it was accepted.
+type Reader = fn(&Path) -> bool;
+
+const MODEL: Reader = |p| Network::load(p, Device::cpu(1)).is_ok();
+const AGENT: Reader = |p| Agent::load(p, &Pendulum::new()).is_ok();
+const SEARCH: Reader = |p| Optimizer::load(p).is_ok_and(|mut s| s.ask().is_ok());
+const CSV: Reader = |p| data::csv(p).is_ok_and(|t| t.target("y").is_ok());
+const IDX: Reader = |p| data::idx(p, p.with_file_name("labels"), vec!["a".into(); 10]).is_ok();
+const CIFAR: Reader = |p| data::cifar_batches(&[p], vec!["a".into(); 10]).is_ok();
+
+/// How many times its own size a file may cost on top of [`FREE`]: of a model, its bytes, its numbers as f64 and as
+/// the device keeps them; of a table, a number from every `0,`; of a gzip file, sixteen bytes from one, and memory that
+/// grows by doubling.
+fn times(name: &str) -> usize {
+    match name.split(':').next().unwrap() {
+        "model" | "agent" => 8,
+        "csv" => 24,
+        "search" => 20,
+        "cifar" => 48,
+        _ => 17,
+    }
+}
+
+#[test]
+fn files_cost_no_more_than_they_are_worth() {
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let dir = tempfile::tempdir().unwrap();
+    let (path, labels) = (dir.path().join("file"), dir.path().join("labels"));
+    fs::write(&labels, [&[0, 0, 8, 1, 0, 0, 0, 1][..], &[1]].concat()).unwrap();
+    let net = Network::mlp([500, 500, 500, 1], Activation::Relu).build().unwrap();
+    net.save(&path).unwrap();
+    let real = fs::read(&path).unwrap();
+    let layer = |n: u64| {
+        format!(
+            r#"{{"input":{{"channels":{n},"height":1,"width":1}},"layers":[{{"kind":"linear","outputs":{n}}}],"names":["a"],"output":{{"kind":"values","width":{n}}}}}"#
+        )
+    };
+    let repeated = |part: &str, n: usize| part.repeat(n);
+    let zeros = |mebibytes: usize| gzip((0..mebibytes).map(|_| vec![0; 1 << 20]));
+    let idx_head = |n: u32| [&[0, 0, 8, 3][..], &n.to_be_bytes(), &[0, 0, 0, 28], &[0, 0, 0, 28]].concat();
+    let cases: Vec<(&str, Reader, Vec<u8>, bool)> = vec![
+        ("model: a real one", MODEL, real.clone(), true),
+        ("model: a header of 2^62 bytes", MODEL, [&(1u64 << 62).to_le_bytes()[..], b"{}"].concat(), false),
+        (
+            "model: 200,000 tensors",
+            MODEL,
+            {
+                let one = |i: usize| format!(r#""{i}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}"#);
+                header_only(&format!("{{{}}}", (0..200_000).map(one).collect::<Vec<_>>().join(",")))
+            },
+            false,
+        ),
+        (
+            "model: a tensor of 2^62 bytes",
+            MODEL,
+            header_only(
+                r#"{"a":{"dtype":"U8","shape":[4611686018427387904],"data_offsets":[0,4611686018427387904]}}"#,
+            ),
+            false,
+        ),
+        ("model: a layer of 2^40 units", MODEL, model_saying(&layer(1 << 40)), false),
+        ("model: a layer of 2^15 units", MODEL, model_saying(&layer(1 << 15)), false),
+        ("model: deep brackets", MODEL, model_saying(&repeated("[", 1 << 20)), false),
+        (
+            "model: many layers",
+            MODEL,
+            {
+                let layers = vec![r#"{"kind":"activation","function":"relu"}"#; 200_000].join(",");
+                model_saying(&format!(r#"{{"layers":[{layers}]}}"#))
+            },
+            false,
+        ),
+        ("agent: a model", AGENT, real, false),
+        (
+            "agent: long lists",
+            AGENT,
+            {
+                let rest = format!(r#"{{"world":[{}0]}}"#, repeated("0,", 1 << 20));
+                let rest = serde_json::Value::from(rest).to_string();
+                header_only(&format!(
+                    r#"{{"__metadata__":{{"format":"tractable-agent","version":"1","agent":{rest}}}}}"#
+                ))
+            },
+            false,
+        ),
+        (
+            "search: half a million coordinates",
+            SEARCH,
+            {
+                let bounds = repeated("[0,1],", 500_000);
+                format!(r#"{{"tractable_optimizer":1,"optimizer":{{"bounds":[{bounds}[0,1]],"goal":"minimum","seed":0,"noise_std":0,"trials":[],"pending":[],"pending_regions":[],"region":{{"radius":0.8,"wins":0,"fails":0,"number":0,"asked":0}},"asked":0}}}}"#).into()
+            },
+            false,
+        ),
+        (
+            "search: a million points",
+            SEARCH,
+            format!(
+                r#"{{"tractable_optimizer":1,"optimizer":{{"pending":[{}[0]]}}}}"#,
+                repeated("[0],", 1 << 20)
+            )
+            .into(),
+            false,
+        ),
+        ("csv: zeros", CSV, format!("a,b,c,d,y\n{}", repeated("0,0,0,0,0\n", 500_000)).into(), true),
+        (
+            "csv: a hundred thousand columns",
+            CSV,
+            {
+                let names: Vec<String> = (0..99_999).map(|i| format!("c{i}")).collect();
+                format!("{},y\n{}0\n", names.join(","), repeated("0,", 99_999)).into()
+            },
+            true,
+        ),
+        ("csv: a million columns", CSV, repeated("a,", 500_000).into(), false),
+        ("csv: an open quote", CSV, format!("a,y\n\"{}", repeated("0,1\n", 4 << 20)).into(), false),
+        (
+            "csv: texts",
+            CSV,
+            format!("a,y\n{}", (0..300_000).map(|i| format!("t{i},0\n")).collect::<String>()).into(),
+            false,
+        ),
+        (
+            "idx: a bomb",
+            IDX,
+            gzip([idx_head(1 << 20)].into_iter().chain((0..100).map(|_| vec![0; 1 << 20]))),
+            false,
+        ),
+        ("idx: 2^32 images", IDX, idx_head(u32::MAX), false),
+        ("idx: no images, a bomb", IDX, zeros(100), false),
+        ("cifar: a bomb", CIFAR, zeros(100), false),
+    ];
+    for (name, reader, bytes, fine) in cases {
+        fs::write(&path, &bytes).unwrap();
+        let allowed = FREE + times(name) * bytes.len();
+        let (most, accepted) = most_bytes(|| reader(&path));
+        println!("{name}: {} KiB cost {} KiB", bytes.len() >> 10, most >> 10);
+        assert!(most <= allowed, "{name}: {} bytes cost {most}, more than {allowed}", bytes.len());
+        assert_eq!(accepted, fine, "{name}");
+    }
+}

@@ -1,0 +1,83 @@
+//! What we depend on: explained, permissively licensed, from the registry.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// Licences that ask for no more than their text.
+const PERMISSIVE: [&str; 11] = [
+    "MIT",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "Zlib",
+    "0BSD",
+    "Unlicense",
+    "Unicode-3.0",
+    "BSL-1.0",
+];
+
+fn packages() -> Vec<Value> {
+    let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+    // Of this machine only: those of others need not have been downloaded.
+    let about =
+        Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into())).arg("-vV").output().unwrap();
+    let about = String::from_utf8(about.stdout).unwrap();
+    let host = about.lines().find_map(|l| l.strip_prefix("host: ")).unwrap();
+    let args = ["metadata", "--offline", "--locked", "--format-version", "1", "--filter-platform", host];
+    let output = Command::new(cargo).args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    all["packages"].take().as_array().unwrap().clone()
+}
+
+/// Whether an expression of licences leaves a choice that is permissive. The old form writes a slash for OR.
+fn permissive(expression: &str) -> bool {
+    let plain = expression.replace('/', " OR ").replace(['(', ')'], " ");
+    plain.split(" AND ").all(|part| part.split(" OR ").any(|licence| PERMISSIVE.contains(&licence.trim())))
+}
+
+#[test]
+fn licences_are_permissive_and_sources_known() {
+    let packages = packages();
+    assert!(packages.len() > 50, "the tree was not read");
+    for p in packages {
+        let (name, licence) = (&p["name"], p["license"].as_str().unwrap_or("none"));
+        assert!(permissive(licence), "{name}: {licence}");
+        let source = p["source"].as_str();
+        assert!(source.is_none_or(|s| s.starts_with("registry+")), "{name}: from {source:?}");
+    }
+}
+
+#[test]
+fn licences_are_read_as_written() {
+    for good in ["MIT", "MIT/Apache-2.0", "GPL-3.0 OR MIT", "(MIT OR Apache-2.0) AND Unicode-3.0"] {
+        assert!(permissive(good), "{good}");
+    }
+    for bad in ["GPL-3.0", "none", "", "MIT AND GPL-3.0", "MPL-2.0", "AGPL-3.0 OR LGPL-3.0"] {
+        assert!(!permissive(bad), "{bad}");
+    }
+}
+
+#[test]
+fn every_direct_dependency_is_explained() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/dependencies.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let rows = page.lines().filter(|l| l.starts_with("| `") && l.matches('|').count() == 6);
+    let explained: BTreeSet<String> = rows
+        .flat_map(|l| l.split('|').nth(1).unwrap().split('`').skip(1).step_by(2))
+        .map(String::from)
+        .collect();
+    let own = packages().into_iter().filter(|p| p["source"].is_null());
+    let used: BTreeSet<String> = own
+        .flat_map(|p| p["dependencies"].as_array().unwrap().clone())
+        .map(|d| d["name"].as_str().unwrap().to_string())
+        .filter(|name| !name.starts_with("tractable"))
+        .collect();
+    let missing: Vec<_> = used.difference(&explained).collect();
+    assert!(missing.is_empty(), "docs/dependencies.md says nothing of {missing:?}");
+    let gone: Vec<_> = explained.difference(&used).filter(|n| *n != "libfuzzer-sys").collect();
+    assert!(gone.is_empty(), "docs/dependencies.md explains {gone:?}, which nobody uses");
+}
