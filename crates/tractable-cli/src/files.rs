@@ -3,7 +3,8 @@
 pub(crate) use tractable::files::{FolderLock, NewFile};
 
 use crate::report::{Outcome, Stop, file_error};
-use std::io::Write;
+use crate::voice;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Writes a whole file, or leaves what was there.
@@ -11,7 +12,14 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Outcome {
     let fail = file_error(path, "write it");
     let mut file = NewFile::beside(path).map_err(&fail)?;
     file.write_all(bytes).map_err(&fail)?;
-    file.keep().map_err(&fail)
+    keep(file, path).map_err(&fail)
+}
+
+/// Puts a new file in its place at `path`.
+pub(crate) fn keep(file: NewFile, path: &Path) -> io::Result<()> {
+    file.keep()?;
+    voice::detail(|| format!("wrote {}", path.display()));
+    Ok(())
 }
 
 /// Makes a folder where there is none and keeps other processes out of it.

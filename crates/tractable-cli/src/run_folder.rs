@@ -326,12 +326,6 @@ impl RunFolder {
 
     /// Writes a small file so that a crash leaves the old one or the new one.
     pub(crate) fn write(&self, name: &str, text: &str) -> Outcome {
-        let path = self.file(name);
-        let write = || {
-            let mut file = NewFile::beside(&path)?;
-            file.write_all(text.as_bytes())?;
-            file.keep()
-        };
-        write().map_err(file_error(&path, "write it"))
+        files::write(&self.file(name), text.as_bytes())
     }
 }

@@ -319,7 +319,7 @@ fn save(out: &Path, summary: &Summary, records: &[Record], changed: &[f32], imag
         let mut made = || {
             let mut file = NewFile::beside(&path)?;
             write(&mut file)?;
-            file.keep()
+            files::keep(file, &path)
         };
         made().map_err(file_error(&path, "write it"))
     };

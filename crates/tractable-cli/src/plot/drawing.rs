@@ -2,7 +2,7 @@
 
 use super::canvas::Canvas;
 use super::style;
-use crate::files::NewFile;
+use crate::files::{self, NewFile};
 use crate::report::{Outcome, file_error};
 use kuva::RasterBackend;
 use kuva::backend::svg::SvgBackend;
@@ -30,7 +30,7 @@ impl Drawing {
             written.push((path, file));
         }
         for (path, file) in written {
-            file.keep().map_err(file_error(&path, "write"))?;
+            files::keep(file, &path).map_err(file_error(&path, "write"))?;
         }
         Ok(())
     }

@@ -64,7 +64,7 @@ fn killed_and_resumed_ends_in_the_same_bits() {
         lines.iter().map(|l| (l["type"].clone(), l["epoch"].clone())).collect::<Vec<_>>()
     };
     assert_eq!(past("run"), past("whole"));
-    assert_eq!(fs::read_dir(place.path("run")).unwrap().count(), 3, "no temporary file is left");
+    assert_eq!(fs::read_dir(place.path("run")).unwrap().count(), 4, "no temporary file is left");
 }
 
 /// Runs that go on until they are stopped, and a file that shows they have begun.

@@ -79,7 +79,7 @@ fn a_search_that_goes_on_is_one_search() {
         let args = ["optimize", "--objective", objective, "--bounds", bounds, goal];
         place.refused(&[&args[..], &resume].concat(), &["parts: that search "]);
     }
-    place.refused(&with(&CUBIC, &["--resume", "-o", "none"]), &["none/search.json", "cannot read it"]);
+    place.refused(&with(&CUBIC, &["--resume", "-o", "none"]), &["none/search.json", "cannot open it"]);
     place.refused(&with(&CUBIC, &["--resume"]), &["--out"]);
 }
 
@@ -164,7 +164,7 @@ fn an_experiment_outside() {
     let place = Place::new();
     let ask = ["optimize", "--ask", "s.json"];
     place.refused(&ask, &["s.json: does not exist", "--bounds"]);
-    place.refused(&["optimize", "--tell", "s.json", "--value", "1"], &["s.json", "cannot read it"]);
+    place.refused(&["optimize", "--tell", "s.json", "--value", "1"], &["s.json", "cannot open it"]);
     place.refused(&["optimize", "--ask", "no/s.json", "--bounds", "0:1"], &["no/s.json", "cannot"]);
     let first = place.json(&with(&ask, &["--bounds", "-1:1,0:2", "--maximize", "--seed", "9"])).remove(0);
     assert_eq!((&first["type"], &first["pending"], &first["told"]), (&"ask".into(), &1.into(), &0.into()));

@@ -5,16 +5,15 @@
 
 use crate::attacks::{Choice, Job, Method, Summary, percent, test_images};
 use crate::cmd::attack::check_fit;
-use crate::files::NewFile;
+use crate::files;
 use crate::image_scores;
 use crate::image_sets::ImageSet;
 use crate::interrupt;
 use crate::progress::note;
-use crate::report::{Outcome, Report, Stop, file_error, table};
+use crate::report::{Outcome, Report, Stop, table};
 use crate::run_folder::load_trained;
 use crate::voice;
 use serde::Serialize;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use tractable::attack::{Budget, Settings};
 use tractable::data::Images;
@@ -274,10 +273,5 @@ fn text(result: &SetResult) -> String {
 
 fn write(path: &Path, results: &[SetResult]) -> Outcome {
     let text = serde_json::to_string_pretty(results).expect("results are plain structures") + "\n";
-    let write = || {
-        let mut file = NewFile::beside(path)?;
-        file.write_all(text.as_bytes())?;
-        file.keep()
-    };
-    write().map_err(file_error(path, "write it"))
+    files::write(path, text.as_bytes())
 }
