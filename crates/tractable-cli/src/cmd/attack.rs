@@ -201,9 +201,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if let Some(most) = args.curve {
         curve(args, &job, most, frozen.as_deref(), report)?;
     }
-    match &args.out {
-        Some(out) => note(&format!("written to {}", out.display())),
-        None => {}
+    if let Some(out) = &args.out {
+        note(&format!("written to {}", out.display()));
     }
     Ok(())
 }

@@ -58,9 +58,10 @@ impl<'de> Visitor<'de> for Map {
             if name.len() > LONGEST_NAME {
                 return Err(A::Error::custom(format!("a name of {} bytes", name.len())));
             }
-            match self.header && name == "__metadata__" {
-                true => drop(map.next_value::<Names>()?),
-                false => drop(map.next_value::<IgnoredAny>()?),
+            if self.header && name == "__metadata__" {
+                map.next_value::<Names>()?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
             }
             if seen.len() > MOST_NAMES {
                 return Err(A::Error::custom(format!("more than {MOST_NAMES} names")));

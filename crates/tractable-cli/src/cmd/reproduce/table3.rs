@@ -5,8 +5,8 @@
 
 use crate::cmd::rl::seeds::{Plan, Seed, train};
 use crate::cmd::rl::task::{Task, World};
-use crate::cmd::rl::train::{curve, steps};
-use crate::report::{Outcome, Report, Stop, file_error, table};
+use crate::cmd::rl::train::{Config, curve, steps};
+use crate::report::{Outcome, Report, Stop, table};
 use crate::{files, interrupt};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -134,23 +134,20 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let world = World::embedded(goal.task);
         let first = lines.len();
         for (agent, settings) in [(OURS, goal.task.settings()), (AUTHORS, Settings::as_published())] {
-            let out = args
-                .out
-                .as_ref()
-                .map(|o| o.join(format!("{}-{}", world.name(), agent.replace([' ', '\''], "-"))));
-            if let Some(out) = &out {
-                std::fs::create_dir_all(out).map_err(file_error(out, "make this folder"))?;
-            }
+            let folder = format!("{}-{}", world.name(), agent.replace(' ', "-").replace('\'', ""));
             let plan = Plan {
                 world: world.clone(),
                 settings: settings.clone(),
                 steps: args.steps,
                 first: args.seed,
                 seeds: args.seeds,
-                out,
+                out: args.out.as_ref().map(|o| o.join(folder)),
                 resume: args.resume,
                 quiet: args.quiet,
             };
+            if let Some(out) = &plan.out {
+                Config::of(&plan).write(out)?;
+            }
             let seeds = train(&plan)?;
             if interrupt::asked() {
                 return Err(Stop::Interrupted("go on with --resume".into()));

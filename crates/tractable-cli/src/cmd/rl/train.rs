@@ -67,7 +67,7 @@ pub(crate) fn steps(text: &str) -> Result<u64, String> {
 /// `config.json` of a run.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Config {
+pub(crate) struct Config {
     version: u32,
     program: String,
     pub(super) world: World,
@@ -77,6 +77,24 @@ pub(super) struct Config {
 }
 
 impl Config {
+    pub(crate) fn of(plan: &Plan) -> Self {
+        Config {
+            version: 1,
+            program: format!("tractable {}", env!("CARGO_PKG_VERSION")),
+            world: plan.world.clone(),
+            settings: plan.settings.clone(),
+            first_seed: plan.first,
+            seeds: plan.seeds,
+        }
+    }
+
+    /// Into the folder of a run, which is made.
+    pub(crate) fn write(&self, run: &Path) -> Outcome {
+        std::fs::create_dir_all(run).map_err(file_error(run, "make this folder"))?;
+        let text = serde_json::to_string_pretty(self).expect("settings are plain") + "\n";
+        files::write(&run.join("config.json"), text.as_bytes())
+    }
+
     pub(super) fn read(run: &Path) -> Outcome<Self> {
         let path = run.join("config.json");
         let text = std::fs::read_to_string(&path).map_err(file_error(&path, "open it"))?;
@@ -188,16 +206,8 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
 /// back lives.
 fn prepare(out: &Path, args: &Args, plan: &Plan) -> Outcome<FolderLock> {
     let held = files::folder(out)?;
-    let config = Config {
-        version: 1,
-        program: format!("tractable {}", env!("CARGO_PKG_VERSION")),
-        world: plan.world.clone(),
-        settings: plan.settings.clone(),
-        first_seed: plan.first,
-        seeds: plan.seeds,
-    };
-    let path = out.join("config.json");
-    if path.exists() {
+    let config = Config::of(plan);
+    if out.join("config.json").exists() {
         if args.resume {
             let old = Config::read(out)?;
             if (&old.world, &old.settings, old.first_seed) != (&config.world, &config.settings, plan.first) {
@@ -210,8 +220,7 @@ fn prepare(out: &Path, args: &Args, plan: &Plan) -> Outcome<FolderLock> {
             return Err(Stop::Error(format!("{}: {why}", out.display())));
         }
     }
-    let text = serde_json::to_string_pretty(&config).expect("settings are plain") + "\n";
-    files::write(&path, text.as_bytes())?;
+    config.write(out)?;
     rerun::note(out, !args.resume)?;
     Ok(held)
 }
