@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 #[path = "../../../../fuzz/src/program.rs"]
 mod program;
 
+type Reader = (&'static str, fn(&[u8]));
+
 #[test]
 fn every_input_is_read_or_refused() {
-    let readers: [(&str, fn(&[u8])); 3] =
+    let readers: [Reader; 3] =
         [("npy", program::npy), ("expression", program::expression), ("archive", program::archive)];
     for (name, reader) in readers {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
