@@ -78,7 +78,7 @@ fn main() -> Result<()> {
         horizon: 256,
         value_layers: vec![32; 3],
         policy_layers: vec![32; 2],
-        ..Settings::default()
+        ..Settings::gentle()
     };
     let mut agent = Agent::new(&env, settings)?;
     println!("off at first: {:.3}", off(&agent)?);

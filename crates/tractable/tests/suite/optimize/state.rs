@@ -142,6 +142,6 @@ fn foreign_files_are_refused() {
     }
     let deep = "[".repeat(100_000);
     refuses(load(folder.path(), deep.as_bytes()), &["edited.json"]);
-    refuses(Optimizer::load(folder.path()), &["cannot read it"]);
-    refuses(Optimizer::load(folder.path().join("none.json")), &["none.json", "cannot read it"]);
+    refuses(Optimizer::load(folder.path()), &["is not a file"]);
+    refuses(Optimizer::load(folder.path().join("none.json")), &["none.json", "cannot open it"]);
 }
