@@ -190,9 +190,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if let Some(most) = args.curve {
         curve(args, &job, most, report)?;
     }
-    match &args.out {
-        Some(out) => note(&format!("written to {}", out.display())),
-        None => {}
+    if let Some(out) = &args.out {
+        note(&format!("written to {}", out.display()));
     }
     Ok(())
 }
