@@ -10,6 +10,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -24,7 +25,8 @@ TASKS = {"half-cheetah": "HalfCheetah-v5", "inverted-pendulum": "InvertedPendulu
 
 def lines(command):
     """The JSON lines that a program prints; none where it fails, which is said."""
-    ran = subprocess.run(command, capture_output=True, text=True)
+    # In a folder of their own: some leave logs behind.
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=tempfile.gettempdir())
     if ran.returncode != 0:
         last = ran.stderr.strip().splitlines()[-1:] or ["no reason given"]
         print(f"{' '.join(command[-3:])}: {last[0]}", file=sys.stderr)
