@@ -198,7 +198,7 @@ struct Session<'a> {
     begun: bool,
     report: Report,
     progress: Progress,
-    /// Epochs done before this session, by now, and in the end.
+    /// Epochs done before, by now, and in the end.
     first: usize,
     finished: usize,
     of: usize,

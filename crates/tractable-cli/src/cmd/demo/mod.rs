@@ -16,7 +16,7 @@ use std::time::Instant;
 const AFTER_HELP: &str = "\
 Examples:
   tractable demo
-  tractable demo --out /tmp/demo --seed 1
+  tractable demo --out somewhere/ --seed 1
 
 Three acts, some ten seconds each on two cores: a noisy curve is learned and its highest and lowest points are
 found; a small network learns digits and a 3 is changed until it is taken for an 8; a cart learns to balance
