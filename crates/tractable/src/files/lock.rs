@@ -36,9 +36,9 @@ impl FolderLock {
     /// assert!(tractable::files::FolderLock::take("no/such/folder".as_ref()).is_err());
     /// ```
     pub fn take(folder: &Path) -> Result<Self> {
-        if !folder.is_dir() {
-            let source = std::io::ErrorKind::NotADirectory.into();
-            return Err(Error::File { path: folder.into(), doing: "work in this folder", source });
+        let fail = |source| Error::File { path: folder.into(), doing: "work in this folder", source };
+        if !std::fs::metadata(folder).map_err(fail)?.is_dir() {
+            return Err(fail(std::io::ErrorKind::NotADirectory.into()));
         }
         let Ok(open) = File::open(folder) else { return Ok(FolderLock { _folder: None }) };
         match open.try_lock() {
