@@ -165,7 +165,10 @@ fn an_experiment_outside() {
     let ask = ["optimize", "--ask", "s.json"];
     place.refused(&ask, &["s.json: does not exist", "--bounds"]);
     place.refused(&["optimize", "--tell", "s.json", "--value", "1"], &["s.json", "cannot open it"]);
-    place.refused(&["optimize", "--ask", "no/s.json", "--bounds", "0:1"], &["no: cannot work in this folder", "No such file"]);
+    place.refused(
+        &["optimize", "--ask", "no/s.json", "--bounds", "0:1"],
+        &["no: cannot work in this folder", "No such file"],
+    );
     let first = place.json(&with(&ask, &["--bounds", "-1:1,0:2", "--maximize", "--seed", "9"])).remove(0);
     assert_eq!((&first["type"], &first["pending"], &first["told"]), (&"ask".into(), &1.into(), &0.into()));
     place.refused(&with(&ask, &["--bounds", "0:1"]), &["other bounds"]);
