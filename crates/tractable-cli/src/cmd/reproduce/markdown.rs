@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 /// Every table and the file, without its ending, that it is made of.
-pub(super) const TABLES: [(&str, &str); 13] = [
+pub(super) const TABLES: [(&str, &str); 14] = [
     ("uci", "uci"),
     ("table-1", "table-1"),
+    ("budgets", "table-1"),
     ("table-2", "table-2"),
     ("table-3", "table-3"),
     ("regret", "regret"),
@@ -28,6 +29,7 @@ pub(super) fn table(name: &str, file: &Value) -> Table {
     match name {
         "uci" => uci(file),
         "table-1" => table_1(file),
+        "budgets" => budgets(file),
         "table-2" => table_2(file),
         "table-3" => table_3(file),
         "regret" => regret(file),
@@ -136,11 +138,7 @@ fn table_1(file: &Value) -> Table {
     let percent = |v: f64| format!("{:.2} %", 100.0 * v);
     let mut lines = Vec::new();
     for set in rows(file, "rows")? {
-        let name = match word(set, "set")? {
-            "mnist" => "MNIST",
-            "cifar10" => "CIFAR-10",
-            other => other,
-        };
+        let name = set_name(set)?;
         let attacks = set["table"].as_array().ok_or("there is no list `table`")?;
         let paper = |what: &str| or_dash(set, &["published", what], percent);
         let ours = |path: &[&str], show: &dyn Fn(f64) -> String| -> Vec<String> {
@@ -159,6 +157,37 @@ fn table_1(file: &Value) -> Table {
         lines.push([vec![format!("{name}: L2 / iterations, mean"), "-".into()], both.collect()].concat());
     }
     Ok(markdown(file, &["", "paper", "ours, not clipped", "ours, pixels kept in 0..1"], lines, ""))
+}
+
+fn set_name(set: &Value) -> Result<&str, String> {
+    Ok(match word(set, "set")? {
+        "mnist" => "MNIST",
+        "cifar10" => "CIFAR-10",
+        other => other,
+    })
+}
+
+/// Attacks of table 1 that may not go further than a budget.
+fn budgets(file: &Value) -> Table {
+    let percent = |v: f64| format!("{:.1} %", 100.0 * v);
+    let (mut lines, mut images) = (Vec::new(), Vec::new());
+    for set in rows(file, "rows")? {
+        let name = set_name(set)?;
+        images.push(format!("{name}: {:.0} images", number(set, &["budget_images"])?));
+        for row in set["budgets"].as_array().ok_or("there is no list `budgets`")? {
+            lines.push(vec![
+                format!("{name}: {}", word(row, "attack")?),
+                or_dash(row, &["targeted", "success"], percent),
+                or_dash(row, &["untargeted", "success"], percent),
+                or_dash(row, &["targeted", "l_inf", "mean"], |v| format!("{v:.3}")),
+                or_dash(row, &["targeted", "l2", "mean"], |v| format!("{v:.2}")),
+            ]);
+        }
+    }
+    let head = ["attack, budget", "targeted", "untargeted", "L-inf", "L2"];
+    let about =
+        format!("{}, every wrong class; distances of the targeted attacks that succeed", images.join(", "));
+    Ok(markdown(file, &head, lines, &about))
 }
 
 fn table_2(file: &Value) -> Table {
@@ -188,6 +217,11 @@ fn table_3(file: &Value) -> Table {
         let whole = |v: f64| format!("{v:.0}");
         let seeds = row["seeds"].as_array().map_or(&[][..], Vec::as_slice);
         let steps = seeds.iter().filter_map(|s| s["steps"].as_f64()).fold(0.0, f64::max);
+        // Others' returns, each the mean of what was published of it.
+        let others = row["others"].as_array().map_or(&[][..], Vec::as_slice);
+        let mean = |all: &Vec<Value>| all.iter().filter_map(Value::as_f64).sum::<f64>() / all.len() as f64;
+        let others: Vec<String> =
+            others.iter().filter_map(|o| o["returns"].as_array().map(mean)).map(whole).collect();
         let ours = match (number(row, &["mean"]), number(row, &["std"])) {
             (Ok(mean), Ok(std)) => format!("{mean:.0} ± {std:.0}"),
             _ => "-".into(),
@@ -195,16 +229,17 @@ fn table_3(file: &Value) -> Table {
         Ok(vec![
             format!("{}, {}", word(row, "task")?, word(row, "agent")?),
             or_dash(row, &["paper"], whole),
-            or_dash(row, &["paper_ppo"], whole),
             ours,
             or_dash(row, &["lowest"], whole),
             format!("{} x {:.1} M", seeds.len(), steps / 1e6),
+            others.join(" / "),
         ])
     };
     let rows = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
-    let head =
-        ["task, agent", "paper", "paper's PPO", "ours ± std over seeds", "lowest seed", "seeds x steps"];
-    Ok(markdown(file, &head, rows, "average return of the last 100 episodes"))
+    let ppo = "PPO: in the paper / its settings / tuned";
+    let head = ["task, agent", "paper", "ours ± std over seeds", "lowest seed", "seeds x steps", ppo];
+    let about = "average return of the last 100 episodes; PPO with the paper's settings and tuned after 1 M steps, not run here";
+    Ok(markdown(file, &head, rows, about))
 }
 
 fn regret(file: &Value) -> Table {
