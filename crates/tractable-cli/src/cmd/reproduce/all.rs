@@ -6,7 +6,7 @@ use crate::progress::note;
 use crate::report::{Outcome, Report, Stop, file_error};
 use crate::{files, interrupt};
 use clap::Parser;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 const AFTER_HELP: &str = "\
@@ -208,7 +208,11 @@ fn table_3(args: &Args) -> PathBuf {
 fn keep_table_3(clock: &Clock, agents: &Path, out: &Path, command: &str) -> Outcome {
     let path = agents.join("table-3.json");
     let text = std::fs::read_to_string(&path).map_err(file_error(&path, "read it"))?;
-    let rows: Vec<serde_json::Value> =
+    #[derive(Deserialize)]
+    struct Table {
+        rows: Vec<serde_json::Value>,
+    }
+    let table: Table =
         serde_json::from_str(&text).map_err(|e| Stop::Error(format!("{}: {e}", path.display())))?;
-    clock.write(out, "table-3", command, Rows { rows: &rows })
+    clock.write(out, "table-3", command, Rows { rows: &table.rows })
 }
