@@ -253,8 +253,12 @@ impl Cpu {
                     #[inline(always)]
                     || {
                         let mut tally = Tally::default();
-                        let lines = lines.iter_mut().zip(sums).chain(bias.map(|bias| (bias, &bias_sums)));
-                        lines.for_each(|(line, sums)| tally += step(line, sums, cap));
+                        for (line, sums) in lines.iter_mut().zip(sums) {
+                            tally += step(line, sums, cap);
+                        }
+                        if let Some(bias) = bias {
+                            tally += step(bias, &bias_sums, cap);
+                        }
                         tally
                     },
                 ));
@@ -286,13 +290,11 @@ impl Cpu {
                 #[inline(always)]
                 || {
                     let mut tally = Tally::default();
-                    for (input, line) in (inputs.start..).zip(lines).chain(bias.map(|bias| (depth, bias))) {
-                        let mut sum = sums[panel * panel_size + input];
-                        for part in 1..parts {
-                            let more = &sums[part * part_size + panel * panel_size + input];
-                            (0..LINE).for_each(|i| sum[i] += more[i]);
-                        }
-                        tally += step(line, &sum, cap);
+                    for (line, input) in lines.iter_mut().zip(inputs.start..) {
+                        tally += step(line, &total(sums, panel * panel_size + input, part_size, parts), cap);
+                    }
+                    if let Some(bias) = bias {
+                        tally += step(bias, &total(sums, panel * panel_size + depth, part_size, parts), cap);
                     }
                     tally
                 },
@@ -449,6 +451,19 @@ impl WithSimd for Sums<'_> {
             *bias = bias_sums;
         }
     }
+}
+
+/// What the parts of a batch say of one line of weights, in their order.
+#[inline(always)]
+fn total(sums: &[[f32; LINE]], at: usize, part_size: usize, parts: usize) -> [f32; LINE] {
+    let mut sum = sums[at];
+    for part in 1..parts {
+        let more = &sums[part * part_size + at];
+        for i in 0..LINE {
+            sum[i] += more[i];
+        }
+    }
+    sum
 }
 
 /// Cuts `rows` into tiles of nearly equal size, at most `most` rows each. Closures given here must be inlined
