@@ -233,6 +233,12 @@ fn names(layers: &[Layer], own: Vec<Option<String>>) -> Vec<String> {
 /// Parameters a network may have: more would not fit the memory of any machine this is meant for.
 const MOST_PARAMETERS: usize = 1 << 31;
 
+/// Devices keep a layer's weights in rows of whole vectors, so many outputs each: a layer of one output takes this many
+/// times its size. Beyond [`FREE_PARAMETERS`] a network may take [`MOST_TIMES`] its size, lest a small file fill memory.
+const VECTOR: usize = 32;
+const FREE_PARAMETERS: usize = 1 << 23;
+const MOST_TIMES: usize = 4;
+
 /// Numbers the states of one sample may take, layer upon layer: a model file is not to be a bomb.
 const MOST_NUMBERS: usize = 1 << 26;
 
@@ -257,19 +263,24 @@ pub(crate) fn shapes(input: Shape, layers: &[Layer], names: &[String]) -> Result
         }
     }
     let mut shapes = vec![input];
-    let (mut parameters, mut sample) = (0usize, 0usize);
+    let (mut parameters, mut kept, mut sample) = (0usize, 0usize, 0usize);
     for (layer, name) in layers.iter().zip(names) {
         let shape = *shapes.last().expect("the input is there");
         let output = layer.output(shape).map_err(|e| at(name, e))?;
         let sides = [output.channels, output.height, output.width];
         let size = sides.iter().try_fold(1usize, |n, &side| n.checked_mul(side));
-        let weights =
-            layer.parameter_shape(shape).map_err(|e| at(name, e))?.map_or(Some(0), |(dims, biases)| {
-                dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d))?.checked_add(biases)
-            });
-        parameters = weights.and_then(|w| w.checked_add(parameters)).unwrap_or(usize::MAX);
-        if parameters > MOST_PARAMETERS {
-            return Err(at(name, Error::invalid("size", "more than 2^31 parameters")));
+        if let Some((dims, biases)) = layer.parameter_shape(shape).map_err(|e| at(name, e))? {
+            let weights = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+            let all = weights.and_then(|w| w.checked_add(biases)?.checked_add(parameters));
+            let Some(all) = all.filter(|&n| n <= MOST_PARAMETERS) else {
+                return Err(at(name, Error::invalid("size", "more than 2^31 parameters")));
+            };
+            parameters = all;
+            kept += dims[1..].iter().product::<usize>() * biases.next_multiple_of(VECTOR);
+            if kept > FREE_PARAMETERS + MOST_TIMES * parameters {
+                let why = "2^18 inputs are the most where there are fewer than 8 outputs";
+                return Err(at(name, Error::invalid("size", why)));
+            }
         }
         // The image with its zeros around it is held in memory too.
         let padded = layer.window().map_or(Some(0), |w| w.padded(shape));

@@ -1,5 +1,6 @@
 //! [`Network`]: the three verbs on Gaussian layers, in the user's units.
 
+mod forget;
 mod settings;
 
 use crate::backend::{Cpu, Device, Policy, Reference, Seen, Tally};

@@ -101,6 +101,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// The file of attacks that are going on.
+pub(crate) const LIVE: &str = "attacks.part.jsonl";
 /// Changed images that are written as PNG.
 const PNGS: usize = 100;
 /// Budgets of a curve, and images it is of.
@@ -159,13 +161,16 @@ pub(crate) fn run(args: &Args) -> Outcome {
     };
     let (mut shown, mut changed) = (Shown::default(), Vec::<f32>::new());
     let keep_images = args.out.is_some() || other.is_some();
+    let mut live = args.out.as_deref().map(|out| Live::new(out, args.method, images.len()));
     let ran = job.run(|pixels, attacked, record| {
         shown.look(record.image, pixels, attacked);
+        live.iter_mut().for_each(|live| live.add(record));
         if keep_images {
             changed.extend(attacked.result(pixels).iter().map(|&p| p as f32));
         }
     });
     let (summary, records) = ran.inspect_err(|_| {
+        live = None;
         if let (true, Some(out)) = (made, &args.out) {
             let _ = std::fs::remove_dir(out);
         }
@@ -191,6 +196,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let settings = serde_json::to_string_pretty(args).expect("flags are plain") + "\n";
         crate::files::write(&out.join("attack.json"), settings.as_bytes())?;
         crate::rerun::note(out, made)?;
+        drop(live);
         if !shown.is_empty() {
             let title =
                 format!("{} by {}: shown (rows) and taken for (columns)", set.name(), args.method.name());
@@ -205,6 +211,41 @@ pub(crate) fn run(args: &Args) -> Outcome {
         note(&format!("written to {}", out.display()));
     }
     Ok(())
+}
+
+/// What was done so far, for those who watch; gone when the attacks are over, however they end.
+struct Live {
+    path: PathBuf,
+    /// None where it cannot be written: nobody can watch then, and nothing else is lost.
+    file: Option<std::fs::File>,
+}
+
+impl Live {
+    fn new(out: &Path, method: Method, images: usize) -> Self {
+        #[derive(Serialize)]
+        struct Start {
+            method: Method,
+            images: usize,
+        }
+        let path = out.join(LIVE);
+        let mut live = Live { file: std::fs::File::create(&path).ok(), path };
+        live.write(json_line("start", &Start { method, images }));
+        live
+    }
+
+    fn add(&mut self, record: &Record) {
+        self.write(json_line("attack", record));
+    }
+
+    fn write(&mut self, line: String) {
+        self.file = self.file.take().filter(|mut file| file.write_all((line + "\n").as_bytes()).is_ok());
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 /// Which pixels of every image may not move.

@@ -3,16 +3,19 @@
 use super::chart::{Chart, Line};
 use super::files::Folder;
 use super::{Table, View, neat, number, percent, settings, text};
+use crate::cmd::attack::LIVE;
 use serde_json::Value;
 
 /// Points of a curve of shares.
 const PLACES: usize = 100;
 
 pub(super) fn view(folder: &mut Folder) -> View {
-    let lines = folder.lines("attacks.jsonl");
-    let config = folder.json("attack.json").unwrap_or_default();
+    // Attacks that are going on, or those that are done.
+    let live = folder.holds(LIVE);
+    let lines = folder.lines(if live { LIVE } else { "attacks.jsonl" });
+    let config = if live { None } else { folder.json("attack.json") }.unwrap_or_default();
     let kind = |kind: &'static str| lines.iter().filter(move |l| text(l, &["type"]) == Some(kind));
-    let summary = kind("summary").next().cloned().unwrap_or_default();
+    let summary = kind(if live { "start" } else { "summary" }).next().cloned().unwrap_or_default();
     let attacks: Vec<&Value> = kind("attack").collect();
     let method = match text(&summary, &["method"]) {
         Some("infer") => "inference".to_string(),
@@ -28,7 +31,13 @@ pub(super) fn view(folder: &mut Folder) -> View {
         settings: settings(&config),
         ..View::default()
     };
-    view.fact("attacks", attacks.len());
+    view.fact(if live { "attacks so far" } else { "attacks" }, attacks.len());
+    if let Some(images) = number(&summary, &["images"]) {
+        let done = attacks.last().and_then(|a| number(a, &["image"])).map_or(0.0, |i| i + 1.0);
+        view.fact("images", format!("{done} of {images}"));
+        let won = attacks.iter().filter(|a| succeeded(a)).count();
+        view.fact("success", percent(won as f64 / attacks.len().max(1) as f64));
+    }
     let mut share = |name: &str, key: &str| {
         if let Some(v) = number(&summary, &[key]) {
             view.fact(name, percent(v));
@@ -49,7 +58,7 @@ pub(super) fn view(folder: &mut Folder) -> View {
     let mut of_label: std::collections::BTreeMap<u64, (f64, f64, f64)> = Default::default();
     for a in &attacks {
         let Some(label) = a.get("label").and_then(Value::as_u64).filter(|l| *l < 1000) else { continue };
-        let won = a.get("success").and_then(Value::as_bool).unwrap_or(false);
+        let won = succeeded(a);
         let entry = of_label.entry(label).or_default();
         entry.0 += 1.0;
         entry.1 += f64::from(u8::from(won));
@@ -61,15 +70,21 @@ pub(super) fn view(folder: &mut Folder) -> View {
     });
     let head = ["what the image shows", "attacks", "success", "mean L2"].map(String::from).to_vec();
     view.tables.push(Table { title: "By class".into(), head, rows: rows.collect() });
-    view.shot(folder, "strip.svg", "What was changed, and how sure that is");
-    view.shot(folder, "grid.svg", "What images show (rows) and what they are taken for (columns)");
-    view.shot(folder, "curves.svg", "Success against budget");
+    if !live {
+        view.shot(folder, "strip.svg", "What was changed, and how sure that is");
+        view.shot(folder, "grid.svg", "What images show (rows) and what they are taken for (columns)");
+        view.shot(folder, "curves.svg", "Success against budget");
+    }
     view
+}
+
+fn succeeded(attack: &Value) -> bool {
+    attack.get("success").and_then(Value::as_bool).unwrap_or(false)
 }
 
 /// The share of all attacks that succeed within a distance, over the distance.
 fn within(attacks: &[&Value], key: &str) -> Line {
-    let won = attacks.iter().filter(|a| a.get("success").and_then(Value::as_bool) == Some(true));
+    let won = attacks.iter().filter(|a| succeeded(a));
     let mut distances: Vec<f64> = won.filter_map(|a| number(a, &[key])).collect();
     distances.sort_by(f64::total_cmp);
     let n = distances.len();

@@ -86,7 +86,7 @@ pub(crate) fn read(path: &Path) -> Outcome<View> {
         rl::view(&mut folder, config.unwrap_or_default())
     } else if has("settings") || folder.holds("metrics.jsonl") {
         train::view(&mut folder, config.unwrap_or_default())
-    } else if folder.holds("attacks.jsonl") {
+    } else if folder.holds("attacks.jsonl") || folder.holds(crate::cmd::attack::LIVE) {
         attack::view(&mut folder)
     } else if folder.holds("search.json") || folder.holds("optimize.json") {
         optimize::view(&mut folder)

@@ -105,6 +105,22 @@ fn the_second_in_a_folder_is_refused() {
     }
 }
 
+/// Shorter work, whose folder this process holds meanwhile.
+#[test]
+fn attacks_and_downloads_have_their_folder_alone() {
+    let place = Place::new();
+    place.ok(&["train", "digits", "--net", "mlp", "--limit", "50", "--epochs", "1", "-q", "-o", "run"]);
+    let attack = ["attack", "run", "--images", "1", "-q", "-o", "attacked", "--force"];
+    let fetch = ["data", "fetch", "mnist", "--to", "d", "--mirror", "http://127.0.0.1:9/sets", "-q"];
+    for (args, folder) in [(&attack[..], "attacked"), (&fetch, "d/mnist/.fetch")] {
+        fs::create_dir_all(place.path(folder)).unwrap();
+        let held = tractable::files::FolderLock::take(&place.path(folder)).unwrap();
+        place.refused(args, &[folder, "another process is at work in this folder"]);
+        drop(held);
+    }
+    place.ok(&attack);
+}
+
 /// Two that ask and tell at once wait for each other: nothing is lost.
 #[test]
 fn points_told_at_once_are_all_kept() {

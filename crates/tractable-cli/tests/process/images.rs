@@ -13,7 +13,7 @@ fn idx(sizes: &[u32], byte: u8) -> Vec<u8> {
 }
 
 /// A folder with the form of MNIST: images of a given side, all of one class.
-fn fake_mnist(place: &Place, folder: &str, side: u32, label: u8) {
+pub(crate) fn fake_mnist(place: &Place, folder: &str, side: u32, label: u8) {
     std::fs::create_dir_all(place.path(folder)).unwrap();
     for part in ["train", "t10k"] {
         let write = |name: &str, bytes| std::fs::write(place.path(folder).join(name), bytes).unwrap();

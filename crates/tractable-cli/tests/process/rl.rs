@@ -116,6 +116,7 @@ fn mujoco_moves_a_model_of_ones_own() {
     refused(&["--model", "slider.xml", "--reward", "q1", "--action-bound", "-1"], "action-bound");
     refused(&["--model", "still.xml", "--reward", "q1"], "no actuator");
     refused(&["--model", "nowhere.xml", "--reward", "q1"], "nowhere.xml");
+    refused(&["--model", "/dev/zero", "--reward", "q1"], "is not a file");
 }
 
 /// Short episodes are the same by both engines; in a cheetah's thousand steps the last digit of a contact grows.

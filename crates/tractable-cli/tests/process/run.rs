@@ -80,9 +80,11 @@ impl Place {
         ran.out
     }
 
-    /// Runs with `--json` and expects success; the lines of stdout.
+    /// Runs with `--json` and expects success and lines as the book has them; the lines of stdout.
     pub(crate) fn json(&self, args: &[&str]) -> Vec<Value> {
-        json_lines(&self.ok(&[args, &["--json"]].concat()))
+        let lines = json_lines(&self.ok(&[args, &["--json"]].concat()));
+        crate::json::as_documented(args[0], &lines);
+        lines
     }
 
     /// Runs and expects an error: exit 2, one line on stderr that holds all of `says`, nothing on stdout,

@@ -213,17 +213,22 @@ fn verify_recomputes_and_skips() {
     place.refused(&["verify", "--golden", "golden"], &["broken.json"]);
 }
 
-#[test]
-fn reproduce_reads_splits_and_compares() {
-    let place = Place::new();
-    std::fs::create_dir(place.path("uci")).unwrap();
-    place.write("uci/yacht.csv", &place.text("data.csv"));
+/// A set in `uci/` with the form of the benchmark's, in two splits.
+pub(crate) fn fake_uci(place: &Place, set: &str) {
+    std::fs::create_dir_all(place.path("uci")).unwrap();
+    place.write(&format!("uci/{set}.csv"), &place.text("data.csv"));
     let split = |k: usize| {
         let (test, train): (Vec<usize>, Vec<usize>) = (0..60).partition(|r| r % 6 == k);
         serde_json::json!({"train": train, "test": test})
     };
     let splits = serde_json::json!({"splits": [split(0), split(1)]});
-    place.write("uci/yacht_splits.json", &splits.to_string());
+    place.write(&format!("uci/{set}_splits.json"), &splits.to_string());
+}
+
+#[test]
+fn reproduce_reads_splits_and_compares() {
+    let place = Place::new();
+    fake_uci(&place, "yacht");
     let lines = place.json(&["reproduce", "uci", "--data", "uci", "--sets", "yacht"]);
     let set = lines.last().unwrap();
     assert_eq!((&set["type"], &set["splits"], lines.len()), (&"set".into(), &2.into(), 3));

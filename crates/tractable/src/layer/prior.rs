@@ -95,19 +95,10 @@ impl Prior {
         Ok(())
     }
 
-    /// Draws the parameters of a layer; `None` when it has none. `index` is the layer's place in the network.
-    pub(crate) fn draw(
-        &self,
-        layer: &Layer,
-        input: Shape,
-        seed: u64,
-        index: usize,
-    ) -> Result<Option<Parameters>> {
+    /// Variances of a layer's weights and of its biases; `None` when it has none.
+    pub(crate) fn variances(&self, layer: &Layer, input: Shape) -> Result<Option<[f64; 2]>> {
         if let Layer::BatchNorm { .. } = layer {
-            // Starts as the identity: scale N(1, 1), shift N(0, 1e-4).
-            let n = input.channels;
-            let (mean, var) = (vec![1.0; n], vec![1.0; n]);
-            return Ok(Some(Parameters { mean, var, bias_mean: vec![0.0; n], bias_var: vec![1e-4; n] }));
+            return Ok(Some([1.0, 1e-4]));
         }
         let Some(map) = layer.map(input)? else { return Ok(None) };
         let fan_in = map.fan_in() as f64;
@@ -123,10 +114,27 @@ impl Prior {
                 return Err(Error::invalid("prior", format!("a variance of {v} is beyond single precision")));
             }
         }
-        let mut rng = rng::stream(seed, "init", index as u64);
         // Rounded to f32 so that every device starts from the same numbers.
+        Ok(Some([var, bias].map(|v| f64::from(v as f32))))
+    }
+
+    /// Draws the parameters of a layer; `None` when it has none. `index` is the layer's place in the network.
+    pub(crate) fn draw(
+        &self,
+        layer: &Layer,
+        input: Shape,
+        seed: u64,
+        index: usize,
+    ) -> Result<Option<Parameters>> {
+        let Some([var, bias]) = self.variances(layer, input)? else { return Ok(None) };
+        let Some(map) = layer.map(input)? else {
+            // Batch normalisation starts as the identity.
+            let n = input.channels;
+            let (mean, bias_mean) = (vec![1.0; n], vec![0.0; n]);
+            return Ok(Some(Parameters { mean, var: vec![var; n], bias_mean, bias_var: vec![bias; n] }));
+        };
+        let mut rng = rng::stream(seed, "init", index as u64);
         let mut draw = |n: usize, var: f64| {
-            let var = f64::from(var as f32);
             let mean = (0..n).map(|_| f64::from((rng::standard_normal(&mut rng) * var.sqrt()) as f32));
             (mean.collect::<Vec<_>>(), vec![var; n])
         };

@@ -169,6 +169,10 @@ impl Agent {
         let collected = self.collect(env, &mut rollout);
         let (returns, vars) = collected.inspect_err(|_| self.life = before)?;
         self.learn(&returns, &vars, &mut rollout)?;
+        if self.settings.forget > 0.0 {
+            self.value.forget(self.settings.forget)?;
+            self.policy.forget(self.settings.forget)?;
+        }
         self.life.rollouts += 1;
         self.world = env.state();
         Ok(rollout)

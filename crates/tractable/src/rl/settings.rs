@@ -111,6 +111,8 @@ pub struct Settings {
     /// Noise of inferred actions. The more, the longer the policy goes on exploring, and the further it moves: its moves
     /// go with the square of this over the square of `value_noise`.
     pub policy_noise: Decay,
+    /// Share of their certainty that both networks give up after every rollout ([`forget`](crate::Network::forget)).
+    pub forget: f64,
     /// Squashing of sampled actions.
     pub squash: Squash,
     /// Treatment of episodes that were cut off.
@@ -149,6 +151,7 @@ impl Default for Settings {
             trace: 0.9,
             value_noise: Decay { start: 0.3, ..noise },
             policy_noise: noise,
+            forget: 0.0,
             squash: Squash::Once,
             at_time_limit: AtTimeLimit::Bootstrap,
             gate: Gate::Both,
@@ -183,8 +186,8 @@ impl Settings {
         }
     }
 
-    /// What the authors' code does: noise 2, a tanh policy with a wide prior, two squashings, a time limit that ends the task, correlated slopes by the
-    /// lower layer, plain sums over a batch.
+    /// What the authors' code does: noise 2, a tanh policy with a wide prior, two squashings, a time limit that ends the
+    /// task, correlated slopes by the lower layer, plain sums over a batch.
     ///
     /// ```
     /// use tractable::{Gate, rl::Settings};
@@ -219,7 +222,7 @@ impl Settings {
         if let Some((what, n)) = whole.into_iter().find(|(_, n)| !(1..=1 << 24).contains(n)) {
             return Err(Error::invalid(what, format!("{n} cannot be; 1 to 2^24")));
         }
-        let parts = [("discount", self.discount), ("trace", self.trace)];
+        let parts = [("discount", self.discount), ("trace", self.trace), ("share to forget", self.forget)];
         if let Some((what, v)) = parts.into_iter().find(|(_, v)| !(0.0..=1.0).contains(v)) {
             return Err(Error::invalid(what, format!("{v} is not between 0 and 1")));
         }

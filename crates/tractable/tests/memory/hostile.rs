@@ -62,6 +62,9 @@ fn files_cost_no_more_than_they_are_worth() {
     let net = Network::mlp([500, 500, 500, 1], Activation::Relu).build().unwrap();
     net.save(&path).unwrap();
     let real = fs::read(&path).unwrap();
+    let narrow = Network::mlp([1 << 18, 1], Activation::Relu).build().unwrap();
+    narrow.save(&path).unwrap();
+    let narrow = fs::read(&path).unwrap();
     let layer = |n: u64| {
         format!(
             r#"{{"input":{{"channels":{n},"height":1,"width":1}},"layers":[{{"kind":"linear","outputs":{n}}}],"names":["a"],"output":{{"kind":"values","width":{n}}}}}"#
@@ -72,6 +75,7 @@ fn files_cost_no_more_than_they_are_worth() {
     let idx_head = |n: u32| [&[0, 0, 8, 3][..], &n.to_be_bytes(), &[0, 0, 0, 28], &[0, 0, 0, 28]].concat();
     let cases: Vec<(&str, Reader, Vec<u8>, bool)> = vec![
         ("model: a real one", MODEL, real.clone(), true),
+        ("model: a narrow one", MODEL, narrow, true),
         ("model: a header of 2^62 bytes", MODEL, [&(1u64 << 62).to_le_bytes()[..], b"{}"].concat(), false),
         (
             "model: 200,000 tensors",

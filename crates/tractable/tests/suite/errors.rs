@@ -193,6 +193,7 @@ fn building() {
         ("absurd layer", mlp(&[3, MAX, 1]), "layer `linear1`"),
         ("absurd product", mlp(&[1 << 26, 1 << 40]), "layer `linear1`"),
         ("huge input", mlp(&[1 << 30, 1]), "input shape"),
+        ("a narrow layer", mlp(&[1 << 19, 1]), "layer `linear1`: size: 2^18 inputs are the most where"),
         ("too many weights", mlp(&[1 << 20, 1 << 20]), "layer `linear1`: size: more than 2^31"),
         (
             "absurd image",

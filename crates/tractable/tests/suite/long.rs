@@ -28,10 +28,15 @@ fn memory() -> u64 {
     line.and_then(|l| l.trim().split(' ').next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Learns y = sin(3 x + phase) + noise, one sample at a time, while the phase turns once every `turn` samples.
-fn stream(updates: u64, turn: f64, device: Device) -> Outcome {
-    let mut net =
-        Network::mlp([1, 32, 1], Activation::Relu).noise_std([0.1]).seed(1).device(device).build().unwrap();
+/// Learns y = sin(3 x + phase) + noise, one sample at a time, while the phase turns once every `turn` samples; every
+/// hundred samples a share is forgotten.
+fn stream(updates: u64, turn: f64, share: f64) -> Outcome {
+    let mut net = Network::mlp([1, 32, 1], Activation::Relu)
+        .noise_std([0.1])
+        .seed(1)
+        .device(Device::cpu(1))
+        .build()
+        .unwrap();
     let mut draw = Draw::new(5);
     let (mut repaired, mut capped, mut squares, mut idle) = (0, 0, 0.0, 0.0);
     let (mut early, last) = (0, updates - updates / 10);
@@ -47,6 +52,9 @@ fn stream(updates: u64, turn: f64, device: Device) -> Outcome {
         let info = net.learn(&x, &y).unwrap_or_else(|e| panic!("update {t}: {e}"));
         repaired += info.repaired;
         capped += info.capped;
+        if t % 100 == 99 && share > 0.0 {
+            net.forget(share).unwrap();
+        }
         if t == updates / 10 {
             early = memory();
         }
@@ -83,14 +91,20 @@ fn sound(o: &Outcome) {
     assert!(late <= early + 4096, "memory grew: {o:?}");
 }
 
+/// Without forgetting it stops listening; with it, it follows what changes.
 #[test]
 fn a_drifting_stream_breaks_nothing() {
-    sound(&stream(20_000, 50_000.0, Device::cpu(1)));
+    let [deaf, follows] = [0.0, 1e-3].map(|share| stream(20_000, 10_000.0, share));
+    [&deaf, &follows].into_iter().for_each(sound);
+    assert!(follows.error < 0.5 * deaf.error, "{} is not much less than {}", follows.error, deaf.error);
 }
 
 #[test]
 #[ignore = "long; the number of updates is TRACTABLE_UPDATES"]
 fn a_long_drifting_stream_breaks_nothing() {
     let updates = std::env::var("TRACTABLE_UPDATES").map_or(1_000_000, |n| n.parse().unwrap());
-    sound(&stream(updates, 1_000_000.0, Device::cpu(1)));
+    for share in [0.0, 1e-5, 1e-4, 1e-3, 1e-2] {
+        println!("forgetting {share} every hundred samples:");
+        sound(&stream(updates, 1_000_000.0, share));
+    }
 }

@@ -368,3 +368,38 @@ fn learning_converges_where_conditioning_did_not_touch() {
         }
     }
 }
+
+/// The variance goes a share of the way back to its prior, on both devices and in every kind of layer; the mean stays.
+#[test]
+fn forgetting_goes_back_to_the_prior() {
+    for device in DEVICES {
+        let build = || {
+            let layers =
+                [Layer::conv2d(3, 3), Layer::batch_norm(), Activation::Relu.into(), Layer::linear(2)];
+            let net = layers.into_iter().fold(Network::builder(Shape::image(1, 6, 6)), |net, l| net.layer(l));
+            net.noise_std([0.1]).seed(2).device(device).build().unwrap()
+        };
+        let (fresh, mut net) = (build(), build());
+        let x = Matrix::new((0..144).map(|i| (i % 7) as f64 / 7.0).collect(), 36).unwrap();
+        net.learn(&x, &Matrix::new(vec![1.0; 8], 2).unwrap()).unwrap();
+        let sure = net.clone();
+        net.forget(0.25).unwrap();
+        for layer in ["conv1", "batch_norm1", "linear1"] {
+            let of = |net: &Network| net.weights(layer).unwrap().unwrap();
+            let (prior, before, after) = (of(&fresh), of(&sure), of(&net));
+            for (prior, before, after) in [(prior.0, before.0, after.0), (prior.1, before.1, after.1)] {
+                assert_eq!(before.mean(), after.mean());
+                assert!(before.var().iter().zip(prior.var()).any(|(b, p)| b < p), "{layer} learned nothing");
+                for ((p, b), a) in prior.var().iter().zip(before.var()).zip(after.var()) {
+                    let expected = b + 0.25 * (p - b);
+                    assert!((a - expected).abs() <= 1e-7 * expected, "{layer}: {a} is not {expected}");
+                }
+            }
+        }
+        net.forget(0.0).unwrap();
+        for bad in [-0.1, 1.1, f64::NAN] {
+            let said = net.forget(bad).unwrap_err().to_string();
+            assert!(said.starts_with("share to forget:"), "{said}");
+        }
+    }
+}

