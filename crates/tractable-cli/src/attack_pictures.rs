@@ -96,7 +96,7 @@ impl Shown {
         let grid = ImageGrid {
             title: "What was changed, and how sure that is",
             row_labels: &labels,
-            column_labels: &["image", "change ×10", "result", "std, least to most"],
+            column_labels: &["image", "change ×10", "result", "std, white most"],
             rows: &rows,
             theme: Theme::Light,
         };

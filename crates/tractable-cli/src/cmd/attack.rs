@@ -197,7 +197,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
         crate::files::write(&out.join("attack.json"), settings.as_bytes())?;
         crate::rerun::note(out, made)?;
         drop(live);
-        if !shown.is_empty() {
+        if shown.is_empty() {
+            note("no picture: of the images that were attacked, the network knew none before");
+        } else {
             let title =
                 format!("{} by {}: shown (rows) and taken for (columns)", set.name(), args.method.name());
             shown.grid(&title, images.shape(), images.class_names(), &out.join("grid"))?;

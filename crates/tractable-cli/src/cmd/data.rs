@@ -18,6 +18,7 @@ against its published checksum before it counts; what was interrupted goes on wh
 
 /// Get the public image sets
 #[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,

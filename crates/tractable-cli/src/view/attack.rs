@@ -45,7 +45,7 @@ pub(super) fn view(folder: &mut Folder) -> View {
     };
     share("wrong before", "error_before");
     share("success", "success");
-    share("class changed", "changed");
+    share("not the label any more", "changed");
     view.number("median L-inf", number(&summary, &["l_inf", "median"]));
     view.number("median L2", number(&summary, &["l2", "median"]));
     view.number("iterations, mean", number(&summary, &["iterations", "mean"]));

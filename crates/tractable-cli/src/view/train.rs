@@ -41,10 +41,10 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
         let line = Line::of(title, &epochs, "epoch", key).scaled(factor);
         view.chart(Chart::new(title, "epoch", label, vec![line]));
     };
-    add("Likelihood of the validation rows", "negative log-likelihood [nats]", "validation_nll", 1.0);
+    add("How unlikely the validation rows are", "negative log-likelihood [nats]", "validation_nll", 1.0);
     add("Error on the test images", "error [%]", "test_error", 100.0);
-    add("Likelihood of the test images", "negative log-likelihood [nats]", "test_nll", 1.0);
-    add("Noise of the observations", "standard deviation [of the target's]", "noise_std", 1.0);
+    add("How unlikely the test labels are", "negative log-likelihood [nats]", "test_nll", 1.0);
+    add("Noise of the observations", "standard deviation [standardised units]", "noise_std", 1.0);
     let capped =
         epochs.iter().filter_map(|e| Some((number(e, &["epoch"])?, number(e, &["learned", "capped"])?)));
     view.chart(Chart::new(

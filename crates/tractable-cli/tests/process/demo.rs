@@ -47,6 +47,8 @@ fn a_folder_that_cannot_be_used_is_named() {
         &["demo", "--out", "site"],
         &["site/index.html: exists already and is no page of this program"],
     );
+    place.ok(&["train", "data.csv", "--target", "y", "--epochs", "1", "-q", "-o", "run"]);
+    place.refused(&["demo", "--out", "run"], &["run: holds a run"]);
 }
 
 #[cfg(unix)]

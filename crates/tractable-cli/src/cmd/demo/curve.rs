@@ -174,7 +174,7 @@ fn figure(net: &Network, x: &Matrix, y: &Matrix, found: &Curve) -> tractable::Re
     let few = |m: &Matrix| m.data().iter().step_by(4).copied().collect::<Vec<f64>>();
     let panel = Panel::new("", "x", "y")
         .points("data", Color::Grey, &few(x), &few(y))
-        .gaussian("predicted", Color::Blue, &grid, out.mean(), &out.std())
+        .gaussian("a new point", Color::Blue, &grid, out.mean(), &out.std())
         .dashed_line("true", Color::Ink, &grid, &curve);
     let panel = with_extremes(panel, found, |e| e.value).y_limits(-5.0, 5.0);
     Ok(Figure::new("").panel_size(SIZE.0, SIZE.1).panel(panel))

@@ -85,6 +85,10 @@ pub(crate) fn run(args: &Args) -> Outcome {
     std::fs::create_dir_all(&args.out).map_err(file_error(&args.out, "create this folder"))?;
     let index = args.out.join("index.html");
     check_ours(&index)?;
+    if crate::view::read(&args.out).is_ok() {
+        let why = "holds a run, among whose files the demo's would be lost; choose another folder with --out";
+        return Err(Stop::Error(format!("{}: {why}", args.out.display())));
+    }
     // Found now, not after a minute.
     files::NewFile::beside(&index).map(drop).map_err(file_error(&args.out, "create files in this folder"))?;
     let stage = Stage { args, report: Report::new(args.json).unheard() };

@@ -21,7 +21,7 @@ Examples:
   tractable optimize --objective 'x^3-3*x' --bounds -2:2 --maximize -o cubic/
   tractable optimize --objective branin --evaluations 50
   tractable optimize --data points.csv --target y --maximize
-  tractable optimize --model run/ --bounds 0:1,0:1
+  tractable optimize --model run/ --bounds 0:1,0:1             (trained with --activation mixture_relu or tanh)
   tractable optimize --ask search.json --bounds -5:10,0:15     (an experiment of your own: where?)
   tractable optimize --tell search.json --value 3.7            (what came out there)
 

@@ -17,7 +17,8 @@ Examples:
 
 Each part is a command of its own, printed before it runs: table-2, regret, numerics, uci, images with
 table-1, table-3. A part whose data are not there is skipped, and says so. --quick looks at all of
-them in about a minute, with fewer seeds, splits, steps and images: a check that it works, not a result.";
+them but the training of images in about a minute, with fewer seeds, splits, steps and images: a
+check that it works, not a result.";
 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]

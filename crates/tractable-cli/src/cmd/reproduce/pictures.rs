@@ -73,7 +73,7 @@ fn predict(seed: u64) -> tractable::Result<Figure> {
     let out = net.predict(&Matrix::column(grid.clone())?)?.with_noise(&net.noise_var())?;
     let curve: Vec<f64> = grid.iter().map(|&x| truth(x)).collect();
     let panel = Panel::new("", "x", "y")
-        .gaussian("predicted", Color::Blue, &grid, out.mean(), &out.std())
+        .gaussian("a new point", Color::Blue, &grid, out.mean(), &out.std())
         .dashed_line("truth", Color::nth(2), &grid, &curve)
         .points("data", Color::Vermillion, &x, &y);
     Ok(Figure::new("predict: what comes out, and how sure is it?").panel(panel))
@@ -148,7 +148,7 @@ fn condition(seed: u64, path: &Path) -> Outcome {
     let grid = ImageGrid {
         title: "condition: what would this image be, were it an 8?",
         row_labels: &["3 to 8"],
-        column_labels: &["taken for 3", "change ×2", "taken for 8", "std of the pixels"],
+        column_labels: &["taken for 3", "change ×2", "taken for 8", "std, white most"],
         rows: &[row],
         theme: Theme::Light,
     };

@@ -23,8 +23,8 @@ const AFTER_HELP: &str = "\
 Example:
   tractable reproduce table-1 --mnist mnist-run/ --cifar10 cifar10-run/ --out docs/results/table-1.json
 
-The runs come from `tractable train mnist` and `tractable train cifar10`. On two cores the attacks of
-the paper take minutes a set, all budgets some times that; --images 100 is a quick look.";
+The runs come from `tractable reproduce images`. On two cores the attacks of the paper take minutes
+a set, all budgets some times that; --images 100 is a quick look. Images that are wrong before count too.";
 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]

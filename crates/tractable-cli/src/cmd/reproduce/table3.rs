@@ -7,7 +7,7 @@ use crate::cmd::rl::seeds::{Plan, Seed, train};
 use crate::cmd::rl::task::{Task, World};
 use crate::cmd::rl::train::{Config, curve, steps};
 use crate::report::{Outcome, Report, Stop, table};
-use crate::{files, interrupt};
+use crate::{files, interrupt, voice};
 use serde::Serialize;
 use std::path::PathBuf;
 use tractable::rl::Settings;
@@ -44,9 +44,6 @@ pub(crate) struct Args {
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
-    /// No progress
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 /// A task, what is to be reached on it, and what others scored.
@@ -143,7 +140,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
                 seeds: args.seeds,
                 out: args.out.as_ref().map(|o| o.join(folder)),
                 resume: args.resume,
-                quiet: args.quiet,
+                quiet: voice::quiet(),
             };
             if let Some(out) = &plan.out {
                 Config::of(&plan).write(out)?;

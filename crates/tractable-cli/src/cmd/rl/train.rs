@@ -21,7 +21,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Steps of every seed, as 2e6
+    /// Steps of every seed, as 2e6, rounded up to whole rollouts of 1024
     #[arg(long, value_name = "N", default_value = "2e6", value_parser = steps)]
     steps: u64,
     /// How many seeds
@@ -168,6 +168,9 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
     }
     let together = together(world.name(), args.steps, &seeds);
     report.say("result", &together, || match (together.mean, together.std, together.lowest) {
+        (Some(mean), ..) if together.seeds == 1 => {
+            format!("{}: average return {}, one seed", world.name(), short(mean))
+        }
         (Some(mean), Some(std), Some(lowest)) => format!(
             "{}: average return {} ± {} over {} seeds, lowest {}",
             world.name(),
