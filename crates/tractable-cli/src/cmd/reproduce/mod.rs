@@ -62,7 +62,12 @@ enum What {
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
-    run_one(&args.what)
+    let clock = results::Clock::start();
+    run_one(&args.what)?;
+    if !matches!(args.what, What::Tables(_)) {
+        crate::progress::note(&format!("{:.0} s on {}", clock.seconds(), results::machine()));
+    }
+    Ok(())
 }
 
 fn run_one(what: &What) -> Outcome {
