@@ -253,18 +253,7 @@ fn regret(file: &Value) -> Table {
         Ok(cells)
     };
     let rows = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
-    let head = [
-        "function",
-        "evaluations",
-        "ours (median)",
-        "best",
-        "worst",
-        "egobox",
-        "Optuna TPE",
-        "pycma",
-        "ms each",
-    ];
-    Ok(markdown(file, &head, rows, ""))
+    Ok(markdown(file, &super::regret::HEAD, rows, ""))
 }
 
 fn cost(file: &Value) -> Table {

@@ -199,19 +199,12 @@ fn next_mark(mark: usize) -> usize {
     if mark.to_string().starts_with('3') { mark / 3 * 10 } else { mark * 3 }
 }
 
+/// The columns, in a terminal and in documents.
+pub(super) const HEAD: [&str; 9] =
+    ["function", "evaluations", "ours (median)", "best", "worst", "egobox", "Optuna TPE", "pycma", "ms each"];
+
 fn regrets(lines: &[Line]) -> Vec<Vec<String>> {
-    let head = [
-        "function",
-        "evaluations",
-        "ours (median)",
-        "best",
-        "worst",
-        "egobox",
-        "Optuna TPE",
-        "pycma",
-        "ms each",
-    ];
-    let mut rows = vec![head.map(String::from).to_vec()];
+    let mut rows = vec![HEAD.map(String::from).to_vec()];
     rows.extend(lines.iter().map(|l| {
         let number = |v: f64| if v.abs() < 0.01 { format!("{v:.0e}") } else { format!("{v:.3}") };
         vec![
