@@ -230,13 +230,17 @@ fn names(layers: &[Layer], own: Vec<Option<String>>) -> Vec<String> {
         .collect()
 }
 
+/// Layers a network may have, and bytes of their names: files hold no more (`checkpoint/header.rs`).
+const MOST_LAYERS: usize = 1000;
+const LONGEST_NAME: usize = 200;
+
 /// Parameters a network may have: more would not fit the memory of any machine this is meant for.
 const MOST_PARAMETERS: usize = 1 << 31;
 
 /// Devices keep a layer's weights in rows of whole vectors, so many outputs each: a layer of one output takes this many
 /// times its size. Beyond [`FREE_PARAMETERS`] a network may take [`MOST_TIMES`] its size, lest a small file fill memory.
 const VECTOR: usize = 32;
-const FREE_PARAMETERS: usize = 1 << 23;
+const FREE_PARAMETERS: usize = 6 << 20;
 const MOST_TIMES: usize = 4;
 
 /// Numbers the states of one sample may take, layer upon layer: a model file is not to be a bomb.
@@ -252,14 +256,23 @@ pub(crate) fn shapes(input: Shape, layers: &[Layer], names: &[String]) -> Result
             format!("{input} cannot be used: 1 to 2^26 numbers in all"),
         ));
     }
-    if layers.is_empty() {
-        return Err(Error::invalid("layers", "a network needs at least one"));
+    if layers.is_empty() || layers.len() > MOST_LAYERS {
+        let why = format!("a network has 1 to {MOST_LAYERS}, not {}", layers.len());
+        return Err(Error::invalid("layers", why));
     }
     let mut taken = std::collections::HashSet::from(["", "input"]);
     for name in names {
         if !taken.insert(name) {
             let why = "a layer's name must be its own, not empty and not `input`";
             return Err(Error::invalid(format!("layer name `{name}`"), why));
+        }
+        if name.len() > LONGEST_NAME {
+            let why = format!(
+                "`{}...` has {} bytes, at most {LONGEST_NAME} can be saved",
+                name.chars().take(20).collect::<String>(),
+                name.len()
+            );
+            return Err(Error::invalid("layer name", why));
         }
     }
     let mut shapes = vec![input];
@@ -278,7 +291,7 @@ pub(crate) fn shapes(input: Shape, layers: &[Layer], names: &[String]) -> Result
             parameters = all;
             kept += dims[1..].iter().product::<usize>() * biases.next_multiple_of(VECTOR);
             if kept > FREE_PARAMETERS + MOST_TIMES * parameters {
-                let why = "2^18 inputs are the most where there are fewer than 8 outputs";
+                let why = "256 x 256 x 3 inputs are the most where there are fewer than 8 outputs";
                 return Err(at(name, Error::invalid("size", why)));
             }
         }

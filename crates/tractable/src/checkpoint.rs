@@ -1,25 +1,31 @@
 //! Models as files: safetensors with JSON metadata, written so that a crash leaves the old file or the new
 //! one, read as if the file were hostile.
 
-pub(crate) mod header;
+mod header;
+pub(crate) mod json;
+mod tensors;
 
-use crate::backend::{Device, Parameters};
+pub(crate) use tensors::Tensors;
+
+use crate::backend::Device;
 use crate::builder::shapes;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::layer::{Contents, Layer};
 use crate::network::{Network, Spec};
 use crate::output::{Noise, Output};
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
-use std::collections::{HashMap, HashSet};
+use safetensors::tensor::{Dtype, TensorView};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
-use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
 
 /// The newest file version this build writes and reads.
 const VERSION: &str = "1";
 /// Files larger than this are not opened.
 pub(crate) const MOST_BYTES: u64 = 16 << 30;
+/// Numbers of a tensor that are read at once.
+const AT_ONCE: usize = 1 << 16;
 
 impl Network {
     /// Writes the network to a file. When this returns, the new file is on the disk; until then a crash
@@ -53,8 +59,8 @@ impl Network {
         let mut tensors = Vec::new();
         for slot in slots(&self.spec)? {
             let values = slot.of(contents[slot.layer].as_ref().expect("a layer with parameters"));
-            slot.check(values).map_err(|why| refuse(&slot.name, why))?;
-            let dtype = if slot.running { Dtype::F64 } else { dtype };
+            slot.check(values, 0).map_err(|why| refuse(&slot.name, why))?;
+            let dtype = if slot.is_running() { Dtype::F64 } else { dtype };
             tensors.push((slot.name, slot.dims, dtype, to_bytes(values, dtype)));
         }
         let views = tensors.iter().map(|(name, dims, dtype, bytes)| {
@@ -65,7 +71,7 @@ impl Network {
         let views = views.collect::<Result<Vec<_>>>()?;
         let bytes =
             safetensors::serialize(views, Some(metadata)).map_err(|e| refuse("tensors", e.to_string()))?;
-        with_sorted_header(&bytes).map_err(|e| refuse("header", e.to_string()))
+        with_sorted_header(&bytes).map_err(|why| refuse("header", why))
     }
 
     /// Reads a network from a file and puts it on a device. The file may come from anywhere: nothing in it
@@ -77,23 +83,18 @@ impl Network {
     /// assert!(matches!(err, Error::File { .. }));
     /// ```
     pub fn load(path: impl AsRef<Path>, device: Device) -> Result<Network> {
-        Network::from_bytes(path.as_ref(), &read_file(path.as_ref(), MOST_BYTES)?, device)
+        let path = path.as_ref();
+        let (file, length) = files::open(path, MOST_BYTES)?;
+        Network::read(path, &file, 0..length, device)
     }
 
-    /// A network from the content of a file; `path` is for errors.
-    pub(crate) fn from_bytes(path: &Path, bytes: &[u8], device: Device) -> Result<Network> {
+    /// A network from these places of a file.
+    pub(crate) fn read(path: &Path, file: &File, at: Range<u64>, device: Device) -> Result<Network> {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
-        let no_model = |e: safetensors::SafeTensorError| {
-            refuse("header", format!("not a model file (safetensors): {e}"))
-        };
-        header::check(bytes).map_err(|e| refuse("header", format!("not a model file (safetensors): {e}")))?;
-        let (_, header) = SafeTensors::read_metadata(bytes).map_err(no_model)?;
-        let tensors = SafeTensors::deserialize(bytes).map_err(|e| refuse("tensors", e.to_string()))?;
-        let metadata = header.metadata().clone().unwrap_or_default();
+        let tensors = Tensors::open(path, file, at, "not a model file (safetensors)")?;
         let entry = |name: &str| {
-            metadata
-                .get(name)
-                .ok_or_else(|| refuse("metadata", format!("`{name}` is missing: not a tractable model")))
+            let missing = || refuse("metadata", format!("`{name}` is missing: not a tractable model"));
+            tensors.entry(name).ok_or_else(missing)
         };
         if entry("format")? != "tractable" {
             return Err(refuse("metadata", "`format` is not tractable".into()));
@@ -104,17 +105,27 @@ impl Network {
             return Err(refuse("metadata", why));
         }
         let spec: Spec = serde_json::from_str(entry("spec")?).map_err(|e| refuse("spec", e.to_string()))?;
-        let single = !matches!(device, Device::Reference);
-        let contents = read_contents(&spec, &tensors, single).map_err(|(at, why)| refuse(&at, why))?;
-        let check = || {
+        let slots = fitting(&spec, &tensors).map_err(|(at, why)| refuse(&at, why))?;
+        let room = || {
             spec.prior.check()?;
             check_names(&spec)?;
             Noise::new(spec.noise.0.clone(), spec.output.units())?;
-            let mut net = Network::assemble(spec.clone(), &contents, device)?;
+            let mut net = Network::empty(spec.clone(), device)?;
             net.set_scalers(spec.input_scaler.clone(), spec.output_scaler.clone())?;
             Ok(net)
         };
-        check().map_err(|e: Error| refuse("spec", e.to_string()))
+        let mut net = room().map_err(|e: Error| refuse("spec", e.to_string()))?;
+        for slots in slots.chunk_by(|a, b| a.layer == b.layer) {
+            for outputs in parts(slots) {
+                let mut contents = Contents::default();
+                for slot in slots {
+                    *slot.of_mut(&mut contents) =
+                        slot.read(&tensors, outputs.clone(), net.is_double(), &refuse)?;
+                }
+                net.fill(slots[0].layer, outputs, &contents);
+            }
+        }
+        Ok(net)
     }
 }
 
@@ -144,11 +155,9 @@ struct Slot {
     layer: usize,
     part: Part,
     dims: Vec<usize>,
-    /// A running statistic: always f64.
-    running: bool,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Part {
     Mean,
     Var,
@@ -171,19 +180,73 @@ impl Slot {
         }
     }
 
-    fn check(&self, values: &[f64]) -> std::result::Result<(), String> {
-        if let Some(at) = values.iter().position(|v| !v.is_finite()) {
-            return Err(format!("entry {at} is {}", values[at]));
-        }
-        let positive = matches!(self.part, Part::Var | Part::BiasVar);
-        match values
-            .iter()
-            .position(|&v| if positive { v <= 0.0 } else { matches!(self.part, Part::RunningVar) && v < 0.0 })
-        {
-            None => Ok(()),
-            Some(at) => Err(format!("entry {at} is {}, which is no variance", values[at])),
+    fn of_mut<'a>(&self, c: &'a mut Contents) -> &'a mut Vec<f64> {
+        match self.part {
+            Part::Mean => &mut c.parameters.mean,
+            Part::Var => &mut c.parameters.var,
+            Part::BiasMean => &mut c.parameters.bias_mean,
+            Part::BiasVar => &mut c.parameters.bias_var,
+            Part::RunningMean => &mut c.running.get_or_insert_default().0,
+            Part::RunningVar => &mut c.running.get_or_insert_default().1,
         }
     }
+
+    /// A running statistic: always f64.
+    fn is_running(&self) -> bool {
+        matches!(self.part, Part::RunningMean | Part::RunningVar)
+    }
+
+    /// Numbers of one output.
+    fn per_output(&self) -> usize {
+        self.dims[1..].iter().product()
+    }
+
+    /// The numbers of some outputs, checked; unless the device is `double`, they must fit f32.
+    fn read(
+        &self,
+        tensors: &Tensors<'_>,
+        outputs: Range<usize>,
+        double: bool,
+        refuse: impl Fn(&str, String) -> Error,
+    ) -> Result<Vec<f64>> {
+        let info = tensors.info(&self.name).expect("it was seen to be there");
+        let first = outputs.start * self.per_output();
+        let values = tensors.numbers(info, first..outputs.end * self.per_output())?;
+        self.check(&values, first).map_err(|why| refuse(&self.name, why))?;
+        if !double && !self.is_running() && info.dtype == Dtype::F64 {
+            let rounded: Vec<f64> = values.iter().map(|&v| f64::from(v as f32)).collect();
+            self.check(&rounded, first)
+                .map_err(|why| refuse(&self.name, format!("{why}, as this device has f32 only")))?;
+        }
+        Ok(values)
+    }
+
+    /// `first` is the place of the first value in the tensor.
+    fn check(&self, values: &[f64], first: usize) -> std::result::Result<(), String> {
+        if let Some(at) = values.iter().position(|v| !v.is_finite()) {
+            return Err(format!("entry {} is {}", first + at, values[at]));
+        }
+        let no_variance = |v: f64| match self.part {
+            Part::Var | Part::BiasVar => v <= 0.0,
+            Part::RunningVar => v < 0.0,
+            Part::Mean | Part::BiasMean | Part::RunningMean => false,
+        };
+        match values.iter().position(|&v| no_variance(v)) {
+            None => Ok(()),
+            Some(at) => Err(format!("entry {} is {}, which is no variance", first + at, values[at])),
+        }
+    }
+}
+
+/// The outputs of a layer in parts that are read at once: so many numbers, but one output at least. Normalisations are
+/// small and stay whole.
+fn parts(slots: &[Slot]) -> impl Iterator<Item = Range<usize>> {
+    let outputs = slots[0].dims[0];
+    let at_once = match slots.iter().any(Slot::is_running) {
+        true => outputs,
+        false => (AT_ONCE / slots[0].per_output()).max(1),
+    };
+    (0..outputs).step_by(at_once).map(move |from| from..(from + at_once).min(outputs))
 }
 
 /// The tensors a network of this specification has, in order.
@@ -193,71 +256,56 @@ fn slots(spec: &Spec) -> Result<Vec<Slot>> {
     for (layer, (spec_layer, &shape)) in spec.layers.iter().zip(&shapes).enumerate() {
         let Some((dims, biases)) = spec_layer.parameter_shape(shape)? else { continue };
         let name = &spec.names[layer];
-        let mut push = |what: &str, part, dims: Vec<usize>, running| {
-            slots.push(Slot { name: format!("{name}.{what}"), layer, part, dims, running });
+        let mut push = |what: &str, part, dims: Vec<usize>| {
+            slots.push(Slot { name: format!("{name}.{what}"), layer, part, dims });
         };
-        push("weight.mean", Part::Mean, dims.clone(), false);
-        push("weight.var", Part::Var, dims, false);
-        push("bias.mean", Part::BiasMean, vec![biases], false);
-        push("bias.var", Part::BiasVar, vec![biases], false);
+        push("weight.mean", Part::Mean, dims.clone());
+        push("weight.var", Part::Var, dims);
+        push("bias.mean", Part::BiasMean, vec![biases]);
+        push("bias.var", Part::BiasVar, vec![biases]);
         if matches!(spec_layer, Layer::BatchNorm { .. }) {
-            push("running.mean", Part::RunningMean, vec![biases], true);
-            push("running.var", Part::RunningVar, vec![biases], true);
+            push("running.mean", Part::RunningMean, vec![biases]);
+            push("running.var", Part::RunningVar, vec![biases]);
         }
     }
     Ok(slots)
 }
 
-/// `single`: the numbers must fit f32.
-fn read_contents(
-    spec: &Spec,
-    tensors: &SafeTensors<'_>,
-    single: bool,
-) -> std::result::Result<Vec<Contents>, (String, String)> {
+/// The tensors of a specification, all of which are in the file in their shapes, and no other.
+fn fitting(spec: &Spec, tensors: &Tensors<'_>) -> std::result::Result<Vec<Slot>, (String, String)> {
     if spec.names.len() != spec.layers.len() {
         return Err(("spec".into(), format!("{} layers but {} names", spec.layers.len(), spec.names.len())));
     }
     let slots = slots(spec).map_err(|e| ("spec".to_string(), e.to_string()))?;
-    let mut contents = vec![Contents { parameters: Parameters::default(), running: None }; spec.layers.len()];
     for slot in &slots {
-        let fail = |why: String| (slot.name.clone(), why);
-        let view = tensors.tensor(&slot.name).map_err(|_| fail("is missing".into()))?;
-        if view.shape() != slot.dims {
-            return Err(fail(format!("has shape {:?}, the layer needs {:?}", view.shape(), slot.dims)));
+        let fail = |why: String| Err((slot.name.clone(), why));
+        let Some(info) = tensors.info(&slot.name) else { return fail("is missing".into()) };
+        if info.shape != slot.dims {
+            return fail(format!("has shape {:?}, the layer needs {:?}", info.shape, slot.dims));
         }
-        let values = from_bytes(view.data(), view.dtype())
-            .ok_or_else(|| fail(format!("has type {:?}, only F32 and F64 are used", view.dtype())))?;
-        slot.check(&values).map_err(fail)?;
-        if single && !slot.running && view.dtype() == Dtype::F64 {
-            let rounded: Vec<f64> = values.iter().map(|&v| f64::from(v as f32)).collect();
-            slot.check(&rounded).map_err(|why| fail(format!("{why}, as this device has f32 only")))?;
-        }
-        let c = &mut contents[slot.layer];
-        match slot.part {
-            Part::Mean => c.parameters.mean = values,
-            Part::Var => c.parameters.var = values,
-            Part::BiasMean => c.parameters.bias_mean = values,
-            Part::BiasVar => c.parameters.bias_var = values,
-            Part::RunningMean => c.running.get_or_insert_default().0 = values,
-            Part::RunningVar => c.running.get_or_insert_default().1 = values,
+        if ![Dtype::F32, Dtype::F64].contains(&info.dtype) {
+            return fail(format!("has type {:?}, only F32 and F64 are used", info.dtype));
         }
     }
     let known: HashSet<&str> = slots.iter().map(|s| s.name.as_str()).collect();
-    match tensors.names().into_iter().find(|n| !known.contains(n)) {
-        None => Ok(contents),
-        Some(name) => Err((name.to_string(), "does not belong to any layer".into())),
+    match tensors.names().into_iter().find(|n| !known.contains(n.as_str())) {
+        None => Ok(slots),
+        Some(name) => Err((name, "does not belong to any layer".into())),
     }
 }
 
 /// The same file with the names in its header sorted: the safetensors crate keeps metadata in a hash map,
-/// whose order changes from run to run, and equal networks are to be equal files.
-pub(crate) fn with_sorted_header(bytes: &[u8]) -> serde_json::Result<Vec<u8>> {
+/// whose order changes from run to run, and equal networks are to be equal files. What could not be read again is an
+/// error.
+pub(crate) fn with_sorted_header(bytes: &[u8]) -> std::result::Result<Vec<u8>, String> {
     let (length, rest) = bytes.split_first_chunk().expect("a file starts with the length of its header");
     let (header, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
-    let header: std::collections::BTreeMap<String, serde_json::Value> = serde_json::from_slice(header)?;
-    let mut header = serde_json::to_vec(&header)?;
+    let header: BTreeMap<String, serde_json::Value> =
+        serde_json::from_slice(header).map_err(|e| e.to_string())?;
+    let mut header = serde_json::to_vec(&header).expect("it was JSON");
     // Tensors stay aligned.
     header.resize(header.len().next_multiple_of(8), b' ');
+    header::check(&header)?;
     Ok([&(header.len() as u64).to_le_bytes(), &header[..], data].concat())
 }
 
@@ -266,31 +314,4 @@ fn to_bytes(values: &[f64], dtype: Dtype) -> Vec<u8> {
         Dtype::F64 => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
         _ => values.iter().flat_map(|v| (*v as f32).to_le_bytes()).collect(),
     }
-}
-
-fn from_bytes(bytes: &[u8], dtype: Dtype) -> Option<Vec<f64>> {
-    match dtype {
-        Dtype::F32 => Some(bytes.as_chunks().0.iter().map(|b| f64::from(f32::from_le_bytes(*b))).collect()),
-        Dtype::F64 => Some(bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect()),
-        _ => None,
-    }
-}
-
-/// A file's bytes, if they are no more than `most`.
-pub(crate) fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
-    let fail = |doing| move |source| Error::File { path: path.into(), doing, source };
-    let file = File::open(path).map_err(fail("open it"))?;
-    let meta = file.metadata().map_err(fail("read its size"))?;
-    if !meta.is_file() || meta.len() > most {
-        let why = if meta.is_file() {
-            format!("is larger than {} MiB", most >> 20)
-        } else {
-            "is not a file".into()
-        };
-        return Err(Error::Model { path: path.into(), at: "file".into(), why });
-    }
-    let mut bytes = Vec::with_capacity(meta.len() as usize);
-    // Not more than was promised, even if the file grows meanwhile.
-    file.take(most).read_to_end(&mut bytes).map_err(fail("read it"))?;
-    Ok(bytes)
 }

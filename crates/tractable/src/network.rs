@@ -13,6 +13,7 @@ use crate::output::{Filled, Goal, Noise, Observation, OrElse, Output, Tree, Want
 use crate::shape::Shape;
 use crate::stack::{Broken, MeanVar, Slope, Stack, Trace};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// A network whose weights, hidden units and inputs are all Gaussian.
 ///
@@ -153,6 +154,13 @@ impl Clone for Network {
 impl Network {
     /// Checks a specification and puts its numbers on a device.
     pub(crate) fn assemble(spec: Spec, contents: &[Contents], device: Device) -> Result<Self> {
+        let mut net = Network::empty(spec, device)?;
+        net.refill(contents);
+        Ok(net)
+    }
+
+    /// Checks a specification and makes room for its numbers on a device; they are zero until they are filled in.
+    pub(crate) fn empty(spec: Spec, device: Device) -> Result<Self> {
         let shapes = shapes(spec.input, &spec.layers, &spec.names)?;
         let units = shapes.last().expect("there is a layer").len();
         if let Output::Classes { classes } = spec.output {
@@ -171,9 +179,9 @@ impl Network {
                 if threads > 1024 {
                     return Err(Error::invalid("threads", format!("{threads} is more than 1024")));
                 }
-                Engine::Cpu(Stack::new(Cpu::new(threads), &spec.layers, &shapes, contents)?)
+                Engine::Cpu(Stack::new(Cpu::new(threads), &spec.layers, &shapes)?)
             }
-            Device::Reference => Engine::Reference(Stack::new(Reference, &spec.layers, &shapes, contents)?),
+            Device::Reference => Engine::Reference(Stack::new(Reference, &spec.layers, &shapes)?),
         };
         let at_once = on_device!(&engine, stack => (MOST_NUMBERS / stack.numbers(&shapes)).max(1));
         Ok(Network { spec, engine, filled: Filled::default(), standard: Default::default(), device, at_once })
@@ -458,10 +466,16 @@ impl Network {
         })
     }
 
-    /// Puts other numbers into the same layers.
-    pub(crate) fn refill(&mut self, contents: &[Contents]) -> Result<()> {
-        let shapes = shapes(self.spec.input, &self.spec.layers, &self.spec.names)?;
-        on_device!(&mut self.engine, stack => stack.refill(&self.spec.layers, &shapes, contents))
+    /// Puts other numbers into the same layers, one of `contents` a layer.
+    pub(crate) fn refill(&mut self, contents: &[Contents]) {
+        for (layer, c) in contents.iter().enumerate() {
+            self.fill(layer, 0..c.parameters.bias_mean.len(), c);
+        }
+    }
+
+    /// Puts other numbers into some outputs of a layer; of a normalisation, into all.
+    pub(crate) fn fill(&mut self, layer: usize, outputs: Range<usize>, contents: &Contents) {
+        on_device!(&mut self.engine, stack => stack.fill(layer, outputs, contents));
     }
 
     /// Weights and biases of a layer as they are now: weights `[out, in]`, or `[out, in * rows * columns]` for a

@@ -7,6 +7,7 @@ use crate::layer::{Block, Contents, Layer};
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
 use crate::shape::Shape;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
 /// A state that is not finite: layer (0 is the input), row, value.
@@ -52,10 +53,10 @@ const INNOVATION: [Part; 2] = [Part::DMean, Part::DVar];
 pub(crate) type MeanVar = [Vec<f64>; 2];
 
 impl<B: Backend> Stack<B> {
-    /// `shapes` are those of the input and of every layer's output; one of `contents` a layer.
-    pub(crate) fn new(backend: B, layers: &[Layer], shapes: &[Shape], contents: &[Contents]) -> Result<Self> {
-        let made = layers.iter().zip(shapes).zip(contents);
-        let blocks = made.map(|((l, &s), c)| Block::new(&backend, l, s, c)).collect::<Result<Vec<_>>>()?;
+    /// Layers without any numbers yet; `shapes` are those of the input and of every layer's output.
+    pub(crate) fn new(backend: B, layers: &[Layer], shapes: &[Shape]) -> Result<Self> {
+        let blocks = layers.iter().zip(shapes).map(|(l, &s)| Block::new(&backend, l, s));
+        let blocks = blocks.collect::<Result<Vec<_>>>()?;
         let states = shapes.iter().map(|&s| backend.state(s)).collect();
         let scratch = blocks.iter().map(|_| B::Scratch::default()).collect();
         let derivatives = Default::default();
@@ -67,11 +68,9 @@ impl<B: Backend> Stack<B> {
         shapes.iter().map(|&s| self.backend.numbers(s)).sum()
     }
 
-    /// Puts other parameters into the same layers.
-    pub(crate) fn refill(&mut self, layers: &[Layer], shapes: &[Shape], contents: &[Contents]) -> Result<()> {
-        let made = layers.iter().zip(shapes).zip(contents);
-        self.blocks = made.map(|((l, &s), c)| Block::new(&self.backend, l, s, c)).collect::<Result<_>>()?;
-        Ok(())
+    /// Puts the numbers of some outputs into a layer.
+    pub(crate) fn fill(&mut self, layer: usize, outputs: Range<usize>, contents: &Contents) {
+        self.blocks[layer].fill(&self.backend, outputs, contents);
     }
 
     /// The parameters of every layer that has any.

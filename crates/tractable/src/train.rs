@@ -195,7 +195,7 @@ impl Network {
             }
         }
         if let Some((_, at, snapshot)) = best {
-            self.refill(&snapshot)?;
+            self.refill(&snapshot);
             if let Some(noise) = fit.noise_at(at - 1) {
                 self.set_noise_std([noise])?;
             }

@@ -18,6 +18,7 @@ use crate::moments::derivative::Gate;
 use crate::moments::posterior::cap_for_batch;
 use crate::shape::{Shape, Window};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Where a network computes.
 ///
@@ -258,9 +259,12 @@ pub(crate) trait Backend: Send + Sync {
     /// First row in which one of these parts is not finite, with that value.
     fn not_finite(&self, state: &Self::State, parts: [Part; 2]) -> Option<(usize, f64)>;
 
-    fn weights(&self, map: Map, parameters: &Parameters) -> Self::Weights;
+    /// Room for the weights of a map, all zero.
+    fn weights(&self, map: Map) -> Self::Weights;
+    /// Sets the weights and biases of some output channels; `parameters` are theirs alone.
+    fn set_weights(&self, weights: &mut Self::Weights, outputs: Range<usize>, parameters: &Parameters);
     fn weights_parameters(&self, weights: &Self::Weights) -> Parameters;
-    fn norm(&self, shape: Shape, parameters: &Parameters, statistics: &Statistics) -> Self::Norm;
+    fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Self::Norm;
     fn norm_parameters(&self, norm: &Self::Norm) -> (Parameters, Statistics);
 
     fn map(&self, w: &Self::Weights, scratch: &mut Self::Scratch, x: &Self::State, z: &mut Self::State);

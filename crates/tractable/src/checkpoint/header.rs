@@ -1,26 +1,32 @@
 //! The header of a safetensors file: limits, and names that must not come twice. JSON lets the last of two entries
 //! win, and so does the format's own reader; two readers may then see two models in one file.
 
+use super::json;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use std::collections::HashSet;
 use std::fmt;
 
 /// The longest header.
-const MOST_BYTES: u64 = 16 << 20;
+pub(super) const MOST_BYTES: u64 = 16 << 20;
 /// The most tensors, and entries of the metadata.
 const MOST_NAMES: usize = 10_000;
 /// The longest name of either, in bytes.
 const LONGEST_NAME: usize = 256;
 
-/// What is wrong with the header of a file, as far as the format's reader would not say it.
-pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
-    let Some((length, rest)) = bytes.split_first_chunk() else { return Ok(()) };
-    let length = u64::from_le_bytes(*length);
-    if length > MOST_BYTES && length <= rest.len() as u64 {
-        return Err(format!("a header of {length} bytes; at most {MOST_BYTES} are read"));
+/// The most memory for a header and what is read out of it.
+const MOST_MEMORY: u64 = 48 << 20;
+
+/// What is wrong with a header, as far as the format's reader would not say it.
+pub(crate) fn check(header: &[u8]) -> Result<(), String> {
+    if header.len() as u64 > MOST_BYTES {
+        return Err(format!("a header of {} bytes; at most {MOST_BYTES} are read", header.len()));
     }
-    let header = usize::try_from(length).ok().and_then(|n| rest.get(..n));
-    header.map_or(Ok(()), |h| serde_json::from_slice::<Header>(h).map(drop).map_err(|e| e.to_string()))
+    serde_json::from_slice::<Header>(header).map_err(|e| e.to_string())?;
+    let cost = json::cost(header).expect("it is in memory") + header.len() as u64;
+    match cost > MOST_MEMORY {
+        true => Err(format!("its lists would take {} MiB of memory", cost >> 20)),
+        false => Ok(()),
+    }
 }
 
 /// A map whose names are few, short and different; of `__metadata__`, the same holds inside.
@@ -77,7 +83,7 @@ impl<'de> Visitor<'de> for Map {
 #[cfg(test)]
 mod tests {
     fn check(header: &str) -> Result<(), String> {
-        super::check(&[&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat())
+        super::check(header.as_bytes())
     }
 
     #[test]
@@ -101,11 +107,10 @@ mod tests {
             let error = check(&header).unwrap_err();
             assert!(error.contains(says), "{error}");
         }
-        let long = vec![b' '; (16 << 20) + 1];
-        let long = [&(long.len() as u64).to_le_bytes(), &long[..]].concat();
-        assert!(super::check(&long).unwrap_err().contains("header of"));
-        // Not ours to say: the format's reader refuses these.
-        assert_eq!(super::check(b"short"), Ok(()));
-        assert_eq!(super::check(&u64::MAX.to_le_bytes()), Ok(()));
+        assert!(check(&" ".repeat((16 << 20) + 1)).unwrap_err().contains("at most 16777216 are read"));
+        // Ten bytes of text for every byte of memory are believed, a tenth of a byte is not.
+        assert_eq!(check(&format!(r#"{{"a":[{}0]}}"#, "0,".repeat(1 << 20))), Ok(()));
+        let error = check(&format!(r#"{{"a":[{}0]}}"#, "0,".repeat(2 << 20))).unwrap_err();
+        assert!(error.contains("would take 52 MiB"), "{error}");
     }
 }

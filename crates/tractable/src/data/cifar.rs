@@ -22,19 +22,19 @@ const RECORD: usize = 1 + PIXELS;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn cifar_batches(paths: &[impl AsRef<Path>], names: Vec<String>) -> Result<Images> {
+    let files = paths.iter().map(|p| open(p.as_ref())).collect::<Result<Vec<_>>>()?;
+    // Plain files say how much they hold.
+    let plain = files.iter().map(|(_, most)| most).filter(|&most| most % RECORD as u64 == 0);
+    let records = plain.map(|most| (most / RECORD as u64) as usize).sum::<usize>();
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
-    for path in paths {
+    if pixels.try_reserve_exact(records * PIXELS).is_err() {
+        return Err(Error::invalid("images", format!("there is not enough memory for {records}")));
+    }
+    for (path, (mut bytes, most)) in paths.iter().zip(files) {
         let path = path.as_ref();
         let refuse = |why: String| Err(data_error(path, 0, None, why));
         let first = labels.len();
-        let (mut bytes, most) = open(path)?;
         let mut record = [0; RECORD];
-        // Plain files say how much they hold.
-        if most % RECORD as u64 == 0
-            && pixels.try_reserve_exact((most / RECORD as u64) as usize * PIXELS).is_err()
-        {
-            return refuse("there is not enough memory for it".into());
-        }
         loop {
             let mut got = 0;
             while got < RECORD {

@@ -36,6 +36,11 @@ pub fn csv(path: impl AsRef<Path>) -> Result<Table> {
     let mut columns: Vec<Column> = records.header().iter().map(|_| Column::default()).collect();
     let mut rows = 0;
     while records.advance()? {
+        // Where a list doubles, it need not grow beyond what the rest of the file can fill.
+        if rows >= 1024 && usize::is_power_of_two(rows) {
+            let more = records.more_rows(rows).min(rows);
+            columns.iter_mut().for_each(|c| c.reserve(more));
+        }
         for (i, column) in columns.iter_mut().enumerate() {
             column.push(records.cell(i)?, records.line());
         }

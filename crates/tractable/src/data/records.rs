@@ -24,19 +24,22 @@ pub(super) struct Records {
     record: ::csv::ByteRecord,
     header: Vec<String>,
     line: usize,
+    /// Bytes in the file, if it is one.
+    length: u64,
 }
 
 impl Records {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let file =
             File::open(path).map_err(|source| Error::File { path: path.into(), doing: "open", source })?;
+        let length = file.metadata().map_or(0, |about| about.len());
         let reader = ::csv::ReaderBuilder::new()
             .has_headers(false) // the header is checked here
             .flexible(true) // and so is the number of cells
             .buffer_capacity(BUFFER)
             .from_reader(Source::new(file));
         let record = ::csv::ByteRecord::new();
-        let mut records = Self { path: path.into(), reader, record, header: Vec::new(), line: 0 };
+        let mut records = Self { path: path.into(), reader, record, header: Vec::new(), line: 0, length };
         if !records.read()? {
             return Err(records.error(
                 0,
@@ -67,6 +70,14 @@ impl Records {
             return Err(self.error(self.line, None, why));
         }
         Ok(true)
+    }
+
+    /// Rows that may follow, if they are as long as the `rows` before them.
+    pub(super) fn more_rows(&self, rows: usize) -> usize {
+        let read = self.reader.position().byte().max(1);
+        let more = self.length.saturating_sub(read) as f64 / read as f64 * rows as f64;
+        // A little more than expected, lest a long row at the beginning cost a doubling at the end.
+        (1.01 * more) as usize + 1
     }
 
     /// Line on which the current row starts, from 1.

@@ -46,6 +46,16 @@ impl Column {
         }
     }
 
+    /// Makes room for so many rows more.
+    pub(super) fn reserve(&mut self, rows: usize) {
+        if self.not_number.is_none() {
+            self.numbers.reserve_exact(rows);
+        }
+        if !self.no_classes {
+            self.codes.reserve_exact(rows);
+        }
+    }
+
     fn push_class(&mut self, cell: &str) {
         let next = self.texts.len();
         let code = match self.texts.get(cell) {
@@ -307,7 +317,9 @@ impl Table {
 
 /// Columns to one row-major array.
 fn interleave(columns: &[Vec<f64>], rows: usize) -> Vec<f64> {
-    (0..rows).flat_map(|r| columns.iter().map(move |c| c[r])).collect()
+    let mut all = Vec::with_capacity(rows * columns.len());
+    (0..rows).for_each(|r| all.extend(columns.iter().map(|c| c[r])));
+    all
 }
 
 /// A number without fraction, small enough that `f64` holds it exactly.

@@ -18,6 +18,7 @@ pub use lock::FolderLock;
 
 use crate::error::{Error, Result};
 use disk::{Disk, System};
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,6 +85,19 @@ impl Write for NewFile {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Opens a plain file of at most so many bytes for reading, and says how long it is.
+pub(crate) fn open(path: &Path, most: u64) -> Result<(File, u64)> {
+    let fail = |doing| move |source| Error::File { path: path.into(), doing, source };
+    let file = File::open(path).map_err(fail("open it"))?;
+    let about = file.metadata().map_err(fail("read its size"))?;
+    let why = match about.is_file() {
+        true if about.len() <= most => return Ok((file, about.len())),
+        true => format!("is larger than {} MiB", most >> 20),
+        false => "is not a file".into(),
+    };
+    Err(Error::Model { path: path.into(), at: "file".into(), why })
 }
 
 /// Writes a whole file, or leaves what was there.

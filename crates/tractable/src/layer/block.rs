@@ -5,6 +5,7 @@ use crate::backend::{Backend, Parameters, Policy, Pool, Statistics, Tally};
 use crate::error::Result;
 use crate::moments::Activation;
 use crate::shape::{Shape, Window};
+use std::ops::Range;
 
 /// A layer with its parameters on a device.
 pub(crate) enum Block<B: Backend> {
@@ -23,23 +24,40 @@ pub(crate) struct Contents {
 }
 
 impl<B: Backend> Block<B> {
-    /// `contents` must have the sizes `layer` asks for on this `input`.
-    pub(crate) fn new(backend: &B, layer: &Layer, input: Shape, contents: &Contents) -> Result<Self> {
+    /// Without any numbers yet: all its parameters are zero.
+    pub(crate) fn new(backend: &B, layer: &Layer, input: Shape) -> Result<Self> {
         if let Some(map) = layer.map(input)? {
-            return Ok(Block::Map(backend.weights(map, &contents.parameters), map.output.pixels()));
+            return Ok(Block::Map(backend.weights(map), map.output.pixels()));
         }
         Ok(match *layer {
             Layer::AvgPool2d { window } => Block::Pool(Pool::Average, window),
             Layer::MaxPool2d { window } => Block::Pool(Pool::Max, window),
             Layer::BatchNorm { momentum, epsilon } => {
-                let fresh = || (vec![0.0; input.channels], vec![1.0; input.channels]);
-                let (mean, var) = contents.running.clone().unwrap_or_else(fresh);
-                let statistics = Statistics { mean, var, momentum, epsilon };
-                Block::Norm(backend.norm(input, &contents.parameters, &statistics))
+                let zeros = vec![0.0; input.channels];
+                let var = vec![1.0; input.channels];
+                let statistics = Statistics { mean: zeros.clone(), var, momentum, epsilon };
+                let [mean, var, bias_mean, bias_var] = [0; 4].map(|_| zeros.clone());
+                let parameters = Parameters { mean, var, bias_mean, bias_var };
+                Block::Norm(backend.norm(&parameters, &statistics))
             }
             Layer::Activation { function } => Block::Activation(function),
             Layer::Linear { .. } | Layer::Conv2d { .. } => unreachable!("maps were made above"),
         })
+    }
+
+    /// Puts in the numbers of some outputs, which `contents` must be as many as; of a normalisation, of all of them.
+    pub(crate) fn fill(&mut self, backend: &B, outputs: Range<usize>, contents: &Contents) {
+        match self {
+            Block::Map(weights, _) => backend.set_weights(weights, outputs, &contents.parameters),
+            Block::Norm(norm) => {
+                let mut statistics = backend.norm_parameters(norm).1;
+                if let Some((mean, var)) = contents.running.clone() {
+                    (statistics.mean, statistics.var) = (mean, var);
+                }
+                *norm = backend.norm(&contents.parameters, &statistics);
+            }
+            Block::Pool(..) | Block::Activation(_) => {}
+        }
     }
 
     pub(crate) fn contents(&self, backend: &B) -> Option<Contents> {

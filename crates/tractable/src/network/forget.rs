@@ -35,6 +35,7 @@ impl Network {
                 vars.iter_mut().for_each(|v| *v += share * (prior - *v));
             }
         }
-        self.refill(&contents)
+        self.refill(&contents);
+        Ok(())
     }
 }

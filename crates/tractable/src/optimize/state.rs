@@ -1,15 +1,19 @@
 //! The file an [`Optimizer`] is kept in between asking and telling: JSON, checked when it is read.
 
 use super::Optimizer;
-use crate::checkpoint::read_file;
+use crate::checkpoint::json;
 use crate::error::{Error, Result};
 use crate::files;
 use serde::{Deserialize, Serialize};
+use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
 const VERSION: u32 = 1;
 /// Files larger than this are not read: a hundred thousand points in twenty coordinates are a third of it.
 const MOST_BYTES: u64 = 128 << 20;
+
+/// Memory for what is read, beyond the size of the file.
+const MOST_MEMORY: u64 = 60 << 20;
 
 /// A search in more is not believed.
 const MOST_COORDINATES: usize = 10_000;
@@ -51,10 +55,16 @@ impl Optimizer {
     /// ```
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let bytes = read_file(path, MOST_BYTES)?;
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
-        let file: File<Optimizer> =
-            serde_json::from_slice(&bytes).map_err(|e| refuse("JSON", e.to_string()))?;
+        let fail = |source| Error::File { path: path.into(), doing: "read it", source };
+        let (mut file, length) = files::open(path, MOST_BYTES)?;
+        let cost = json::cost(BufReader::new((&file).take(length))).map_err(fail)?;
+        if cost > length + MOST_MEMORY {
+            return Err(refuse("JSON", format!("its lists would take {} MiB of memory", cost >> 20)));
+        }
+        file.rewind().map_err(fail)?;
+        let file: File<Optimizer> = serde_json::from_reader(BufReader::new(file.take(length)))
+            .map_err(|e| refuse("JSON", e.to_string()))?;
         if file.tractable_optimizer != VERSION {
             let why = format!("is {}; this build knows {VERSION}", file.tractable_optimizer);
             return Err(refuse("tractable_optimizer", why));

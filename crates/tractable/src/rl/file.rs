@@ -7,11 +7,11 @@ use super::agent::{Agent, Life};
 use super::env::Environment;
 use super::settings::Settings;
 use crate::backend::Device;
-use crate::checkpoint::{MOST_BYTES, header, read_file, with_sorted_header};
+use crate::checkpoint::{MOST_BYTES, Tensors, with_sorted_header};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::network::Network;
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::Path;
@@ -66,7 +66,7 @@ impl Agent {
         let views = views.collect::<Result<Vec<_>>>()?;
         let bytes =
             safetensors::serialize(views, Some(metadata)).map_err(|e| refuse("tensors", e.to_string()))?;
-        let bytes = with_sorted_header(&bytes).map_err(|e| refuse("header", e.to_string()))?;
+        let bytes = with_sorted_header(&bytes).map_err(|why| refuse("header", why))?;
         files::write(path, &bytes)
     }
 
@@ -78,14 +78,10 @@ impl Agent {
     /// ```
     pub fn load(path: impl AsRef<Path>, env: &(impl Environment + ?Sized)) -> Result<Self> {
         let path = path.as_ref();
-        let bytes = read_file(path, MOST_BYTES)?;
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
-        let no_file = |e: safetensors::SafeTensorError| refuse("header", format!("not an agent's file: {e}"));
-        header::check(&bytes).map_err(|e| refuse("header", format!("not an agent's file: {e}")))?;
-        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(no_file)?;
-        let tensors = SafeTensors::deserialize(&bytes).map_err(|e| refuse("tensors", e.to_string()))?;
-        let metadata = header.metadata().clone().unwrap_or_default();
-        let entry = |name: &str| metadata.get(name).map_or("", String::as_str);
+        let (file, length) = files::open(path, MOST_BYTES)?;
+        let tensors = Tensors::open(path, &file, 0..length, "not an agent's file")?;
+        let entry = |name: &str| tensors.entry(name).unwrap_or_default();
         if entry("format") != FORMAT || entry("version") != VERSION {
             let why = format!("is not {FORMAT}, version {VERSION}, which this build reads");
             return Err(refuse("metadata", why));
@@ -93,11 +89,9 @@ impl Agent {
         let Rest { settings, life, world }: Rest<Settings, Life, Vec<f64>> =
             serde_json::from_str(entry("agent")).map_err(|e| refuse("agent", e.to_string()))?;
         let network = |name: &str| {
-            let tensor = tensors.tensor(name).map_err(|e| refuse(name, e.to_string()))?;
-            if tensor.dtype() != Dtype::U8 {
-                return Err(refuse(name, "is not the bytes of a model".into()));
-            }
-            Network::from_bytes(path, tensor.data(), Device::cpu(1))
+            let info = tensors.info(name).filter(|info| info.dtype == Dtype::U8);
+            let info = info.ok_or_else(|| refuse(name, "is not there as the bytes of a model".into()))?;
+            Network::read(path, &file, tensors.place(info), Device::cpu(1))
         };
         let (value, policy) = (network("value")?, network("policy")?);
         settings.check().map_err(|e| refuse("settings", e.to_string()))?;

@@ -185,7 +185,7 @@ fn building() {
     let flat = |layer: Layer| Network::builder(tractable::Shape::flat(4)).layer(layer);
     let cases = [
         ("nothing", mlp(&[]), "input shape"),
-        ("no layers", mlp(&[3]), "layers: a network needs at least one"),
+        ("no layers", mlp(&[3]), "layers: a network has 1 to 1000, not 0"),
         ("no inputs", mlp(&[0, 2]), "input shape: 0"),
         ("no units", mlp(&[3, 0, 1]), "layer `linear1`: outputs of a linear layer"),
         ("no outputs", mlp(&[3, 4, 0]), "layer `linear2`: outputs of a linear layer"),
@@ -193,7 +193,11 @@ fn building() {
         ("absurd layer", mlp(&[3, MAX, 1]), "layer `linear1`"),
         ("absurd product", mlp(&[1 << 26, 1 << 40]), "layer `linear1`"),
         ("huge input", mlp(&[1 << 30, 1]), "input shape"),
-        ("a narrow layer", mlp(&[1 << 19, 1]), "layer `linear1`: size: 2^18 inputs are the most where"),
+        (
+            "a narrow layer",
+            mlp(&[1 << 19, 1]),
+            "layer `linear1`: size: 256 x 256 x 3 inputs are the most where",
+        ),
         ("too many weights", mlp(&[1 << 20, 1 << 20]), "layer `linear1`: size: more than 2^31"),
         (
             "absurd image",
@@ -237,6 +241,16 @@ fn building() {
         ),
         ("a name twice", mlp(&[1, 1]).named("a").layer(Layer::linear(1)).named("a"), "layer name `a`"),
         ("an empty name", mlp(&[1, 1]).named(""), "layer name ``"),
+        (
+            "a long name",
+            mlp(&[1, 1]).named("é".repeat(101)),
+            "layer name: `éééééééééééééééééééé...` has 202 bytes",
+        ),
+        (
+            "too many layers",
+            (0..1001).fold(Network::builder(tractable::Shape::flat(1)), |net, _| net.layer(Activation::Relu)),
+            "layers: a network has 1 to 1000, not 1001",
+        ),
         ("a reserved name", mlp(&[1, 1]).named("input"), "layer name `input`"),
         ("no classes", mlp(&[2, 1]).classes(0), "classes: 0"),
         ("one class", mlp(&[2, 1]).classes(1), "classes: 1"),

@@ -40,7 +40,7 @@ impl Tower {
         let [mut d, mut above, mut output] =
             [B::Derivative::default(), B::Derivative::default(), B::Derivative::default()];
         b.derivative_output(units(2), 1, &mut output);
-        let [lower, upper] = self.maps.each_ref().map(|(map, p)| b.weights(*map, p));
+        let [lower, upper] = self.maps.each_ref().map(|(map, p)| filled(b, *map, p));
         b.derivative_map(&upper, &mut Default::default(), units(1), units(2), &output, gate, &mut above);
         b.derivative_map(&lower, &mut Default::default(), units(0), units(1), &above, gate, &mut d);
         let [mean, var, cov] = b.derivative_read(&d);
@@ -62,8 +62,8 @@ fn every() -> Vec<Activation> {
 fn derivatives_agree() {
     let sizes = [1, 3, 31, 32, 33, 65];
     let mut case = 0;
-    for below in every() {
-        for above in every() {
+    for below in some(every(), 3) {
+        for above in some(every(), 3) {
             for gate in [Gate::Both, Gate::Input] {
                 // Steps that share no factor with the number of sizes or batches, so that all pairs come up.
                 let (n, m, rows) = (sizes[case % 6], sizes[(case / 6 + case) % 6], 1 + case % 9);
@@ -81,8 +81,8 @@ fn derivatives_agree() {
 #[test]
 fn derivatives_of_every_shape_agree() {
     let tanh = Activation::Tanh;
-    for (i, n) in [1, 3, 31, 32, 33, 65].into_iter().enumerate() {
-        for (j, m) in [1, 3, 31, 32, 33, 65].into_iter().enumerate() {
+    for (i, n) in some([1, 3, 31, 32, 33, 65].into_iter().enumerate(), 4) {
+        for (j, m) in some([1, 3, 31, 32, 33, 65].into_iter().enumerate(), 4) {
             let rows = 1 + (3 * i + j) % 9;
             let tower = Tower::new(n, m, rows, (6 * i + j) as u64);
             for below in [tanh, Activation::Relu] {
@@ -98,6 +98,7 @@ fn derivatives_of_every_shape_agree() {
 
 /// Enough work for several threads.
 #[test]
+#[cfg_attr(miri, ignore)]
 fn large_derivatives_agree() {
     let tower = Tower::new(131, 257, 37, 5);
     let tanh = Activation::Tanh;

@@ -21,6 +21,7 @@ use super::{Backend, Map, Parameters, Part, Pool, Seen, Statistics, Tally, Units
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
 use crate::shape::{Shape, Window};
+use std::ops::Range;
 
 pub(crate) struct Cpu {
     arch: pulp::Arch,
@@ -101,16 +102,20 @@ impl Backend for Cpu {
         })
     }
 
-    fn weights(&self, map: Map, parameters: &Parameters) -> Self::Weights {
-        weights::Weights::new(map, parameters)
+    fn weights(&self, map: Map) -> Self::Weights {
+        weights::Weights::zeros(map)
+    }
+
+    fn set_weights(&self, weights: &mut Self::Weights, outputs: Range<usize>, parameters: &Parameters) {
+        weights.set(outputs, parameters);
     }
 
     fn weights_parameters(&self, weights: &Self::Weights) -> Parameters {
         weights.parameters()
     }
 
-    fn norm(&self, shape: Shape, parameters: &Parameters, statistics: &Statistics) -> Self::Norm {
-        norm::Norm::new(shape, parameters, statistics)
+    fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Self::Norm {
+        norm::Norm::new(parameters, statistics)
     }
 
     fn norm_parameters(&self, norm: &Self::Norm) -> (Parameters, Statistics) {

@@ -9,7 +9,6 @@ use super::window::Scratch;
 use super::{Cpu, Shared};
 use crate::backend::{Parameters, Statistics, Tally};
 use crate::moments::product;
-use crate::shape::Shape;
 
 /// Scale and shift, one number a channel, padded to whole panels with zeros; the running statistics.
 pub(crate) struct Norm {
@@ -33,14 +32,15 @@ pub(super) struct Standard {
 }
 
 impl Norm {
-    pub(super) fn new(shape: Shape, p: &Parameters, statistics: &Statistics) -> Self {
+    pub(super) fn new(p: &Parameters, statistics: &Statistics) -> Self {
+        let channels = p.mean.len();
         let padded = |from: &[f64]| {
-            let mut to = Lines::zeros(shape.channels.next_multiple_of(PANEL));
+            let mut to = Lines::zeros(channels.next_multiple_of(PANEL));
             to.iter_mut().zip(from).for_each(|(to, &from)| *to = from as f32);
             to
         };
         Norm {
-            channels: shape.channels,
+            channels,
             scale: [padded(&p.mean), padded(&p.var)],
             shift: [padded(&p.bias_mean), padded(&p.bias_var)],
             running: statistics.clone(),

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
-/// Spins before a worker goes to sleep: some tens of microseconds.
-const SPINS: u32 = 20_000;
+/// Spins before a worker goes to sleep: some tens of microseconds, hours where every instruction is interpreted.
+const SPINS: u32 = if cfg!(miri) { 20 } else { 20_000 };
 
 type Job<'a> = dyn Fn(usize, usize) + Sync + 'a;
 

@@ -4,6 +4,8 @@ use super::lines::Lines;
 use super::tile::{LINE, PANEL};
 use crate::backend::{Map, Parameters, Tally};
 use crate::moments::posterior;
+use std::mem::take;
+use std::ops::Range;
 
 pub(crate) struct Weights {
     pub(super) map: Map,
@@ -28,16 +30,18 @@ impl Weights {
         self.map.output.channels.div_ceil(PANEL)
     }
 
-    /// Calls `f(place in files, place in panels)` for every weight; the variance lies `PANEL` further on.
-    fn places(&self, mut f: impl FnMut(usize, usize)) {
-        let Map { input, output, window } = self.map;
+    /// Calls `f(place in files, place in panels)` for every weight of some outputs, places in files counted from the
+    /// first of them; the variance lies `PANEL` further on.
+    fn places(&self, outputs: Range<usize>, mut f: impl FnMut(usize, usize)) {
+        let Map { input, window, .. } = self.map;
         // A dense map is a window of the image's own size.
         let (height, width) = window.map_or((input.height, input.width), |w| (w.kernel, w.kernel));
-        for o in 0..output.channels {
+        let first = outputs.start;
+        for o in outputs {
             for c in 0..input.channels {
                 for y in 0..height {
                     for x in 0..width {
-                        let there = ((o * input.channels + c) * height + y) * width + x;
+                        let there = (((o - first) * input.channels + c) * height + y) * width + x;
                         let k = (y * width + x) * input.channels + c;
                         f(there, (o / PANEL * self.depth() + k) * LINE + o % PANEL);
                     }
@@ -46,21 +50,26 @@ impl Weights {
         }
     }
 
-    pub(super) fn new(map: Map, p: &Parameters) -> Self {
+    pub(super) fn zeros(map: Map) -> Self {
         let mut w = Weights { map, panels: Lines::default(), bias: Lines::default() };
-        let mut panels = Lines::zeros(w.n_panels() * w.depth() * LINE);
-        let mut bias = Lines::zeros(w.n_panels() * LINE);
-        w.places(|there, here| {
+        w.panels = Lines::zeros(w.n_panels() * w.depth() * LINE);
+        w.bias = Lines::zeros(w.n_panels() * LINE);
+        w
+    }
+
+    /// Sets the weights and biases of some outputs.
+    pub(super) fn set(&mut self, outputs: Range<usize>, p: &Parameters) {
+        let (mut panels, mut bias) = (take(&mut self.panels), take(&mut self.bias));
+        self.places(outputs.clone(), |there, here| {
             panels[here] = p.mean[there] as f32;
             panels[here + PANEL] = p.var[there] as f32;
         });
-        for o in 0..map.output.channels {
+        for (there, o) in outputs.enumerate() {
             let here = o / PANEL * LINE + o % PANEL;
-            bias[here] = p.bias_mean[o] as f32;
-            bias[here + PANEL] = p.bias_var[o] as f32;
+            bias[here] = p.bias_mean[there] as f32;
+            bias[here + PANEL] = p.bias_var[there] as f32;
         }
-        (w.panels, w.bias) = (panels, bias);
-        w
+        (self.panels, self.bias) = (panels, bias);
     }
 
     pub(super) fn parameters(&self) -> Parameters {
@@ -73,7 +82,7 @@ impl Weights {
             bias_var: vec![0.0; outputs],
         };
         let (panels, bias) = (&self.panels, &self.bias);
-        self.places(|there, here| {
+        self.places(0..outputs, |there, here| {
             p.mean[there] = f64::from(panels[here]);
             p.var[there] = f64::from(panels[here + PANEL]);
         });

@@ -12,6 +12,7 @@ use super::{Backend, Map, Parameters, Part, Pool, Seen, Statistics, Tally, Units
 use crate::moments::derivative::{Gate, Node};
 use crate::moments::{Activation, observe, product, smooth};
 use crate::shape::{Shape, Window};
+use std::ops::Range;
 
 pub(crate) struct Reference;
 
@@ -64,15 +65,26 @@ impl Backend for Reference {
         parts.into_iter().find_map(|part| bad(state.part(part)))
     }
 
-    fn weights(&self, map: Map, parameters: &Parameters) -> Weights {
-        Weights { map, p: parameters.clone() }
+    fn weights(&self, map: Map) -> Weights {
+        let outputs = map.output.channels;
+        let (w, b) = (vec![0.0; outputs * map.fan_in()], vec![0.0; outputs]);
+        Weights { map, p: Parameters { mean: w.clone(), var: w, bias_mean: b.clone(), bias_var: b } }
+    }
+
+    fn set_weights(&self, weights: &mut Weights, outputs: Range<usize>, p: &Parameters) {
+        let (own, n) = (&mut weights.p, weights.map.fan_in());
+        let at = outputs.start * n..outputs.end * n;
+        own.mean[at.clone()].copy_from_slice(&p.mean);
+        own.var[at].copy_from_slice(&p.var);
+        own.bias_mean[outputs.clone()].copy_from_slice(&p.bias_mean);
+        own.bias_var[outputs].copy_from_slice(&p.bias_var);
     }
 
     fn weights_parameters(&self, weights: &Weights) -> Parameters {
         weights.p.clone()
     }
 
-    fn norm(&self, _: Shape, parameters: &Parameters, statistics: &Statistics) -> Norm {
+    fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Norm {
         Norm { p: parameters.clone(), running: statistics.clone() }
     }
 
