@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use tractable::optimize::Optimizer;
-use tractable::rl::{Agent, env::Pendulum};
+use tractable::rl::Agent;
+use tractable::rl::env::{Pendulum, mujoco};
 use tractable::{Device, Matrix, Network, data};
 
 /// A file with these bytes, the same one for every call of a thread: in memory where the system has such a place.
@@ -101,4 +102,9 @@ pub fn cifar(bytes: &[u8]) {
     if let Ok(images) = with_file("cifar", bytes, |p| data::cifar_batches(&[p], names)) {
         assert!((0..images.len()).all(|i| images.label(i) < 10));
     }
+}
+
+/// A MuJoCo model, as far as it is ours to read.
+pub fn mjcf(bytes: &[u8]) {
+    let _ = with_file("model.xml", bytes, mujoco::screen);
 }

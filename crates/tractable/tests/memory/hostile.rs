@@ -41,12 +41,13 @@ const IDX: Reader = |p| data::idx(p, p.with_file_name("labels"), vec!["a".into()
 const CIFAR: Reader = |p| data::cifar_batches(&[p], vec!["a".into(); 10]).is_ok();
 
 /// How many times its own size a file may cost on top of [`FREE`]. Once; but a table has a number in memory, and its
-/// class, from every `0,` and is turned from columns to rows, a gzip file has up to sixteen bytes from one, and the
-/// weights of narrow layers lie in rows of 32.
+/// class, from every `0,` and is turned from columns to rows, a gzip file has up to sixteen bytes from one, in a list
+/// that doubles where the file does not say how many, and the weights of narrow layers lie in rows of 32.
 fn times(name: &str) -> usize {
     match name.split(':').next().unwrap() {
         "csv" => 9,
         "gzip" => 16,
+        "gzip of CIFAR" => 48,
         "narrow model" => 4,
         _ => 1,
     }
@@ -183,7 +184,7 @@ fn files_cost_no_more_than_they_are_worth() {
             true,
         ),
         ("cifar: a large one", CIFAR, vec![0; 3073 * 30_000], true),
-        ("gzip: a bomb of CIFAR", CIFAR, zeros(100), false),
+        ("gzip of CIFAR: a bomb", CIFAR, zeros(100), false),
     ];
     for (name, reader, bytes, fine) in cases {
         fs::write(&path, &bytes).unwrap();

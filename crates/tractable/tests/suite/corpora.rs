@@ -17,13 +17,14 @@ mod library;
 /// What reads the inputs of a folder.
 type Reader = (&'static str, fn(&[u8]));
 
-const READERS: [Reader; 6] = [
+const READERS: [Reader; 7] = [
     ("model", library::model),
     ("agent", library::agent),
     ("search", library::search),
     ("csv", library::csv),
     ("idx", library::idx),
     ("cifar", library::cifar),
+    ("mjcf", library::mjcf),
 ];
 
 fn corpus(name: &str) -> PathBuf {
@@ -180,4 +181,18 @@ fn seeds_are_written() {
     put("cifar", "gzip", &gzip(&[&record[..], &record[..]].concat()));
     put("cifar", "label", &gzip(&[vec![77], vec![1; 3072]].concat()));
     put("cifar", "bomb", &gzip(&vec![0; 3073 * 1000]));
+    for (name, text) in [
+        (
+            "arm.xml",
+            r#"<mujoco><compiler meshdir="a"/><worldbody><replicate count="3"><geom/></replicate></worldbody></mujoco>"#,
+        ),
+        (
+            "include.xml",
+            r#"<mujoco><size memory="1M"/><include file="b.xml"/><texture width="9" height="9"/></mujoco>"#,
+        ),
+        ("out.xml", r#"<mujoco><!-- c --><mesh file="../../d.stl"/></mujoco>"#),
+        ("bomb.xml", r#"<!DOCTYPE a [<!ENTITY b "c">]><mujoco>&b;</mujoco>"#),
+    ] {
+        put("mjcf", name, text.as_bytes());
+    }
 }

@@ -9,9 +9,10 @@ use crate::voice;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::IsTerminal;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tractable::rl::{Agent, Settings};
 
@@ -50,21 +51,26 @@ pub(crate) struct Seed {
     pub(crate) curve: Vec<(f64, f64)>,
 }
 
-/// Trains all of them; whoever fails ends alone.
+/// Trains all of them.
 pub(crate) fn train(plan: &Plan) -> Outcome<Vec<Seed>> {
-    let cores = voice::side_by_side().min(plan.seeds as usize);
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let bars = (!plan.quiet && std::io::stderr().is_terminal()).then(MultiProgress::new);
+    Ok(each(plan.first..plan.first + plan.seeds, |seed| one(plan, seed, bars.as_ref())))
+}
+
+/// Works on all of them, side by side; whoever fails or panics ends alone.
+fn each(seeds: Range<u64>, work: impl Fn(&mut Seed) -> Outcome + Sync) -> Vec<Seed> {
+    let cores = voice::side_by_side().min((seeds.end - seeds.start) as usize);
+    let (next, done) = (AtomicU64::new(seeds.start), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..cores {
             scope.spawn(|| {
                 loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed) as u64;
-                    if i >= plan.seeds || interrupt::asked() {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end || interrupt::asked() {
                         break;
                     }
-                    let mut seed = Seed { seed: plan.first + i, ..Seed::default() };
-                    if let Err(stop) = guarded(|| one(plan, &mut seed, bars.as_ref())) {
+                    let mut seed = Seed { seed, ..Seed::default() };
+                    if let Err(stop) = guarded(|| work(&mut seed)) {
                         seed.error = Some(match stop {
                             Stop::Error(why) | Stop::NotHeld(why) | Stop::Interrupted(why) => why,
                             Stop::PipeClosed => "the output was closed".into(),
@@ -77,7 +83,7 @@ pub(crate) fn train(plan: &Plan) -> Outcome<Vec<Seed>> {
     });
     let mut done = done.into_inner().unwrap_or_else(|e| e.into_inner());
     done.sort_by_key(|s| s.seed);
-    Ok(done)
+    done
 }
 
 fn one(plan: &Plan, seed: &mut Seed, bars: Option<&MultiProgress>) -> Outcome {
@@ -175,6 +181,31 @@ impl Drop for Show {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.abandon();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_panics_ends_alone() {
+        let seeds = each(5..12, |seed| {
+            seed.steps = 10;
+            match seed.seed {
+                7 => panic!("seven is broken"),
+                9 => Err(Stop::Error("nine failed".into())),
+                _ => Ok(()),
+            }
+        });
+        assert_eq!(seeds.iter().map(|s| s.seed).collect::<Vec<_>>(), (5..12).collect::<Vec<_>>());
+        for s in seeds {
+            match (s.seed, s.error) {
+                (7, Some(why)) => assert!(why.contains("seven is broken"), "{why}"),
+                (9, Some(why)) => assert_eq!(why, "nine failed"),
+                (_, error) => assert!(error.is_none() && s.steps == 10),
+            }
         }
     }
 }

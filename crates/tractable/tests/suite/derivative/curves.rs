@@ -44,6 +44,7 @@ proptest! {
             let first = (8.0 * (slope(h) - slope(-h)) - (slope(2.0 * h) - slope(-2.0 * h))) / (12.0 * h);
             let c = curve(f, mu_z, 1e-300);
             prop_assert!((c.bend - first).abs() < 1e-11, "{f:?} at {mu_z}: {} and {first}", c.bend);
+            prop_assert!((c.mean - f.moments(mu_z, 1e-300).slope).abs() < 1e-15, "{f:?} at {mu_z}: {}", c.mean);
             // And to first order the variance follows from it.
             let var = curve(f, mu_z, 1e-9).var;
             prop_assert!((var - c.bend * c.bend * 1e-9).abs() <= 3e-18, "{f:?} at {mu_z}");

@@ -4,8 +4,8 @@
 //! arrays of f64 by `mj_getState` and `mj_setState`, so that one build drives every version from 2.3.7 on. This
 //! is the only `unsafe` code outside of the fast device: a foreign library cannot be called without it.
 
+use super::screen;
 use crate::error::{Error, Result};
-use crate::files;
 use libloading::Library as Handle;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::{Path, PathBuf};
@@ -88,9 +88,6 @@ impl Library {
     }
 }
 
-/// Models larger than this are not read; meshes and textures are files of their own.
-const MOST_BYTES: u64 = 64 << 20;
-
 /// A model, never changed after it was loaded.
 pub(super) struct Model {
     library: Arc<Library>,
@@ -105,8 +102,7 @@ unsafe impl Sync for Model {}
 impl Model {
     pub(super) fn load(library: &Arc<Library>, file: &Path) -> Result<Arc<Self>> {
         let refuse = |why: String| Error::Model { path: file.into(), at: "MuJoCo model".into(), why };
-        // A pipe, a folder or a film is not for MuJoCo to find out about.
-        files::open(file, MOST_BYTES)?;
+        screen(file)?;
         let name = CString::new(file.to_string_lossy().as_bytes()).map_err(|e| refuse(e.to_string()))?;
         let mut said = [0u8; 1024];
         let _one = LOADING.lock().unwrap_or_else(|broken| broken.into_inner());

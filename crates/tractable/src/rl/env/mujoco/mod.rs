@@ -12,9 +12,11 @@
 
 mod find;
 mod library;
+mod screen;
 mod task;
 
 pub use find::{fetched, locate};
+pub use screen::screen;
 pub use task::{ModelTask, Moment};
 
 use crate::error::{Error, Result};
@@ -81,7 +83,7 @@ impl Mujoco {
         self.library.path()
     }
 
-    /// Reads a model (MJCF or URDF) and puts it into its own start.
+    /// Reads a model (MJCF or URDF), [screened](screen()) before, and puts it into its own start.
     ///
     /// ```no_run
     /// # use tractable::rl::env::mujoco::Mujoco;
