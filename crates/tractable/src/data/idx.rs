@@ -140,11 +140,12 @@ fn damaged<T>(path: &Path, e: std::io::Error) -> Result<T> {
 /// A file's content, unpacked if it is gzip, and the most bytes that can come of it.
 pub(super) fn open(path: &Path) -> Result<(Box<dyn BufRead>, u64)> {
     let fail = |doing| move |source| Error::File { path: path.into(), doing, source };
-    let file = File::open(path).map_err(fail("open it"))?;
-    let about = file.metadata().map_err(fail("read it"))?;
+    // Before it is opened: to open a pipe is to wait for somebody to write to it.
+    let about = std::fs::metadata(path).map_err(fail("open it"))?;
     if !about.is_file() {
         return Err(data_error(path, 0, None, "not a file"));
     }
+    let file = File::open(path).map_err(fail("open it"))?;
     let mut file = BufReader::with_capacity(1 << 16, file);
     // Files are told apart by what is in them: names lie.
     let gzip = file.fill_buf().map_err(fail("read it"))?.starts_with(&[0x1f, 0x8b]);

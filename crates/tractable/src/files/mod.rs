@@ -90,10 +90,14 @@ impl Write for NewFile {
 /// Opens a plain file of at most so many bytes for reading, and says how long it is.
 pub(crate) fn open(path: &Path, most: u64) -> Result<(File, u64)> {
     let fail = |doing| move |source| Error::File { path: path.into(), doing, source };
-    let file = File::open(path).map_err(fail("open it"))?;
-    let about = file.metadata().map_err(fail("read its size"))?;
+    // Before it is opened: to open a pipe is to wait for somebody to write to it.
+    let about = std::fs::metadata(path).map_err(fail("open it"))?;
     let why = match about.is_file() {
-        true if about.len() <= most => return Ok((file, about.len())),
+        true if about.len() <= most => {
+            let file = File::open(path).map_err(fail("open it"))?;
+            let length = file.metadata().map_err(fail("read its size"))?.len();
+            return Ok((file, length.min(most)));
+        }
         true => format!("is larger than {} MiB", most >> 20),
         false => "is not a file".into(),
     };

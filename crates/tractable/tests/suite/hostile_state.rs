@@ -4,10 +4,10 @@ use safetensors::tensor::{SafeTensors, TensorView};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
-use tractable::data;
 use tractable::optimize::Optimizer;
-use tractable::rl::env::{Pendulum, TimeLimit};
+use tractable::rl::env::{Pendulum, TimeLimit, mujoco};
 use tractable::rl::{Agent, Settings};
+use tractable::{Device, Network, data};
 
 /// An agent's file with one entry of its JSON changed.
 fn tampered(bytes: &[u8], at: &str, value: Value) -> Vec<u8> {
@@ -96,4 +96,27 @@ fn images_without_classes_are_refused() {
     assert!(data::idx(&images, &labels, Vec::new()).is_err());
     fs::write(&images, [vec![0], vec![9; 3072]].concat()).unwrap();
     assert!(data::cifar_batches(&[&images], Vec::new()).is_err());
+}
+
+/// To open a pipe is to wait for whoever writes to it: nobody.
+#[cfg(unix)]
+#[test]
+fn pipes_are_refused_without_waiting() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (done, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let classes = || vec!["a".to_string(); 10];
+        done.send([
+            Network::load(&pipe, Device::cpu(1)).is_err(),
+            Agent::load(&pipe, &Pendulum::new()).is_err(),
+            Optimizer::load(&pipe).is_err(),
+            data::idx(&pipe, &pipe, classes()).is_err(),
+            data::cifar_batches(&[&pipe], classes()).is_err(),
+            mujoco::screen(&pipe).is_err(),
+        ])
+    });
+    let refused = wait.recv_timeout(std::time::Duration::from_secs(20)).expect("an answer");
+    assert_eq!(refused, [true; 6]);
 }

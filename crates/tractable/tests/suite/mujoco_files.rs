@@ -43,6 +43,8 @@ fn models_that_no_one_needs_are_refused() {
         (r#"<!DOCTYPE a [<!ENTITY b "c">]><mujoco/>"#.into(), "DTD"),
         (deep(202), "more than 200 elements around it"),
         ("<mujoco>".to_string() + &"<geom/>".repeat(200_001) + "</mujoco>", "nodes limit"),
+        (format!("<mujoco {}/>", (0..1001).map(|i| format!("a{i}='' ")).collect::<String>()), "too many"),
+        ("<mujoco>".to_string() + &"<geom a='' b='' c='' d=''/>".repeat(130_000) + "</mujoco>", "too many"),
         (repeated(4), "more than a million copies"),
         (r#"<mujoco><replicate count="2e9"/></mujoco>"#.into(), "is too large"),
         (r#"<mujoco><composite count="1000 1000 10"/></mujoco>"#.into(), "more than a million copies"),

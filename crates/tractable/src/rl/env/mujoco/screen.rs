@@ -11,6 +11,9 @@ use std::path::{Component, Path, PathBuf};
 const MOST_BYTES: u64 = 64 << 20;
 /// Elements, texts and comments of a file.
 const MOST_NODES: u32 = 200_000;
+/// Attributes of an element, which are compared pair by pair, and of a file.
+const MOST_OF_ONE: usize = 1000;
+const MOST_ATTRIBUTES: usize = 500_000;
 /// Elements inside of elements.
 const DEEPEST: usize = 200;
 /// Elements of a model, copies counted.
@@ -62,6 +65,13 @@ impl Screen<'_> {
         }
         let mut text = String::new();
         file.take(length).read_to_string(&mut text).map_err(|e| refuse(e.to_string()))?;
+        let (mut most, mut all) = (0, 0);
+        for attributes in text.split('<').map(|element| element.matches('=').count()) {
+            (most, all) = (attributes.max(most), all + attributes);
+        }
+        if most > MOST_OF_ONE || all > MOST_ATTRIBUTES {
+            return Err(refuse(format!("{all} attributes, {most} of one element, are too many")));
+        }
         let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
         let xml = Document::parse_with_options(&text, options).map_err(|e| refuse(e.to_string()))?;
         self.element(xml.root_element(), factor, 0).map_err(refuse)
