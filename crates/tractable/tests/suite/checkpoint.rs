@@ -322,6 +322,13 @@ const TAMPERINGS: &[Tampering] = &[
         "spec: unknown field `inputs_scaler`",
     ),
     ("too few input names", |m| edit(m, "/input_names", json!(["a"])), "input names"),
+    ("names of inputs alone", |m| edit(m, "/input_names", json!(["a", "b"])), "output names"),
+    ("names of outputs alone", |m| edit(m, "/output_names", json!(["a", "b"])), "output names"),
+    (
+        "names of inputs and of too few outputs",
+        |m| (edit(m, "/input_names", json!(["a", "b"])), edit(m, "/output_names", json!(["c"]))).0,
+        "output names",
+    ),
     ("too many output names", |m| edit(m, "/output_names", json!(["a", "b", "c"])), "output names"),
     ("class names without classes", |m| edit(m, "/class_names", json!(["a", "b"])), "class names"),
 ];

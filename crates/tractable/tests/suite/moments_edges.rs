@@ -1,6 +1,7 @@
 //! The edges of branches, worked out by hand: where a comparison turns, on it and beside it.
 
 use tractable::Activation;
+use tractable::moments::derivative::{repaired, stationary};
 use tractable::moments::observe::innovation;
 use tractable::moments::posterior::{cap_for_batch, capped, free_step, limits, plain};
 use tractable::moments::{Real, mixture_relu};
@@ -13,6 +14,13 @@ fn an_innovation_of_nothing_uncertain_is_nothing() {
     let least = f32::MIN_POSITIVE;
     assert_eq!(innovation(0.0, least, 1.0, 0.0), (1.0 / least, -1.0 / least));
     assert_eq!(innovation(0.0, least / 2.0, 1.0, 0.0), (0.0, 0.0));
+}
+
+#[test]
+fn a_derivative_that_is_known_moves_nothing() {
+    assert_eq!(stationary(2.0, 0.0, 0.0, 0.0), (0.0, 0.0));
+    assert_eq!(stationary(2.0, 4.0, 1.0, 0.5), (0.25, -0.25));
+    assert_eq!((repaired(-0.5), repaired(0.5)), (0.0, 0.5));
 }
 
 #[test]
