@@ -164,6 +164,38 @@ fn a_log_that_is_removed_does_not_end_a_run() {
     place.ok(&["rl", "play", "agent", "--episodes", "1"]);
 }
 
+/// All that was written so far is of tomorrow: the clock was put back meanwhile.
+#[test]
+fn a_clock_that_goes_backwards_changes_nothing() {
+    let place = Place::new();
+    let train = ["train", "data.csv", "--target", "y", "--epochs", "2000", "-q", "-o"];
+    place.ok(&[&train[..], &["whole"]].concat());
+    let child = started(&place, &[&train[..], &["run"]].concat());
+    until("some epochs", || place.path("run/model.safetensors").exists());
+    stopped(child, "-KILL");
+    let rl = ["rl", "pendulum", "--steps", "6000", "-q", "-o", "agent"];
+    place.ok(&rl);
+    let tomorrow = std::time::SystemTime::now() + Duration::from_secs(86_400);
+    fs::write(place.path("run/.tractable-0-1-2.tmp"), "of another machine").unwrap();
+    let progress = place.path("agent/seed-0/progress.jsonl");
+    let later = json_lines(&fs::read_to_string(&progress).unwrap()).into_iter().map(|mut line| {
+        line["time"] = (line["time"].as_f64().unwrap() + 86_400.0).into();
+        format!("{line}\n")
+    });
+    fs::write(&progress, later.collect::<String>()).unwrap();
+    for folder in ["run", "agent/seed-0"] {
+        for file in fs::read_dir(place.path(folder)).unwrap() {
+            let file = fs::File::options().write(true).open(file.unwrap().path()).unwrap();
+            file.set_modified(tomorrow).unwrap();
+        }
+    }
+    place.ok(&["train", "--resume", "-o", "run", "-q"]);
+    assert!(place.read("run/model.safetensors") == place.read("whole/model.safetensors"));
+    assert!(place.path("run/.tractable-0-1-2.tmp").exists(), "new, not old: somebody may be writing it");
+    place.ok(&["rl", "pendulum", "--steps", "9000", "-q", "-o", "agent", "--resume"]);
+    place.ok(&["report", "agent"]);
+}
+
 /// Files may grow to 16 KiB only, as on a disk that is nearly full.
 #[test]
 fn a_full_disk_is_an_error_with_its_path() {
