@@ -120,7 +120,7 @@ impl Network {
                 let mut contents = Contents::default();
                 for slot in slots {
                     *slot.of_mut(&mut contents) =
-                        slot.read(&tensors, outputs.clone(), net.is_double(), &refuse)?;
+                        slot.read(&tensors, outputs.clone(), net.is_double(), refuse)?;
                 }
                 net.fill(slots[0].layer, outputs, &contents);
             }
