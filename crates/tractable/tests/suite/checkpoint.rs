@@ -554,6 +554,15 @@ fn odd_file_names_work() {
     }
 }
 
+/// Says stop when it goes.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Two writers and a reader on one file: the reader sees one of the two models, whole.
 #[test]
 fn a_reader_never_sees_half_a_file() {
@@ -579,6 +588,8 @@ fn a_reader_never_sees_half_a_file() {
                 })
             })
             .collect();
+        // Writers end even where reading panics.
+        let stop = Stop(&done);
         let start = std::time::Instant::now();
         let (mut reads, mut bad) = (0, None);
         while bad.is_none() && start.elapsed().as_millis() < 1500 {
@@ -589,7 +600,7 @@ fn a_reader_never_sees_half_a_file() {
                 other => bad = Some(format!("after {reads} reads: {other:?}")),
             }
         }
-        done.store(true, Ordering::Relaxed);
+        drop(stop);
         let writes: usize = writers.into_iter().map(|w| w.join().expect("a writer")).sum();
         assert_eq!(bad, None);
         (reads, writes)
