@@ -171,7 +171,9 @@ fn a_clock_that_goes_backwards_changes_nothing() {
     let train = ["train", "data.csv", "--target", "y", "--epochs", "2000", "-q", "-o"];
     place.ok(&[&train[..], &["whole"]].concat());
     let child = started(&place, &[&train[..], &["run"]].concat());
-    until("some epochs", || place.path("run/model.safetensors").exists());
+    until("a run", || {
+        ["config.json", "model.safetensors"].iter().all(|f| place.path("run").join(f).exists())
+    });
     stopped(child, "-KILL");
     let rl = ["rl", "pendulum", "--steps", "6000", "-q", "-o", "agent"];
     place.ok(&rl);

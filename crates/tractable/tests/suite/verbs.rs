@@ -137,6 +137,41 @@ fn only_what_is_wanted_matters() {
 }
 
 /// A row of which nothing was seen is no row: the same as learning from the others alone.
+/// A cell that is empty in a table is not seen, also where the table's own target is what is learned from.
+#[test]
+fn an_empty_cell_is_not_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.csv");
+    std::fs::write(&path, "x,y\n0.5,1\n-0.5,\n1.5,2\n").unwrap();
+    let data = tractable::data::csv(&path).unwrap().target("y").unwrap();
+    let net = Network::mlp([1, 4, 1], Activation::Tanh).device(Device::Reference).build().unwrap();
+    let [mut by_table, mut by_mask] = [(); 2].map(|()| Model::of(&net).load(Device::Reference).unwrap());
+    by_table.learn(data.x(), data.target()).unwrap();
+    let y = Matrix::column(vec![1.0, 0.0, 2.0]).unwrap();
+    by_mask.learn(data.x(), Observation::from(&y).seen(&[true, false, true])).unwrap();
+    assert_eq!(bytes(&by_table), bytes(&by_mask));
+}
+
+/// The largest number that may be observed, and one beyond it, which is named by its place.
+#[test]
+fn numbers_are_observed_up_to_their_limit() {
+    for (device, most) in [(Device::cpu(1), 1e18), (Device::Reference, 1e150)] {
+        let x = Matrix::new(vec![0.5; 3], 1).unwrap();
+        let y = |at: usize, v: f64| {
+            let all = (0..6).map(|i| if i == at { v } else { 0.0 }).collect();
+            Matrix::new(all, 2).unwrap()
+        };
+        let mut net = Network::mlp([1, 2], Activation::Relu).device(device).build().unwrap();
+        net.learn(&x, &y(3, -most)).unwrap();
+        let beyond = net.learn(&x, &y(3, most * 1.001)).unwrap_err();
+        let place = match beyond {
+            tractable::Error::OutOfRange { row, column, value, .. } => (row, column, value),
+            other => panic!("{other}"),
+        };
+        assert_eq!(place, (1, 1, most * 1.001));
+    }
+}
+
 #[test]
 fn learning_with_a_mask_is_learning_from_the_rest() {
     for device in DEVICES {

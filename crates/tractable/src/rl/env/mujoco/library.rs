@@ -103,7 +103,7 @@ impl Model {
     pub(super) fn load(library: &Arc<Library>, file: &Path) -> Result<Arc<Self>> {
         let refuse = |why: String| Error::Model { path: file.into(), at: "MuJoCo model".into(), why };
         screen(file)?;
-        let name = CString::new(file.to_string_lossy().as_bytes()).map_err(|e| refuse(e.to_string()))?;
+        let name = CString::new(file.as_os_str().as_encoded_bytes()).map_err(|e| refuse(e.to_string()))?;
         let mut said = [0u8; 1024];
         let _one = LOADING.lock().unwrap_or_else(|broken| broken.into_inner());
         // SAFETY: `name` ends with a NUL, no virtual file system is given, and `said` has the length stated.

@@ -1,32 +1,29 @@
-//! A model file is looked at before MuJoCo reads it, whose reader is C and believes what it is told: is it XML, does it
-//! stay in its folder, do its sizes fit a machine?
+//! A model file is looked at before MuJoCo reads it, whose reader is C and believes what it is told: is it XML, are the
+//! files it names plain ones, do its sizes fit a machine?
+
+mod text;
 
 use crate::error::{Error, Result};
 use crate::files;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::io::Read;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-/// Bytes of a model and all it includes.
+/// Bytes of a model and all it includes, and of any file it names.
 const MOST_BYTES: u64 = 64 << 20;
-/// Elements, texts and comments of a file.
+const MOST_NAMED: u64 = 1 << 30;
+/// Elements and texts of a file.
 const MOST_NODES: u32 = 200_000;
-/// Attributes of an element, which are compared pair by pair, and of a file.
-const MOST_OF_ONE: usize = 1000;
-const MOST_ATTRIBUTES: usize = 500_000;
 /// Elements inside of elements.
 const DEEPEST: usize = 200;
 /// Elements of a model, copies counted.
 const MOST_COPIES: f64 = 1e6;
-/// Points of a texture or of a field of heights.
-const MOST_POINTS: f64 = 16_777_216.0;
-/// Any other size, and bytes of memory.
-const LARGEST: f64 = 1e8;
-const MOST_MEMORY: f64 = 1_073_741_824.0;
+/// Numbers that all sizes together ask for.
+const MOST_NUMBERS: f64 = 134_217_728.0;
 
-/// Refuses what no model needs and MuJoCo would not survive or should not see: files that are not plain or of more than
-/// 64 MiB, what is not XML, document types, files outside of the model's folder, a million copies of an element, textures
-/// of more than 2^24 points. [`Mujoco::load`](super::Mujoco::load) begins with this; no MuJoCo is needed.
+/// Refuses what no model needs and MuJoCo would not survive: files of more than 64 MiB, what is not XML, document types,
+/// files that are no plain files, a million copies of an element, sizes that ask for more than a gigabyte.
+/// [`Mujoco::load`](super::Mujoco::load) begins with this; no MuJoCo is needed.
 ///
 /// ```
 /// use tractable::rl::env::mujoco::screen;
@@ -37,97 +34,162 @@ const MOST_MEMORY: f64 = 1_073_741_824.0;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn screen(model: &Path) -> Result<()> {
-    let folder = model.parent().unwrap_or(Path::new(""));
-    let mut screen = Screen { folder, bytes: 0, copies: 0.0, files: vec![(model.into(), 1.0)] };
+    let mut screen = Screen { bytes: 0, copies: 0.0, numbers: 0.0, files: vec![Part::of(model.into(), 1.0)] };
     let mut at = 0;
-    while let Some((file, factor)) = screen.files.get(at).cloned() {
-        screen.file(&file, factor)?;
+    while let Some(part) = screen.files.get(at).cloned() {
+        screen.part(&part)?;
         at += 1;
     }
     Ok(())
 }
 
-struct Screen<'a> {
-    folder: &'a Path,
-    bytes: u64,
-    copies: f64,
-    /// The model and what it includes, and how many times its elements are copied.
-    files: Vec<(PathBuf, f64)>,
+/// A model, or a part of one in a file of its own.
+#[derive(Clone)]
+struct Part {
+    path: PathBuf,
+    /// Where MuJoCo looks for what it names: beside the model, and beside itself.
+    folders: [PathBuf; 2],
+    /// How many times its elements are copied.
+    factor: f64,
 }
 
-impl Screen<'_> {
-    fn file(&mut self, path: &Path, factor: f64) -> Result<()> {
-        let refuse = |why: String| Error::Model { path: path.into(), at: "MuJoCo model".into(), why };
-        let (file, length) = files::open(path, MOST_BYTES)?;
+impl Part {
+    fn of(path: PathBuf, factor: f64) -> Self {
+        let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        Part { folders: [folder.clone(), folder], path, factor }
+    }
+}
+
+struct Screen {
+    bytes: u64,
+    copies: f64,
+    numbers: f64,
+    files: Vec<Part>,
+}
+
+impl Screen {
+    fn part(&mut self, part: &Part) -> Result<()> {
+        let refuse = |why: String| Error::Model { path: part.path.clone(), at: "MuJoCo model".into(), why };
+        let (file, length) = files::open(&part.path, MOST_BYTES)?;
         self.bytes += length;
         if self.bytes > MOST_BYTES {
             return Err(refuse(format!("with what it includes, it is larger than {} MiB", MOST_BYTES >> 20)));
         }
-        let mut text = String::new();
-        file.take(length).read_to_string(&mut text).map_err(|e| refuse(e.to_string()))?;
-        let (mut most, mut all) = (0, 0);
-        for attributes in text.split('<').map(|element| element.matches('=').count()) {
-            (most, all) = (attributes.max(most), all + attributes);
-        }
-        if most > MOST_OF_ONE || all > MOST_ATTRIBUTES {
-            return Err(refuse(format!("{all} attributes, {most} of one element, are too many")));
-        }
+        let mut bytes = Vec::with_capacity(length as usize);
+        file.take(length).read_to_end(&mut bytes).map_err(|e| refuse(e.to_string()))?;
+        // Names may be in another encoding; what is looked at here is not.
+        let text = text::plain(&String::from_utf8_lossy(&bytes)).map_err(refuse)?;
+        drop(bytes);
         let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
         let xml = Document::parse_with_options(&text, options).map_err(|e| refuse(e.to_string()))?;
-        self.element(xml.root_element(), factor, 0).map_err(refuse)
+        let attached = xml.descendants().filter(|e| tag(*e) == "attach").count();
+        self.element(xml.root_element(), part, part.factor, attached, 0).map_err(refuse)
     }
 
-    /// An element of which there are so many copies, and what is inside of it.
+    /// An element of which there are `factor` copies, and what is inside of it.
     fn element(
         &mut self,
         element: Node<'_, '_>,
-        factor: f64,
+        part: &Part,
+        mut factor: f64,
+        attached: usize,
         depth: usize,
     ) -> std::result::Result<(), String> {
-        let name = element.tag_name().name();
+        let name = tag(element);
         if depth > DEEPEST {
             return Err(format!("<{name}> has more than {DEEPEST} elements around it"));
         }
-        for attribute in element.attributes() {
-            let (key, value) = (attribute.name(), attribute.value());
-            if key.starts_with("file") || key.ends_with("dir") {
-                stays_inside(value).map_err(|why| format!("<{name} {key}={value:?}> {why}"))?;
-            }
-            let most = match (name, key) {
-                ("size", "memory") => MOST_MEMORY,
-                ("size", _) | (_, "count" | "dim" | "actdim" | "num" | "nsample") | ("numeric", "size") => {
-                    LARGEST
-                }
-                _ => continue,
-            };
-            if sizes(value).is_none_or(|sizes| sizes > most) {
+        let number = |key: &str| element.attribute(key).map_or(Some(1.0), product);
+        let limits = element.attributes().filter_map(|a| Some((a, most(&name, a.name())?)));
+        for (attribute, most) in limits {
+            let n = product(attribute.value()).filter(|n| *n <= most);
+            let Some(n) = n else {
+                let (key, value) = (attribute.name(), attribute.value());
                 return Err(format!("<{name} {key}={value:?}> is too large, or no number"));
-            }
+            };
+            self.numbers += factor * n;
         }
-        let sides = ["nrow", "ncol", "width", "height"].map(|key| element.attribute(key).unwrap_or_default());
-        if sizes(&sides.join(" ")).is_none_or(|points| points > MOST_POINTS) {
-            return Err(format!("<{name}> has more than 2^24 points, or a size that is no number"));
-        }
-        let factor = factor * element.attribute("count").and_then(sizes).unwrap_or(1.0).max(1.0);
+        let points = match (name.as_str(), element.attribute("type")) {
+            // A cube of textures has six, as high as they are wide.
+            ("texture", kind) if kind != Some("2d") => number("width").map(|w| 6.0 * w * w),
+            _ => Some(0.0),
+        };
+        let sides = ["nrow", "ncol", "width", "height"].map(number);
+        let plain = sides.into_iter().try_fold(1.0, |n, side| Some(n * side?));
+        let (Some(points), Some(plain)) = (points, plain) else {
+            return Err(format!("<{name}> has a size that is no number"));
+        };
+        self.numbers += factor * points.max(plain);
+        factor *= number("count").expect("it was a number").max(1.0);
         self.copies += factor;
         if self.copies > MOST_COPIES {
             return Err(format!("<{name}> makes more than a million copies"));
         }
-        if let ("include" | "model", Some(file)) = (name, element.attribute("file")) {
+        if self.numbers > MOST_NUMBERS {
+            return Err(format!("<{name}>: sizes that ask for more than {MOST_NUMBERS} numbers"));
+        }
+        for attribute in element.attributes().filter(|a| a.name().starts_with("file")) {
+            self.names(&name, attribute.value(), part, factor, attached)?;
+        }
+        let inside = element.children().filter(Node::is_element);
+        inside.into_iter().try_for_each(|e| self.element(e, part, factor, attached, depth + 1))
+    }
+
+    /// A file that an element names: it is a plain one, and what is a model itself is looked at too.
+    fn names(
+        &mut self,
+        element: &str,
+        file: &str,
+        part: &Part,
+        factor: f64,
+        attached: usize,
+    ) -> std::result::Result<(), String> {
+        for folder in &part.folders {
+            let path = folder.join(file);
+            let Ok(about) = std::fs::metadata(&path) else { continue };
+            if !about.is_file() || about.len() > MOST_NAMED {
+                return Err(format!("<{element} file={file:?}> is no plain file of at most 1 GiB"));
+            }
+            let found = match element {
+                "include" => {
+                    let own = path.parent().unwrap_or(Path::new("")).to_path_buf();
+                    Part { folders: [part.folders[0].clone(), own], path, factor }
+                }
+                "model" => Part::of(path, factor * attached.max(1) as f64),
+                _ => continue,
+            };
             // MuJoCo itself includes a file once.
-            let file = self.folder.join(file);
-            if !self.files.iter().any(|(seen, _)| *seen == file) && file.exists() {
-                self.files.push((file, factor));
+            if !self.files.iter().any(|seen| seen.path == found.path) {
+                self.files.push(found);
             }
         }
-        element.children().filter(Node::is_element).try_for_each(|e| self.element(e, factor, depth + 1))
+        Ok(())
+    }
+}
+
+/// The name of an element, which MuJoCo reads in any case.
+fn tag(element: Node<'_, '_>) -> String {
+    element.tag_name().name().to_ascii_lowercase()
+}
+
+/// The largest number, or product of numbers, that an attribute which is a size may have.
+fn most(element: &str, attribute: &str) -> Option<f64> {
+    match (element, attribute) {
+        ("size", "memory") => Some(1_073_741_824.0),
+        ("size", "nstack") => Some(MOST_NUMBERS),
+        ("size", "njmax" | "nconmax") => Some(1e6),
+        ("size", _) => Some(1e4),
+        ("composite" | "flexcomp", "count") => Some(1e5),
+        ("numeric", "size") | ("mesh", "params") | (_, "count") => Some(1e9),
+        (_, "dim" | "actdim" | "num" | "nsample") => Some(1e4),
+        _ => None,
     }
 }
 
 /// The product of the numbers in a text; memory may be in K, M or G.
-fn sizes(text: &str) -> Option<f64> {
+fn product(text: &str) -> Option<f64> {
     text.split_whitespace().try_fold(1.0, |product: f64, word| {
-        let unit = match word.bytes().last()? {
+        let unit = match word.bytes().last()?.to_ascii_uppercase() {
             b'K' => 1024.0,
             b'M' => 1_048_576.0,
             b'G' => 1_073_741_824.0,
@@ -138,12 +200,4 @@ fn sizes(text: &str) -> Option<f64> {
         let number = number.parse().ok().filter(|n: &f64| n.is_finite())?;
         Some(product * (number.abs() * unit).max(1.0))
     })
-}
-
-fn stays_inside(path: &str) -> std::result::Result<(), String> {
-    let inside = |c| matches!(c, Component::Normal(_) | Component::CurDir);
-    match Path::new(path).components().all(inside) && !path.contains('\\') {
-        true => Ok(()),
-        false => Err("leads out of the model's folder: put the file beside the model".into()),
-    }
 }
