@@ -243,6 +243,9 @@ const VECTOR: usize = 32;
 const FREE_PARAMETERS: usize = 6 << 20;
 const MOST_TIMES: usize = 4;
 
+/// Channels of a normalisation, which is read and filled in one piece.
+const MOST_CHANNELS: usize = 1 << 18;
+
 /// Numbers the states of one sample may take, layer upon layer: a model file is not to be a bomb.
 const MOST_NUMBERS: usize = 1 << 26;
 
@@ -288,10 +291,13 @@ pub(crate) fn shapes(input: Shape, layers: &[Layer], names: &[String]) -> Result
             let Some(all) = all.filter(|&n| n <= MOST_PARAMETERS) else {
                 return Err(at(name, Error::invalid("size", "more than 2^31 parameters")));
             };
+            if matches!(layer, Layer::BatchNorm { .. }) && biases > MOST_CHANNELS {
+                return Err(at(name, Error::invalid("size", format!("more than {MOST_CHANNELS} channels"))));
+            }
             parameters = all;
             kept += dims[1..].iter().product::<usize>() * biases.next_multiple_of(VECTOR);
             if kept > FREE_PARAMETERS + MOST_TIMES * parameters {
-                let why = "256 x 256 x 3 inputs are the most where there are fewer than 8 outputs";
+                let why = "weights lie in rows of 32 outputs, which take more than 48 MiB and four times their size here";
                 return Err(at(name, Error::invalid("size", why)));
             }
         }

@@ -157,7 +157,7 @@ struct Slot {
     dims: Vec<usize>,
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 enum Part {
     Mean,
     Var,
@@ -306,6 +306,9 @@ pub(crate) fn with_sorted_header(bytes: &[u8]) -> std::result::Result<Vec<u8>, S
     // Tensors stay aligned.
     header.resize(header.len().next_multiple_of(8), b' ');
     header::check(&header)?;
+    if (8 + header.len() + data.len()) as u64 > MOST_BYTES {
+        return Err(format!("the file would be larger than {} GiB", MOST_BYTES >> 30));
+    }
     Ok([&(header.len() as u64).to_le_bytes(), &header[..], data].concat())
 }
 

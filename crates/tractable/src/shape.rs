@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(Shape::image(1, 28, 20).to_string(), "1x28x20");
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Shape {
     /// Channels of an image, or the length of a vector.
     pub channels: usize,
@@ -50,6 +51,7 @@ pub enum Padding {
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Window {
     /// Side of the square, in pixels.
     pub kernel: usize,

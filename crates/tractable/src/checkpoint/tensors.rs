@@ -41,6 +41,10 @@ impl<'a> Tensors<'a> {
         let header = bytes(path, file, at.start + 8, size as usize)?;
         header::check(&header).map_err(refuse)?;
         let metadata: Metadata = serde_json::from_slice(&header).map_err(|e| refuse(e.to_string()))?;
+        // Again, since commas may be written in other ways in a text.
+        for text in metadata.metadata().iter().flatten().map(|(_, text)| text) {
+            header::affordable(text.as_bytes()).map_err(refuse)?;
+        }
         let (said, there) = (metadata.data_len() as u64, rest - size);
         if said != there {
             return Err(refuse(format!("its header tells of {said} bytes, and {there} are there")));

@@ -34,12 +34,13 @@ use crate::error::Result;
 pub fn csv(path: impl AsRef<Path>) -> Result<Table> {
     let mut records = Records::open(path.as_ref())?;
     let mut columns: Vec<Column> = records.header().iter().map(|_| Column::default()).collect();
-    let mut rows = 0;
+    let (mut rows, mut room) = (0, 1024);
     while records.advance()? {
-        // Where a list doubles, it need not grow beyond what the rest of the file can fill.
-        if rows >= 1024 && usize::is_power_of_two(rows) {
-            let more = records.more_rows(rows).min(rows);
+        // Lists would double where they are full; they need not outgrow what the rest of the file can fill.
+        if rows == room {
+            let more = records.more_rows(rows).clamp(rows / 8, rows);
             columns.iter_mut().for_each(|c| c.reserve(more));
+            room += more;
         }
         for (i, column) in columns.iter_mut().enumerate() {
             column.push(records.cell(i)?, records.line());

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Layer {
     /// Every output is a weighted sum of all inputs, and a bias.

@@ -5,7 +5,7 @@ use crate::checkpoint::json;
 use crate::error::{Error, Result};
 use crate::files;
 use serde::{Deserialize, Serialize};
-use std::io::{BufReader, Read, Seek};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::Path;
 
 const VERSION: u32 = 1;
@@ -45,6 +45,14 @@ impl Optimizer {
         let file = File { tractable_optimizer: VERSION, optimizer: self };
         let mut text = serde_json::to_string_pretty(&file).expect("numbers and names");
         text.push('\n');
+        let length = text.len() as u64;
+        let affordable = affordable(text.as_bytes(), length).expect("it is in memory");
+        let readable = match length > MOST_BYTES {
+            true => Err(format!("would be larger than {} MiB", MOST_BYTES >> 20)),
+            false => affordable,
+        };
+        // What could not be read again does not take the place of what can.
+        readable.map_err(|why| Error::Model { path: path.as_ref().into(), at: "JSON".into(), why })?;
         files::write(path.as_ref(), text.as_bytes())
     }
 
@@ -58,10 +66,9 @@ impl Optimizer {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let fail = |source| Error::File { path: path.into(), doing: "read it", source };
         let (mut file, length) = files::open(path, MOST_BYTES)?;
-        let cost = json::cost(BufReader::new((&file).take(length))).map_err(fail)?;
-        if cost > length + MOST_MEMORY {
-            return Err(refuse("JSON", format!("its lists would take {} MiB of memory", cost >> 20)));
-        }
+        affordable(BufReader::new((&file).take(length)), length)
+            .map_err(fail)?
+            .map_err(|w| refuse("JSON", w))?;
         file.rewind().map_err(fail)?;
         let file: File<Optimizer> = serde_json::from_reader(BufReader::new(file.take(length)))
             .map_err(|e| refuse("JSON", e.to_string()))?;
@@ -107,4 +114,13 @@ impl Optimizer {
         }
         Ok(())
     }
+}
+
+/// Whether the lists of a search of this length may be read.
+fn affordable(text: impl BufRead, length: u64) -> io::Result<std::result::Result<(), String>> {
+    let cost = json::cost(text, size_of::<f64>() as u64)?;
+    Ok(match cost > length + MOST_MEMORY {
+        true => Err(format!("its lists would take {} MiB of memory", cost >> 20)),
+        false => Ok(()),
+    })
 }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(Output::Classes { classes: 10 }.units(), 11); // nodes of the binary tree
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Output {
     /// This many numbers, seen with Gaussian noise.

@@ -64,12 +64,31 @@ fn files_cost_no_more_than_they_are_worth() {
         fs::read(&path).unwrap()
     };
     let (real, large) = (saved(&[500, 500, 500, 1]), saved(&[3200, 3200, 1]));
+    let norm = Network::builder(tractable::Shape::flat(1 << 18)).layer(tractable::Layer::batch_norm());
+    norm.build().unwrap().save(&path).unwrap();
+    let normed = fs::read(&path).unwrap();
     let (narrow, eights) = (saved(&[256 * 256 * 3, 1]), saved(&[1 << 20, 8]));
+    // The real one's specification with other sizes.
+    let header = u64::from_le_bytes(real[..8].try_into().unwrap()) as usize;
+    let header: serde_json::Value = serde_json::from_slice(&real[8..8 + header]).unwrap();
+    let spec: serde_json::Value =
+        serde_json::from_str(header["__metadata__"]["spec"].as_str().unwrap()).unwrap();
     let layer = |n: u64| {
-        format!(
-            r#"{{"input":{{"channels":{n},"height":1,"width":1}},"layers":[{{"kind":"linear","outputs":{n}}}],"names":["a"],"output":{{"kind":"values","width":{n}}}}}"#
-        )
+        let mut spec = spec.clone();
+        spec["input"]["channels"] = n.into();
+        spec["layers"] = serde_json::json!([{"kind": "linear", "outputs": n}]);
+        spec["names"] = serde_json::json!(["a"]);
+        spec["output"]["width"] = n.into();
+        spec.to_string()
     };
+    let says = |path: &Path, what: &str| {
+        let why = Network::load(path, Device::cpu(1)).unwrap_err().to_string();
+        assert!(why.contains(what), "{why}");
+    };
+    for (n, what) in [(1 << 40, "input shape"), (1 << 15, "a.weight.mean: is missing")] {
+        fs::write(&path, model_saying(&layer(n))).unwrap();
+        says(&path, what);
+    }
     let repeated = |part: &str, n: usize| part.repeat(n);
     let zeros = |mebibytes: usize| gzip((0..mebibytes).map(|_| vec![0; 1 << 20]));
     let idx_head = |n: u32| [&[0, 0, 8, 3][..], &n.to_be_bytes(), &[0, 0, 0, 28], &[0, 0, 0, 28]].concat();
@@ -108,6 +127,25 @@ fn files_cost_no_more_than_they_are_worth() {
             },
             false,
         ),
+        (
+            "model: a list in the header",
+            MODEL,
+            header_only(&format!(r#"{{"a":[{}0]}}"#, repeated("0,", 1 << 20))),
+            false,
+        ),
+        (
+            "model: a list of other commas",
+            MODEL,
+            {
+                let list = repeated("0\\u002c", 1 << 20);
+                let spec = format!(r#"{{\"layers\":[{{\"kind\":\"linear\",\"x\":[{list}0]}}]}}"#);
+                header_only(&format!(
+                    r#"{{"__metadata__":{{"format":"tractable","version":"1","spec":"{spec}"}}}}"#
+                ))
+            },
+            false,
+        ),
+        ("model: a normalisation", MODEL, normed, true),
         ("agent: a model", AGENT, real, false),
         (
             "agent: long lists",
@@ -141,6 +179,12 @@ fn files_cost_no_more_than_they_are_worth() {
             false,
         ),
         (
+            "search: a long name",
+            SEARCH,
+            format!(r#"{{"tractable_optimizer":1,"optimizer":{{"{}":0}}}}"#, repeated("a", 32 << 20)).into(),
+            false,
+        ),
+        (
             "search: a hundred thousand points",
             SEARCH,
             {
@@ -161,6 +205,15 @@ fn files_cost_no_more_than_they_are_worth() {
             true,
         ),
         ("csv: a million columns", CSV, repeated("a,", 500_000).into(), false),
+        (
+            "csv: rows that become shorter",
+            CSV,
+            {
+                let long = repeated("0,0\n", 9) + "0,00\n";
+                format!("a,y\n{}{}", repeated(&long, 1 << 18), repeated("0,0\n", 5 << 18)).into()
+            },
+            true,
+        ),
         ("csv: an open quote", CSV, format!("a,y\n\"{}", repeated("0,1\n", 4 << 20)).into(), false),
         (
             "csv: texts",

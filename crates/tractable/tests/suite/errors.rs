@@ -193,11 +193,7 @@ fn building() {
         ("absurd layer", mlp(&[3, MAX, 1]), "layer `linear1`"),
         ("absurd product", mlp(&[1 << 26, 1 << 40]), "layer `linear1`"),
         ("huge input", mlp(&[1 << 30, 1]), "input shape"),
-        (
-            "a narrow layer",
-            mlp(&[1 << 19, 1]),
-            "layer `linear1`: size: 256 x 256 x 3 inputs are the most where",
-        ),
+        ("a narrow layer", mlp(&[1 << 19, 1]), "layer `linear1`: size: weights lie in rows of 32"),
         ("too many weights", mlp(&[1 << 20, 1 << 20]), "layer `linear1`: size: more than 2^31"),
         (
             "absurd image",
@@ -241,6 +237,11 @@ fn building() {
         ),
         ("a name twice", mlp(&[1, 1]).named("a").layer(Layer::linear(1)).named("a"), "layer name `a`"),
         ("an empty name", mlp(&[1, 1]).named(""), "layer name ``"),
+        (
+            "a wide normalisation",
+            Network::builder(tractable::Shape::flat((1 << 18) + 1)).layer(Layer::batch_norm()),
+            "more than 262144 channels",
+        ),
         (
             "a long name",
             mlp(&[1, 1]).named("é".repeat(101)),

@@ -9,7 +9,6 @@ use crate::voice;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::IsTerminal;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,22 +53,22 @@ pub(crate) struct Seed {
 /// Trains all of them.
 pub(crate) fn train(plan: &Plan) -> Outcome<Vec<Seed>> {
     let bars = (!plan.quiet && std::io::stderr().is_terminal()).then(MultiProgress::new);
-    Ok(each(plan.first..plan.first + plan.seeds, |seed| one(plan, seed, bars.as_ref())))
+    Ok(each(plan.first, plan.seeds, |seed| one(plan, seed, bars.as_ref())))
 }
 
 /// Works on all of them, side by side; whoever fails or panics ends alone.
-fn each(seeds: Range<u64>, work: impl Fn(&mut Seed) -> Outcome + Sync) -> Vec<Seed> {
-    let cores = voice::side_by_side().min((seeds.end - seeds.start) as usize);
-    let (next, done) = (AtomicU64::new(seeds.start), Mutex::new(Vec::new()));
+fn each(first: u64, seeds: u64, work: impl Fn(&mut Seed) -> Outcome + Sync) -> Vec<Seed> {
+    let cores = voice::side_by_side().min(seeds as usize);
+    let (next, done) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..cores {
             scope.spawn(|| {
                 loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= seeds.end || interrupt::asked() {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    if i >= seeds || interrupt::asked() {
                         break;
                     }
-                    let mut seed = Seed { seed, ..Seed::default() };
+                    let mut seed = Seed { seed: first + i, ..Seed::default() };
                     if let Err(stop) = guarded(|| work(&mut seed)) {
                         seed.error = Some(match stop {
                             Stop::Error(why) | Stop::NotHeld(why) | Stop::Interrupted(why) => why,
@@ -191,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_panics_ends_alone() {
-        let seeds = each(5..12, |seed| {
+        let seeds = each(5, 7, |seed| {
             seed.steps = 10;
             match seed.seed {
                 7 => panic!("seven is broken"),
@@ -207,5 +206,6 @@ mod tests {
                 (_, error) => assert!(error.is_none() && s.steps == 10),
             }
         }
+        assert_eq!(each(u64::MAX, 1, |_| Ok(()))[0].seed, u64::MAX);
     }
 }
