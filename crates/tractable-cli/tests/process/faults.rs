@@ -175,8 +175,8 @@ fn a_clock_that_goes_backwards_changes_nothing() {
         ["config.json", "model.safetensors"].iter().all(|f| place.path("run").join(f).exists())
     });
     stopped(child, "-KILL");
-    let rl = ["rl", "pendulum", "--steps", "6000", "-q", "-o", "agent"];
-    place.ok(&rl);
+    place.ok(&["rl", "pendulum", "--steps", "9000", "-q", "-o", "whole-agent"]);
+    place.ok(&["rl", "pendulum", "--steps", "6000", "-q", "-o", "agent"]);
     let tomorrow = std::time::SystemTime::now() + Duration::from_secs(86_400);
     fs::write(place.path("run/.tractable-0-1-2.tmp"), "of another machine").unwrap();
     let progress = place.path("agent/seed-0/progress.jsonl");
@@ -195,6 +195,8 @@ fn a_clock_that_goes_backwards_changes_nothing() {
     assert!(place.read("run/model.safetensors") == place.read("whole/model.safetensors"));
     assert!(place.path("run/.tractable-0-1-2.tmp").exists(), "new, not old: somebody may be writing it");
     place.ok(&["rl", "pendulum", "--steps", "9000", "-q", "-o", "agent", "--resume"]);
+    let agent = |folder: &str| place.read(&format!("{folder}/seed-0/agent.safetensors"));
+    assert!(agent("agent") == agent("whole-agent"));
     place.ok(&["report", "agent"]);
 }
 

@@ -453,6 +453,30 @@ fn absurd_specifications_cost_nothing() {
     }
 }
 
+/// More numbers than are read at once: all of them come back, and a bad one is named by its place in the whole.
+#[test]
+fn large_layers_are_read_in_parts() {
+    for device in DEVICES {
+        let net = Network::mlp([300, 300, 1], Activation::Relu).seed(3).device(device).build().unwrap();
+        let mut model = Model::of(&net);
+        assert_eq!(Model::of(&model.load(device).unwrap()).tensors, model.tensors);
+        let mut weights = model.get("linear1.weight.mean");
+        weights[299 * 300 + 5] = f64::NAN;
+        model.set("linear1.weight.mean", &weights);
+        let why = model.load(device).unwrap_err().to_string();
+        assert!(why.contains("linear1.weight.mean: entry 89705 is NaN"), "{why}");
+    }
+}
+
+/// Of a channel that was the same in every sample, the variance is zero: a statistic, no doubt about a weight.
+#[test]
+fn a_channel_may_have_been_constant() {
+    let net = Network::builder(Shape::flat(2)).layer(Layer::batch_norm()).build().unwrap();
+    let mut model = Model::of(&net);
+    model.set("batch_norm1.running.var", &[0.0, 1.0]);
+    assert_eq!(Model::of(&model.load(Device::cpu(1)).unwrap()).get("batch_norm1.running.var"), [0.0, 1.0]);
+}
+
 /// The most layers, with the longest names, of the kind with the most tensors: what can be built can be read again.
 #[test]
 fn the_largest_header_can_be_read() {
