@@ -157,3 +157,25 @@ fn ln_cdf(x: f64) -> f64 {
         (-0.5 * x * x - (-x).ln() - 0.5 * (2.0 * std::f64::consts::PI).ln()).max(-1e300)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{hazard, ln_cdf};
+
+    /// Against the series for the tail, `Phi(-x) = phi(x)/x (1 - 1/x^2 + 3/x^4 - ...)`.
+    #[test]
+    fn tails_have_their_logarithms_and_slopes() {
+        for x in [31.0, 40.0, 1e3, 1e10f64] {
+            let series = 1.0 - x.powi(-2) + 3.0 * x.powi(-4) - 15.0 * x.powi(-6);
+            let ln_phi = -0.5 * x * x - 0.5 * std::f64::consts::TAU.ln();
+            let exact = ln_phi - x.ln() + series.ln();
+            // The leading term is 1/x^2 off.
+            assert!((ln_cdf(-x) - exact).abs() <= 1.1 * x.powi(-2) + 1e-16 * exact.abs(), "{x}");
+            assert!((hazard(-x) / (x / series) - 1.0).abs() < 1e-6, "{x}");
+        }
+        assert_eq!(ln_cdf(-1e200), -1e300);
+        assert!((ln_cdf(0.0) + std::f64::consts::LN_2).abs() < 1e-15);
+        assert!((hazard(0.0) - (2.0 / std::f64::consts::PI).sqrt()).abs() < 1e-15);
+        assert!(hazard(40.0) == 0.0 && ln_cdf(40.0) == 0.0);
+    }
+}
