@@ -76,7 +76,7 @@ impl<'de> Visitor<'de> for Map {
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
-            if seen.len() > MOST_NAMES {
+            if seen.len() >= MOST_NAMES {
                 return Err(A::Error::custom(format!("more than {MOST_NAMES} names")));
             }
             if let Some(name) = seen.replace(name) {
@@ -102,12 +102,14 @@ mod tests {
             format!("{{{}}}", names.join(","))
         };
         assert_eq!(check(&many(10_000)), Ok(()));
+        assert_eq!(check(&format!("{{\"{}\":1}}", "n".repeat(256))), Ok(()));
+        assert_eq!(check(&format!("{{}}{}", " ".repeat((16 << 20) - 2))), Ok(()));
         for (header, says) in [
             (r#"{"a":1,"b":2,"a":1}"#.to_string(), "`a` is there twice"),
             (r#"{"__metadata__":{"spec":"1","spec":"2"}}"#.into(), "`spec` is there twice"),
             (r#"{"__metadata__":{},"__metadata__":{}}"#.into(), "`__metadata__` is there twice"),
             (r#"{"a":1,"\u0061":2}"#.into(), "`a` is there twice"),
-            (many(10_002), "more than 10000 names"),
+            (many(10_001), "more than 10000 names"),
             (format!("{{\"{}\":1}}", "n".repeat(257)), "a name of 257 bytes"),
             ("[]".into(), "a map of names"),
         ] {
