@@ -29,7 +29,7 @@ const MOST_NUMBERS: f64 = 134_217_728.0;
 /// use tractable::rl::env::mujoco::screen;
 /// # let dir = tempfile::tempdir()?;
 /// # let path = dir.path().join("bomb.xml");
-/// std::fs::write(&path, r#"<mujoco><worldbody><replicate count="2000000000"><geom/></replicate></worldbody></mujoco>"#)?;
+/// std::fs::write(&path, r#"<mujoco><worldbody><replicate count="2000000"><geom/></replicate></worldbody></mujoco>"#)?;
 /// assert!(screen(&path).unwrap_err().to_string().contains("copies"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
