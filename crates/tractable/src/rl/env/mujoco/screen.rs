@@ -81,7 +81,8 @@ impl Screen {
         let text = text::plain(&String::from_utf8_lossy(&bytes)).map_err(refuse)?;
         drop(bytes);
         let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
-        let xml = Document::parse_with_options(&text, options).map_err(|e| refuse(e.to_string()))?;
+        let xml = Document::parse_with_options(&text, options);
+        let xml = xml.map_err(|e| refuse(format!("cannot be read as XML: {e}")))?;
         let attached = xml.descendants().filter(|e| tag(*e) == "attach").count();
         self.element(xml.root_element(), part, part.factor, attached, 0).map_err(refuse)
     }
