@@ -76,7 +76,7 @@ impl Records {
     pub(super) fn more_rows(&self, rows: usize) -> usize {
         let read = self.reader.position().byte().max(1);
         let more = self.length.saturating_sub(read) as f64 / read as f64 * rows as f64;
-        // A little more than expected, lest a long row at the beginning cost a doubling at the end.
+        // A little more than expected, lest rows that become a little shorter cost one more round.
         (1.01 * more) as usize + 1
     }
 
