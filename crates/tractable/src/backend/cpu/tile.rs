@@ -180,7 +180,8 @@ unsafe fn forward_tile<S: Simd, const ROWS: usize, const VECS: usize, const EXAC
                         }
                     }
                 }
-                line = line.add(LINE);
+                // After the last line it is beyond the weights, and not followed.
+                line = line.wrapping_add(LINE);
             }
         }
         for r in 0..ROWS {
