@@ -7,7 +7,8 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use tractable::optimize::Optimizer;
-use tractable::rl::{Agent, env::Pendulum};
+use tractable::rl::Agent;
+use tractable::rl::env::{Pendulum, mujoco};
 use tractable::{Activation, Device, Network, data};
 
 const FREE: usize = 64 << 20;
@@ -38,6 +39,7 @@ const AGENT: Reader = |p| Agent::load(p, &Pendulum::new()).is_ok();
 const SEARCH: Reader = |p| Optimizer::load(p).is_ok_and(|mut s| s.history().len() > 100 || s.ask().is_ok());
 const CSV: Reader = |p| data::csv(p).is_ok_and(|t| t.target("y").is_ok());
 const IDX: Reader = |p| data::idx(p, p.with_file_name("labels"), vec!["a".into(); 10]).is_ok();
+const MJCF: Reader = |p| mujoco::screen(p).is_ok();
 const CIFAR: Reader = |p| data::cifar_batches(&[p], vec!["a".into(); 10]).is_ok();
 
 /// How many times its own size a file may cost on top of [`FREE`]. Once; but a table has a number in memory, and its
@@ -234,6 +236,19 @@ fn files_cost_no_more_than_they_are_worth() {
             "idx: a large one",
             IDX,
             [&[0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 32, 0, 0, 0, 32, 0][..], &[0; 8192 * 8192]].concat(),
+            true,
+        ),
+        ("mjcf: many elements", MJCF, format!("<mujoco>{}</mujoco>", repeated("<a/>", 190_000)).into(), true),
+        (
+            "mjcf: many attributes",
+            MJCF,
+            format!("<mujoco>{}</mujoco>", repeated("<a b='' c='' d='' e=''/>", 120_000)).into(),
+            true,
+        ),
+        (
+            "mjcf: a comment of brackets",
+            MJCF,
+            format!("<mujoco><!--{}--></mujoco>", repeated("<", 16 << 20)).into(),
             true,
         ),
         ("cifar: a large one", CIFAR, vec![0; 3073 * 30_000], true),
