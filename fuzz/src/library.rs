@@ -29,8 +29,8 @@ const MOST_INPUTS: usize = 4096;
 
 /// A model that is accepted predicts finite numbers or says why not, and survives being saved.
 pub fn model(bytes: &[u8]) {
-    for device in [Device::cpu(1), Device::Reference] {
-        let Ok(net) = with_file("model", bytes, |p| Network::load(p, device)) else { continue };
+    for device in [Device::cpu(1), Device::reference()] {
+        let Ok(net) = with_file("model", bytes, |p| Network::load(p, device.clone())) else { continue };
         let n = net.input().len();
         if n > MOST_INPUTS || net.layers().len() > 64 || net.parameters() > 1 << 20 {
             continue;
@@ -42,7 +42,7 @@ pub fn model(bytes: &[u8]) {
         }
         let path = file("again", b"");
         net.save(&path).expect("it can be saved");
-        let again = Network::load(&path, device).expect("what we saved can be read");
+        let again = Network::load(&path, device.clone()).expect("what we saved can be read");
         assert_eq!(again.parameters(), net.parameters());
         let _ = std::fs::remove_file(path);
     }

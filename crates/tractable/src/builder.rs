@@ -1,8 +1,9 @@
 //! Putting a network together: shape, layers, output, prior, seed, device.
 
-use crate::backend::{Device, Policy};
+use crate::backend::{Device, UpdateRule};
 use crate::error::{Error, Result};
-use crate::layer::{Contents, Layer, Prior};
+use crate::graph::Graph;
+use crate::layer::{Contents, Layer, Node, Prior};
 use crate::moments::Activation;
 use crate::network::{Network, Spec};
 use crate::output::{Noise, Output, Tree};
@@ -26,10 +27,10 @@ use crate::shape::Shape;
 #[derive(Debug, Clone)]
 pub struct NetworkBuilder {
     input: Shape,
-    layers: Vec<(Layer, Option<String>)>,
+    nodes: Vec<Node>,
     classes: Option<usize>,
     prior: Prior,
-    policy: Policy,
+    update: UpdateRule,
     seed: u64,
     noise_std: Vec<f64>,
     device: Device,
@@ -46,10 +47,10 @@ impl Network {
     pub fn builder(input: Shape) -> NetworkBuilder {
         NetworkBuilder {
             input,
-            layers: Vec::new(),
+            nodes: Vec::new(),
             classes: None,
             prior: Prior::default(),
-            policy: Policy::default(),
+            update: UpdateRule::default(),
             seed: 0,
             noise_std: vec![1.0],
             device: Device::default(),
@@ -79,35 +80,20 @@ impl Network {
 }
 
 impl NetworkBuilder {
-    /// Adds a layer on top.
+    /// Adds a layer on top; [`Layer::named`] and [`Layer::of`] give it a name and inputs of its own.
     ///
     /// ```
     /// # use tractable::{Activation, Layer, Network, Shape};
     /// let b = Network::builder(Shape::flat(2)).layer(Layer::linear(4)).layer(Activation::Tanh);
     /// assert!(b.layer(Layer::linear(1)).build().is_ok());
     /// ```
-    pub fn layer(mut self, layer: impl Into<Layer>) -> Self {
-        self.layers.push((layer.into(), None));
+    pub fn layer(mut self, layer: impl Into<Node>) -> Self {
+        self.nodes.push(layer.into());
         self
     }
 
-    /// Names the layer added last; without it layers are called `linear1`, `relu1`, `linear2` and so on.
-    ///
-    /// ```
-    /// # use tractable::{Layer, Network, Shape};
-    /// let net = Network::builder(Shape::flat(2)).layer(Layer::linear(1)).named("head").build()?;
-    /// assert_eq!(net.layer_names(), ["head"]);
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn named(mut self, name: impl Into<String>) -> Self {
-        if let Some((_, own)) = self.layers.last_mut() {
-            *own = Some(name.into());
-        }
-        self
-    }
-
-    /// The output is one of so many classes. A linear last layer gets one unit for every node of the
-    /// [tree](crate::Tree), whatever width it was given.
+    /// The output is one of so many classes. A linear last layer that was given as many outputs as there are classes
+    /// gets one unit for every node of the [tree](crate::Tree).
     ///
     /// ```
     /// # use tractable::{Activation, Network, Output};
@@ -133,16 +119,16 @@ impl NetworkBuilder {
         self
     }
 
-    /// How a batch changes the weights; [`Policy::Capped`] unless set.
+    /// How a batch changes the weights; [`UpdateRule::Capped`] unless set.
     ///
     /// ```
-    /// # use tractable::{Activation, Network, Policy};
-    /// let b = Network::mlp([4, 16, 1], Activation::Relu).policy(Policy::Plain);
-    /// assert_eq!(b.build()?.policy(), Policy::Plain);
+    /// # use tractable::{Activation, Network, UpdateRule};
+    /// let b = Network::mlp([4, 16, 1], Activation::Relu).update_rule(UpdateRule::Plain);
+    /// assert_eq!(b.build()?.update_rule(), UpdateRule::Plain);
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn policy(mut self, policy: Policy) -> Self {
-        self.policy = policy;
+    pub fn update_rule(mut self, rule: UpdateRule) -> Self {
+        self.update = rule;
         self
     }
 
@@ -179,8 +165,8 @@ impl NetworkBuilder {
     /// let net = Network::mlp([4, 16, 1], Activation::Relu).device(Device::cpu(1)).build()?;
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn device(mut self, device: Device) -> Self {
-        self.device = device;
+    pub fn device(mut self, device: impl Into<Device>) -> Self {
+        self.device = device.into();
         self
     }
 
@@ -192,123 +178,55 @@ impl NetworkBuilder {
     /// assert!(err.to_string().starts_with("layer `conv1`"));
     /// ```
     pub fn build(self) -> Result<Network> {
-        let NetworkBuilder { input, layers, classes, prior, policy, seed, noise_std, device } = self;
+        let NetworkBuilder { input, mut nodes, classes, prior, update, seed, noise_std, device } = self;
         prior.check()?;
-        let (mut layers, own_names): (Vec<_>, Vec<_>) = layers.into_iter().unzip();
         if let Some(classes) = classes {
-            let nodes = Tree::new(classes)?.nodes();
-            if let Some(Layer::Linear { outputs }) = layers.last_mut() {
-                *outputs = nodes;
+            let tree = Tree::new(classes)?.nodes();
+            if let Some(Layer::Linear { outputs }) = nodes.last_mut().map(|n| &mut n.layer) {
+                if ![classes, tree].contains(outputs) {
+                    let expected = format!("{classes} outputs, one per class");
+                    return Err(Error::shape("last layer", expected, *outputs));
+                }
+                *outputs = tree;
             }
         }
-        let names = names(&layers, own_names);
-        let shapes = shapes(input, &layers, &names)?;
-        let units = shapes.last().map_or(0, Shape::len);
+        let layers: Vec<Layer> = nodes.iter().map(|n| n.layer).collect();
+        let names = names(&nodes);
+        let inputs = inputs(&nodes, &names)?;
+        let graph = Graph::new(input, &layers, &names, &inputs)?;
+        let units = graph.shapes[graph.output()].len();
         let output = classes.map_or(Output::Values { width: units }, |classes| Output::Classes { classes });
         let noise = Noise::new(noise_std, units)?;
-        let spec = Spec { prior, policy, seed, noise, ..Spec::new(input, layers, names, output) };
-        let contents = spec
-            .layers
-            .iter()
-            .zip(&shapes)
-            .enumerate()
-            .map(|(i, (layer, &shape))| {
-                let parameters = prior.draw(layer, shape, seed, i)?.unwrap_or_default();
-                Ok(Contents { parameters, running: None })
-            })
-            .collect::<Result<Vec<_>>>()?;
+        let spec = Spec { inputs, prior, update, seed, noise, ..Spec::new(input, layers, names, output) };
+        let draw = |(i, layer): (usize, &Layer)| {
+            let parameters = prior.draw(layer, graph.input_shape(i), seed, i)?.unwrap_or_default();
+            Ok(Contents { parameters, running: None })
+        };
+        let contents = spec.layers.iter().enumerate().map(draw).collect::<Result<Vec<_>>>()?;
         Network::assemble(spec, &contents, device)
     }
 }
 
 /// Names of the layers: a given one, or the kind and its number.
-fn names(layers: &[Layer], own: Vec<Option<String>>) -> Vec<String> {
-    let number = |i: usize| layers[..=i].iter().filter(|l| l.kind() == layers[i].kind()).count();
-    own.into_iter()
-        .enumerate()
-        .map(|(i, own)| own.unwrap_or_else(|| format!("{}{}", layers[i].kind(), number(i))))
-        .collect()
+fn names(nodes: &[Node]) -> Vec<String> {
+    let kind = |i: usize| nodes[i].layer.kind();
+    let number = |i: usize| (0..=i).filter(|&j| kind(j) == kind(i)).count();
+    let own = |(i, n): (usize, &Node)| n.name.clone().unwrap_or_else(|| format!("{}{}", kind(i), number(i)));
+    nodes.iter().enumerate().map(own).collect()
 }
 
-/// Layers a network may have, and bytes of their names: files hold no more (`checkpoint/header.rs`).
-const MOST_LAYERS: usize = 1000;
-const LONGEST_NAME: usize = 200;
-
-/// Parameters a network may have: more would not fit the memory of any machine this is meant for.
-const MOST_PARAMETERS: usize = 1 << 31;
-
-/// Devices keep a layer's weights in rows of whole vectors, so many outputs each: a layer of one output takes this many
-/// times its size. Beyond [`FREE_PARAMETERS`] a network may take [`MOST_TIMES`] its size, lest a small file fill memory.
-const VECTOR: usize = 32;
-const FREE_PARAMETERS: usize = 6 << 20;
-const MOST_TIMES: usize = 4;
-
-/// Channels of a normalisation, which is read and filled in one piece.
-const MOST_CHANNELS: usize = 1 << 18;
-
-/// Numbers the states of one sample may take, layer upon layer: a model file is not to be a bomb.
-const MOST_NUMBERS: usize = 1 << 26;
-
-/// Shapes of the input and of every layer's output; an error says which layer does not fit.
-pub(crate) fn shapes(input: Shape, layers: &[Layer], names: &[String]) -> Result<Vec<Shape>> {
-    let at = |name: &str, e: Error| Error::invalid(format!("layer `{name}`"), e.to_string());
-    let size = input.channels.checked_mul(input.height).and_then(|n| n.checked_mul(input.width));
-    if size.is_none_or(|n| n == 0 || n > MOST_NUMBERS) {
-        return Err(Error::invalid(
-            "input shape",
-            format!("{input} cannot be used: 1 to 2^26 numbers in all"),
-        ));
-    }
-    if layers.is_empty() || layers.len() > MOST_LAYERS {
-        let why = format!("a network has 1 to {MOST_LAYERS}, not {}", layers.len());
-        return Err(Error::invalid("layers", why));
-    }
-    let mut taken = std::collections::HashSet::from(["", "input"]);
-    for name in names {
-        if !taken.insert(name) {
-            let why = "a layer's name must be its own, not empty and not `input`";
-            return Err(Error::invalid(format!("layer name `{name}`"), why));
-        }
-        if name.len() > LONGEST_NAME {
-            let why = format!(
-                "`{}...` has {} bytes, at most {LONGEST_NAME} can be saved",
-                name.chars().take(20).collect::<String>(),
-                name.len()
-            );
-            return Err(Error::invalid("layer name", why));
-        }
-    }
-    let mut shapes = vec![input];
-    let (mut parameters, mut kept, mut sample) = (0usize, 0usize, 0usize);
-    for (layer, name) in layers.iter().zip(names) {
-        let shape = *shapes.last().expect("the input is there");
-        let output = layer.output(shape).map_err(|e| at(name, e))?;
-        let sides = [output.channels, output.height, output.width];
-        let size = sides.iter().try_fold(1usize, |n, &side| n.checked_mul(side));
-        if let Some((dims, biases)) = layer.parameter_shape(shape).map_err(|e| at(name, e))? {
-            let weights = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
-            let all = weights.and_then(|w| w.checked_add(biases)?.checked_add(parameters));
-            let Some(all) = all.filter(|&n| n <= MOST_PARAMETERS) else {
-                return Err(at(name, Error::invalid("size", "more than 2^31 parameters")));
-            };
-            if matches!(layer, Layer::BatchNorm { .. }) && biases > MOST_CHANNELS {
-                return Err(at(name, Error::invalid("size", format!("more than {MOST_CHANNELS} channels"))));
-            }
-            parameters = all;
-            kept += dims[1..].iter().product::<usize>() * biases.next_multiple_of(VECTOR);
-            if kept > FREE_PARAMETERS + MOST_TIMES * parameters {
-                let why = "weights lie in rows of 32 outputs, which take more than 48 MiB and four times their size here";
-                return Err(at(name, Error::invalid("size", why)));
-            }
-        }
-        // The image with its zeros around it is held in memory too.
-        let padded = layer.window().map_or(Some(0), |w| w.padded(shape));
-        sample =
-            [size, padded].iter().try_fold(sample, |n, more| n.checked_add((*more)?)).unwrap_or(usize::MAX);
-        if sample > MOST_NUMBERS {
-            return Err(at(name, Error::invalid("size", "one sample takes more than 2^26 numbers")));
-        }
-        shapes.push(output);
-    }
-    Ok(shapes)
+/// The states that layers read: those named, or the one before.
+fn inputs(nodes: &[Node], names: &[String]) -> Result<Vec<Vec<usize>>> {
+    let state = |i: usize, name: &String| {
+        let known =
+            || format!("`{name}` is not a layer before it; there are input, {}", names[..i].join(", "));
+        let found = names[..i].iter().position(|n| n == name).map(|at| at + 1);
+        let found = if name == "input" { Some(0) } else { found };
+        found.ok_or_else(|| Error::invalid(format!("layer `{}`", names[i]), known()))
+    };
+    let own = |(i, n): (usize, &Node)| match &n.inputs {
+        None => Ok(vec![i]),
+        Some(inputs) => inputs.iter().map(|name| state(i, name)).collect(),
+    };
+    nodes.iter().enumerate().map(own).collect()
 }

@@ -8,9 +8,9 @@ mod tensors;
 pub(crate) use tensors::Tensors;
 
 use crate::backend::Device;
-use crate::builder::shapes;
 use crate::error::{Error, Result};
 use crate::files;
+use crate::graph::Graph;
 use crate::layer::{Contents, Layer};
 use crate::network::{Network, Spec};
 use crate::output::{Noise, Output};
@@ -20,8 +20,8 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
-/// The newest file version this build writes and reads.
-const VERSION: &str = "1";
+/// The file version this build writes. It reads version 1 too, which has no `inputs`: layers lie in a row.
+const VERSION: &str = "2";
 /// Files larger than this are not opened: the largest network there may be, mean and variance as f64, is smaller.
 pub(crate) const MOST_BYTES: u64 = 33 << 30;
 /// Numbers of a tensor that are read at once.
@@ -55,13 +55,15 @@ impl Network {
             ("spec".to_string(), spec),
         ]);
         let dtype = if self.is_double() { Dtype::F64 } else { Dtype::F32 };
-        let contents = self.contents();
         let mut tensors = Vec::new();
-        for slot in slots(&self.spec)? {
-            let values = slot.of(contents[slot.layer].as_ref().expect("a layer with parameters"));
-            slot.check(values, 0).map_err(|why| refuse(&slot.name, why))?;
-            let dtype = if slot.is_running() { Dtype::F64 } else { dtype };
-            tensors.push((slot.name, slot.dims, dtype, to_bytes(values, dtype)));
+        for slots in slots(&self.graph)?.chunk_by(|a, b| a.layer == b.layer) {
+            let contents = self.contents(slots[0].layer)?.expect("a layer with parameters");
+            for slot in slots {
+                let values = slot.of(&contents);
+                slot.check(values, 0).map_err(|why| refuse(&slot.name, why))?;
+                let dtype = if slot.is_running() { Dtype::F64 } else { dtype };
+                tensors.push((slot.name.clone(), slot.dims.clone(), dtype, to_bytes(values, dtype)));
+            }
         }
         let views = tensors.iter().map(|(name, dims, dtype, bytes)| {
             let view =
@@ -82,10 +84,10 @@ impl Network {
     /// let err = Network::load("no/such/file", Device::default()).unwrap_err();
     /// assert!(matches!(err, Error::File { .. }));
     /// ```
-    pub fn load(path: impl AsRef<Path>, device: Device) -> Result<Network> {
+    pub fn load(path: impl AsRef<Path>, device: impl Into<Device>) -> Result<Network> {
         let path = path.as_ref();
         let (file, length) = files::open(path, MOST_BYTES)?;
-        Network::read(path, &file, 0..length, device)
+        Network::read(path, &file, 0..length, device.into())
     }
 
     /// A network from these places of a file.
@@ -99,12 +101,16 @@ impl Network {
         if entry("format")? != "tractable" {
             return Err(refuse("metadata", "`format` is not tractable".into()));
         }
-        if entry("version")? != VERSION {
-            let why =
-                format!("version {} is not known to this build, which reads {VERSION}", entry("version")?);
+        let version = entry("version")?;
+        if !["1", VERSION].contains(&version) {
+            let why = format!("version {version} is not known to this build, which reads 1 and {VERSION}");
             return Err(refuse("metadata", why));
         }
-        let spec: Spec = serde_json::from_str(entry("spec")?).map_err(|e| refuse("spec", e.to_string()))?;
+        let mut spec: Spec =
+            serde_json::from_str(entry("spec")?).map_err(|e| refuse("spec", e.to_string()))?;
+        if version == "1" {
+            spec.inputs = (0..spec.layers.len()).map(|i| vec![i]).collect();
+        }
         let slots = fitting(&spec, &tensors).map_err(|(at, why)| refuse(&at, why))?;
         let room = || {
             spec.prior.check()?;
@@ -122,7 +128,7 @@ impl Network {
                     *slot.of_mut(&mut contents) =
                         slot.read(&tensors, outputs.clone(), net.is_double(), refuse)?;
                 }
-                net.fill(slots[0].layer, outputs, &contents);
+                net.fill(slots[0].layer, outputs, &contents)?;
             }
         }
         Ok(net)
@@ -153,12 +159,12 @@ fn check_names(spec: &Spec) -> Result<()> {
 struct Slot {
     name: String,
     layer: usize,
-    part: Part,
+    part: Content,
     dims: Vec<usize>,
 }
 
 #[derive(Clone, Copy)]
-enum Part {
+enum Content {
     Mean,
     Var,
     BiasMean,
@@ -171,29 +177,29 @@ impl Slot {
     fn of<'a>(&self, c: &'a Contents) -> &'a [f64] {
         let running = || c.running.as_ref().expect("a normalisation has statistics");
         match self.part {
-            Part::Mean => &c.parameters.mean,
-            Part::Var => &c.parameters.var,
-            Part::BiasMean => &c.parameters.bias_mean,
-            Part::BiasVar => &c.parameters.bias_var,
-            Part::RunningMean => &running().0,
-            Part::RunningVar => &running().1,
+            Content::Mean => &c.parameters.mean,
+            Content::Var => &c.parameters.var,
+            Content::BiasMean => &c.parameters.bias_mean,
+            Content::BiasVar => &c.parameters.bias_var,
+            Content::RunningMean => &running().0,
+            Content::RunningVar => &running().1,
         }
     }
 
     fn of_mut<'a>(&self, c: &'a mut Contents) -> &'a mut Vec<f64> {
         match self.part {
-            Part::Mean => &mut c.parameters.mean,
-            Part::Var => &mut c.parameters.var,
-            Part::BiasMean => &mut c.parameters.bias_mean,
-            Part::BiasVar => &mut c.parameters.bias_var,
-            Part::RunningMean => &mut c.running.get_or_insert_default().0,
-            Part::RunningVar => &mut c.running.get_or_insert_default().1,
+            Content::Mean => &mut c.parameters.mean,
+            Content::Var => &mut c.parameters.var,
+            Content::BiasMean => &mut c.parameters.bias_mean,
+            Content::BiasVar => &mut c.parameters.bias_var,
+            Content::RunningMean => &mut c.running.get_or_insert_default().0,
+            Content::RunningVar => &mut c.running.get_or_insert_default().1,
         }
     }
 
     /// A running statistic: always f64.
     fn is_running(&self) -> bool {
-        matches!(self.part, Part::RunningMean | Part::RunningVar)
+        matches!(self.part, Content::RunningMean | Content::RunningVar)
     }
 
     /// Numbers of one output.
@@ -227,13 +233,13 @@ impl Slot {
             return Err(format!("entry {} is {}", first + at, values[at]));
         }
         let no_variance = |v: f64| match self.part {
-            Part::Var | Part::BiasVar => v <= 0.0,
-            Part::RunningVar => v < 0.0,
-            Part::Mean | Part::BiasMean | Part::RunningMean => false,
+            Content::Var | Content::BiasVar => v <= 0.0,
+            Content::RunningVar => v < 0.0,
+            Content::Mean | Content::BiasMean | Content::RunningMean => false,
         };
         match values.iter().position(|&v| no_variance(v)) {
             None => Ok(()),
-            Some(at) => Err(format!("entry {} is {}, which is no variance", first + at, values[at])),
+            Some(at) => Err(format!("entry {} is {}, not a valid variance", first + at, values[at])),
         }
     }
 }
@@ -250,22 +256,21 @@ fn parts(slots: &[Slot]) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// The tensors a network of this specification has, in order.
-fn slots(spec: &Spec) -> Result<Vec<Slot>> {
-    let shapes = shapes(spec.input, &spec.layers, &spec.names)?;
+fn slots(graph: &Graph) -> Result<Vec<Slot>> {
     let mut slots = Vec::new();
-    for (layer, (spec_layer, &shape)) in spec.layers.iter().zip(&shapes).enumerate() {
-        let Some((dims, biases)) = spec_layer.parameter_shape(shape)? else { continue };
-        let name = &spec.names[layer];
+    for (layer, spec_layer) in graph.layers.iter().enumerate() {
+        let Some((dims, biases)) = spec_layer.parameter_shape(graph.input_shape(layer))? else { continue };
+        let name = &graph.names[layer];
         let mut push = |what: &str, part, dims: Vec<usize>| {
             slots.push(Slot { name: format!("{name}.{what}"), layer, part, dims });
         };
-        push("weight.mean", Part::Mean, dims.clone());
-        push("weight.var", Part::Var, dims);
-        push("bias.mean", Part::BiasMean, vec![biases]);
-        push("bias.var", Part::BiasVar, vec![biases]);
+        push("weight.mean", Content::Mean, dims.clone());
+        push("weight.var", Content::Var, dims);
+        push("bias.mean", Content::BiasMean, vec![biases]);
+        push("bias.var", Content::BiasVar, vec![biases]);
         if matches!(spec_layer, Layer::BatchNorm { .. }) {
-            push("running.mean", Part::RunningMean, vec![biases]);
-            push("running.var", Part::RunningVar, vec![biases]);
+            push("running.mean", Content::RunningMean, vec![biases]);
+            push("running.var", Content::RunningVar, vec![biases]);
         }
     }
     Ok(slots)
@@ -273,10 +278,8 @@ fn slots(spec: &Spec) -> Result<Vec<Slot>> {
 
 /// The tensors of a specification, all of which are in the file in their shapes, and no other.
 fn fitting(spec: &Spec, tensors: &Tensors<'_>) -> std::result::Result<Vec<Slot>, (String, String)> {
-    if spec.names.len() != spec.layers.len() {
-        return Err(("spec".into(), format!("{} layers but {} names", spec.layers.len(), spec.names.len())));
-    }
-    let slots = slots(spec).map_err(|e| ("spec".to_string(), e.to_string()))?;
+    let graph = Graph::new(spec.input, &spec.layers, &spec.names, &spec.inputs);
+    let slots = graph.and_then(|g| slots(&g)).map_err(|e| ("spec".to_string(), e.to_string()))?;
     for slot in &slots {
         let fail = |why: String| Err((slot.name.clone(), why));
         let Some(info) = tensors.info(&slot.name) else { return fail("is missing".into()) };

@@ -2,12 +2,12 @@
 
 mod second;
 
+use crate::engine::{Session, Slope};
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::layer::Layer;
 use crate::moments::derivative::Gate;
 use crate::network::Network;
-use crate::stack::Slope;
 
 /// By what to differentiate, and what: made from a layer's name, or by [`Wrt::input`].
 ///
@@ -162,15 +162,38 @@ impl Network {
     pub fn derivative<'a, 'b>(&self, x: impl Into<Input<'a>>, wrt: impl Into<Wrt<'b>>) -> Result<Derivative> {
         let (x, wrt) = (self.check_input(x.into())?, wrt.into());
         let slope = self.slope(wrt.layer, wrt.output, wrt.gate)?;
-        let [mut mean, mut var, mut cov] = self.slopes(x, slope)?;
-        let (y_unit, x_units) = self.units_of(slope);
+        let [mean, var, cov] = self.in_parts(x.rows(), |rows| {
+            let mut session = self.forward(x.rows_between(rows.start, rows.end))?;
+            let d = self.derivative_in(&mut *session, slope, rows.len())?;
+            let [mean, var] = d.slope.into_parts();
+            Ok([mean, var, d.cov])
+        })?;
+        let width = mean.len() / x.rows();
+        Ok(Derivative { slope: Gaussian::computed(mean, var, width), cov })
+    }
+
+    /// The derivative of so many rows after a forward pass, in the user's units.
+    pub(crate) fn derivative_in(
+        &self,
+        session: &mut dyn Session,
+        slope: Slope,
+        rows: usize,
+    ) -> Result<Derivative> {
+        let [mut mean, mut var, mut cov] = session.derivative(slope)?;
+        let width = mean.len() / rows;
+        for part in [&mean, &var, &cov] {
+            if let Some(at) = part.iter().position(|v| !v.is_finite()) {
+                return Err(self.diverged(slope.at, at / width, part[at]));
+            }
+        }
+        let y_unit = self.output_scaler().map_or(1.0, |s| s.std()[slope.output]);
+        let x_units = self.scaler_at(slope.at).map_or(&[1.0][..], |s| s.std());
         for i in 0..mean.len() {
             let unit = y_unit / x_units[i % x_units.len()];
             mean[i] *= unit;
             var[i] *= unit * unit;
             cov[i] *= y_unit;
         }
-        let width = mean.len() / x.rows();
         Ok(Derivative { slope: Gaussian::computed(mean, var, width), cov })
     }
 
@@ -197,21 +220,21 @@ impl Network {
     ) -> Result<Matrix> {
         let (x, wrt) = (self.check_input(x.into())?, wrt.into());
         let slope = self.slope(wrt.layer, wrt.output, wrt.gate)?;
-        let states = self.states(x)?;
-        let contents = self.contents();
-        let weights: Vec<_> = contents.iter().map(|c| c.as_ref().map(|c| &c.parameters.mean[..])).collect();
+        let (states, contents) = (self.states(x)?, self.all_contents()?);
+        let weights: Vec<&[f64]> = contents.iter().map(|c| &c.parameters.mean[..]).collect();
         let width = states[slope.at][0].len() / x.rows();
         let mut second: Vec<f64> = (0..x.rows())
-            .flat_map(|row| second::by_units(self.layers(), &weights, &states, slope, row, x.rows()))
+            .flat_map(|row| second::by_units(&self.graph, &weights, &states, slope, row, x.rows()))
             .collect();
-        let (y_unit, x_units) = self.units_of(slope);
+        let y_unit = self.output_scaler().map_or(1.0, |s| s.std()[slope.output]);
+        let x_units = self.scaler_at(slope.at).map_or(&[1.0][..], |s| s.std());
         second.iter_mut().enumerate().for_each(|(i, v)| *v *= y_unit / x_units[i % x_units.len()].powi(2));
         Matrix::new(second, width)
     }
 
     /// Checks what is asked for against the network.
     pub(crate) fn slope(&self, layer: &str, output: Option<usize>, gate: Gate) -> Result<Slope> {
-        let at = if layer == "input" { 0 } else { self.layer_index(layer)? + 1 };
+        let at = self.state_number(layer)?;
         let units = self.output().units();
         let output = match output {
             Some(output) if output < units => output,
@@ -229,11 +252,12 @@ impl Network {
         let names = &self.spec.names;
         let refuse =
             |i: usize, why: &str| Err(Error::invalid("derivative", format!("layer `{}` {why}", names[i])));
+        let activation = |i: usize| matches!(self.spec.layers[i], Layer::Activation { .. });
         for (i, layer) in self.spec.layers.iter().enumerate() {
             match layer {
-                Layer::Linear { .. } => {}
+                Layer::Linear { .. } | Layer::Add => {}
                 Layer::Activation { .. }
-                    if i > 0 && matches!(self.spec.layers[i - 1], Layer::Activation { .. }) =>
+                    if self.graph.inputs[i][0].checked_sub(1).is_some_and(activation) =>
                 {
                     return refuse(i, "follows another activation; one at a time can be differentiated");
                 }
@@ -241,7 +265,7 @@ impl Network {
                 _ => {
                     return refuse(
                         i,
-                        "is not dense; derivatives are known for linear layers and activations",
+                        "is not dense; derivatives are known for linear layers, sums and activations",
                     );
                 }
             }
@@ -255,26 +279,21 @@ impl Network {
         Ok(Slope { output, at, gate })
     }
 
-    /// The unit of the output, and those of the layer's entries, in the network's own.
-    pub(crate) fn units_of(&self, slope: Slope) -> (f64, &[f64]) {
-        let y_unit = self.output_scaler().map_or(1.0, |s| s.std()[slope.output]);
-        (y_unit, self.scaler_at(slope.at).map_or(&[1.0], |s| s.std()))
-    }
-
     /// Refuses a layer that cannot move: neither its own activation nor the next one is curved, so its
     /// covariance with any derivative is zero.
     pub(crate) fn check_can_move(&self, at: usize) -> Result<()> {
-        // Its own activation, if it has one, and the one behind the next map.
-        let mut maps = 0;
-        for layer in &self.spec.layers[at..] {
-            match layer {
-                Layer::Activation { function } if function.is_curved() => return Ok(()),
-                Layer::Activation { .. } => {}
-                _ => maps += 1,
-            }
-            if maps == 2 {
-                break;
-            }
+        let graph = &self.graph;
+        let activation = |i: usize| match graph.layers[i] {
+            Layer::Activation { function } => Some(function),
+            _ => None,
+        };
+        let curved = |state: usize| graph.readers(state).filter_map(activation).any(|f| f.is_curved());
+        // Its own activation, and those behind the layers that read it, activated or not.
+        let activated = graph.readers(at).filter(|&i| activation(i).is_some()).map(|i| i + 1);
+        let mut read =
+            activated.chain([at]).flat_map(|s| graph.readers(s)).filter(|&i| activation(i).is_none());
+        if curved(at) || read.any(|i| curved(i + 1)) {
+            return Ok(());
         }
         let first = if at == 0 { "first layer" } else { "next layer" };
         Err(Error::invalid(

@@ -70,7 +70,7 @@ pub enum Error {
     /// A numerical breakdown inside the network: a state is no longer finite.
     #[error(
         "layer `{layer}` produced {value} for row {row}: the network has diverged; \
-         use a larger noise, a smaller batch or the capped update policy"
+         use a larger noise, a smaller batch or the capped update rule"
     )]
     Diverged {
         /// Name of the first layer that broke.
@@ -101,6 +101,12 @@ pub enum Error {
         at: String,
         /// What is wrong with it.
         why: String,
+    },
+    /// There is no memory for something so large.
+    #[error("there is no memory for {bytes} bytes; use a smaller network, batch or data set")]
+    Memory {
+        /// What was asked for.
+        bytes: u64,
     },
     /// Another process is at work in a folder.
     #[error("{}: another process is at work in this folder; wait for its end or choose another folder", path.display())]

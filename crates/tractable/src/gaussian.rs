@@ -50,7 +50,7 @@ pub struct Input<'a> {
     width: usize,
 }
 
-fn check_shape(what: &str, len: usize, width: usize) -> Result<()> {
+pub(crate) fn check_shape(what: &str, len: usize, width: usize) -> Result<()> {
     if width == 0 {
         return Err(Error::invalid(what, "the width must be at least 1"));
     }
@@ -61,7 +61,7 @@ fn check_shape(what: &str, len: usize, width: usize) -> Result<()> {
 }
 
 /// The first entry that is not finite, as an error that names its place.
-fn check_finite(what: &str, data: &[f64], width: usize) -> Result<()> {
+pub(crate) fn check_finite(what: &str, data: &[f64], width: usize) -> Result<()> {
     // The sum of x * 0 is 0 for finite numbers and NaN otherwise: no branch in the loop.
     if data.iter().map(|v| v * 0.0).sum::<f64>() == 0.0 {
         return Ok(());
@@ -196,6 +196,18 @@ impl Gaussian {
         Self { mean, var, width }
     }
 
+    /// Means and variances.
+    pub(crate) fn into_parts(self) -> [Vec<f64>; 2] {
+        [self.mean, self.var]
+    }
+
+    /// Calls `f(place, mean, variance)` for every entry.
+    pub(crate) fn change(&mut self, mut f: impl FnMut(usize, &mut f64, &mut f64)) {
+        for (i, (mean, var)) in self.mean.iter_mut().zip(&mut self.var).enumerate() {
+            f(i, mean, var);
+        }
+    }
+
     /// Means, row after row.
     ///
     /// ```
@@ -273,14 +285,41 @@ impl Gaussian {
 }
 
 impl<'a> Input<'a> {
-    /// Exact numbers that were checked when they were read.
-    pub(crate) fn checked(mean: &'a [f64], width: usize) -> Self {
-        Input { mean, var: None, width }
+    /// Borrowed numbers that are known exactly, `[rows, width]`.
+    ///
+    /// # Errors
+    /// When they are not whole rows, or not all finite.
+    ///
+    /// ```
+    /// use tractable::Input;
+    /// assert_eq!(Input::exact(&[1.0, 2.0, 3.0, 4.0], 2)?.rows(), 2);
+    /// assert!(Input::exact(&[f64::NAN], 1).is_err());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn exact(mean: &'a [f64], width: usize) -> Result<Self> {
+        check_shape("input", mean.len(), width)?;
+        check_finite("input", mean, width)?;
+        Ok(Input { mean, var: None, width })
     }
 
-    /// Numbers with variances that this crate computed.
-    pub(crate) fn unsure(mean: &'a [f64], var: &'a [f64], width: usize) -> Self {
-        Input { mean, var: Some(var), width }
+    /// Borrowed numbers with variances.
+    ///
+    /// # Errors
+    /// As [`exact`](Input::exact), and when a variance is negative.
+    ///
+    /// ```
+    /// use tractable::Input;
+    /// assert_eq!(Input::uncertain(&[1.0, 2.0], &[0.1, 0.0], 2)?.rows(), 1);
+    /// assert!(Input::uncertain(&[1.0], &[-0.1], 1).is_err());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn uncertain(mean: &'a [f64], var: &'a [f64], width: usize) -> Result<Self> {
+        let exact = Input::exact(mean, width)?;
+        if var.len() != mean.len() {
+            return Err(Error::shape("variance", format!("{} numbers", mean.len()), var.len()));
+        }
+        check_var("variance", var, width)?;
+        Ok(Input { var: Some(var), ..exact })
     }
 
     /// Means, row after row.

@@ -63,7 +63,7 @@
 //! Covariances within a layer and between weights are kept zero; products of Gaussians and activations are
 //! replaced by Gaussians with the same mean and variance; all activations but
 //! [`MixtureRelu`](Activation::MixtureRelu) are linearised at the mean. The sums over a batch count the prior
-//! once per sample; [`Policy`] says what is done about it.
+//! once per sample; [`UpdateRule`] says what is done about it.
 
 pub mod attack;
 mod backend;
@@ -71,33 +71,35 @@ mod builder;
 mod checkpoint;
 pub mod data;
 mod derivative;
+mod engine;
 mod error;
 pub mod files;
 mod gaussian;
+mod graph;
 mod layer;
 pub mod metrics;
 pub mod moments;
 mod network;
 pub mod optimize;
 mod output;
+mod plan;
 pub mod recipes;
 pub mod rl;
 pub mod rng;
 mod shape;
-mod stack;
 mod train;
 pub mod verify;
 
-pub use backend::{Device, Policy};
+pub use backend::{Device, UpdateRule};
 pub use builder::NetworkBuilder;
 pub use derivative::{Derivative, Wrt};
 pub use error::{Error, Result};
 pub use gaussian::{Gaussian, Input, Matrix};
-pub use layer::{Layer, Prior, Scheme};
+pub use layer::{Layer, Node, Prior, Scheme};
 pub use moments::Activation;
 pub use moments::derivative::Gate;
-pub use network::{LearnInfo, Network};
-pub use output::{Observation, Output, Spread, Tree, Wanted};
+pub use network::{Conditioning, LearnInfo, Network, Sums};
+pub use output::{Extremum, Observation, Output, Spread, Tree, Wanted};
 pub use shape::{Padding, Shape, Window};
 pub use train::{Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples};
 

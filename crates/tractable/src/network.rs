@@ -1,19 +1,29 @@
 //! [`Network`]: the three verbs on Gaussian layers, in the user's units.
 
+mod accumulate;
+mod conditioning;
 mod forget;
+mod gradient;
+mod resident;
 mod settings;
 
-use crate::backend::{Cpu, Device, Policy, Reference, Seen, Tally};
-use crate::builder::shapes;
+pub use accumulate::Sums;
+pub use conditioning::Conditioning;
+pub(crate) use resident::Resident;
+
+use crate::backend::{Device, Field, Seen, Tally, UpdateRule};
 use crate::data::Scaler;
+use crate::engine::{self, Batch, Engine, MeanVar, Session};
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
+use crate::graph::Graph;
 use crate::layer::{Contents, Layer, Prior};
-use crate::output::{Filled, Goal, Noise, Observation, OrElse, Output, Tree, Wanted, check_size};
+use crate::output::{DefaultNoise, Noise, Observation, ObservationBuffer, Output, Tree};
+use crate::plan::Op;
 use crate::shape::Shape;
-use crate::stack::{Broken, MeanVar, Slope, Stack, Trace};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A network whose weights, hidden units and inputs are all Gaussian.
 ///
@@ -34,9 +44,12 @@ use std::ops::Range;
 /// ```
 pub struct Network {
     pub(crate) spec: Spec,
-    engine: Engine,
+    pub(crate) graph: Arc<Graph>,
+    engine: Box<dyn Engine>,
+    /// The plan of a prediction.
+    forward: Vec<Op>,
     /// Buffers of `learn`, kept from batch to batch.
-    filled: Filled,
+    observed: ObservationBuffer,
     standard: [Vec<f64>; 2],
     device: Device,
     /// Rows that `predict` and `condition` take at a time, so that their states stay small.
@@ -53,9 +66,14 @@ pub(crate) struct Spec {
     pub(crate) input: Shape,
     pub(crate) layers: Vec<Layer>,
     pub(crate) names: Vec<String>,
+    /// The states that every layer reads: 0 is the input, `i + 1` what layer `i` makes. Files of version 1 have none:
+    /// every layer reads the one before it.
+    #[serde(default)]
+    pub(crate) inputs: Vec<Vec<usize>>,
     pub(crate) output: Output,
     pub(crate) prior: Prior,
-    pub(crate) policy: Policy,
+    #[serde(alias = "policy")]
+    pub(crate) update: UpdateRule,
     pub(crate) seed: u64,
     pub(crate) noise: Noise,
     /// Epochs of fitting done so far.
@@ -72,11 +90,12 @@ impl Spec {
     pub(crate) fn new(input: Shape, layers: Vec<Layer>, names: Vec<String>, output: Output) -> Self {
         Spec {
             input,
+            inputs: (0..layers.len()).map(|i| vec![i]).collect(),
             layers,
             names,
             output,
             prior: Prior::default(),
-            policy: Policy::default(),
+            update: UpdateRule::default(),
             seed: 0,
             noise: Noise(vec![1.0]),
             epochs: 0,
@@ -88,25 +107,6 @@ impl Spec {
         }
     }
 }
-
-/// The layers on the device that was asked for.
-enum Engine {
-    Cpu(Stack<Cpu>),
-    Reference(Stack<Reference>),
-}
-
-/// Does the same with whichever stack there is.
-macro_rules! on_device {
-    ($engine:expr, $stack:ident => $body:expr) => {
-        match $engine {
-            Engine::Cpu($stack) => $body,
-            Engine::Reference($stack) => $body,
-        }
-    };
-}
-
-// After the macro it uses.
-mod input;
 
 /// What one call of [`Network::learn`] did.
 ///
@@ -122,7 +122,7 @@ mod input;
 pub struct LearnInfo {
     /// Samples learned from.
     pub rows: usize,
-    /// Parameters whose step was limited by [`Policy::Capped`].
+    /// Parameters whose step was limited by [`UpdateRule::Capped`].
     pub capped: u64,
     /// Parameters whose variance would not have stayed positive and was set to a small one.
     pub repaired: u64,
@@ -142,12 +142,11 @@ impl std::fmt::Debug for Network {
     }
 }
 
-/// A second network with the same weights, on the same kind of device with a team of its own.
+/// A second network with the same weights, on the same device.
 impl Clone for Network {
     fn clone(&self) -> Self {
-        let contents: Vec<_> = self.contents().into_iter().map(Option::unwrap_or_default).collect();
-        Network::assemble(self.spec.clone(), &contents, self.device)
-            .expect("what was built once builds again")
+        let copy = || Network::assemble(self.spec.clone(), &self.all_contents()?, self.device.clone());
+        copy().expect("what was built once builds again")
     }
 }
 
@@ -155,14 +154,14 @@ impl Network {
     /// Checks a specification and puts its numbers on a device.
     pub(crate) fn assemble(spec: Spec, contents: &[Contents], device: Device) -> Result<Self> {
         let mut net = Network::empty(spec, device)?;
-        net.refill(contents);
+        net.refill(contents)?;
         Ok(net)
     }
 
     /// Checks a specification and makes room for its numbers on a device; they are zero until they are filled in.
     pub(crate) fn empty(spec: Spec, device: Device) -> Result<Self> {
-        let shapes = shapes(spec.input, &spec.layers, &spec.names)?;
-        let units = shapes.last().expect("there is a layer").len();
+        let graph = Arc::new(Graph::new(spec.input, &spec.layers, &spec.names, &spec.inputs)?);
+        let units = graph.shapes[graph.output()].len();
         if let Output::Classes { classes } = spec.output {
             Tree::new(classes)?;
         }
@@ -174,17 +173,17 @@ impl Network {
             let expected = format!("{} units, the {kind}", spec.output.units());
             return Err(Error::shape("last layer", expected, units));
         }
-        let engine = match device {
-            Device::Cpu { threads } => {
-                if threads > 1024 {
-                    return Err(Error::invalid("threads", format!("{threads} is more than 1024")));
-                }
-                Engine::Cpu(Stack::new(Cpu::new(threads), &spec.layers, &shapes)?)
-            }
-            Device::Reference => Engine::Reference(Stack::new(Reference, &spec.layers, &shapes)?),
-        };
-        let at_once = on_device!(&engine, stack => (MOST_NUMBERS / stack.numbers(&shapes)).max(1));
-        Ok(Network { spec, engine, filled: Filled::default(), standard: Default::default(), device, at_once })
+        let engine = engine::load(&device, &graph)?;
+        Ok(Network {
+            at_once: (MOST_NUMBERS / engine.numbers()).max(1),
+            forward: graph.forward(0, false),
+            observed: ObservationBuffer::default(),
+            standard: Default::default(),
+            spec,
+            graph,
+            engine,
+            device,
+        })
     }
 
     /// **What comes out?** Mean and variance of the output for every row of `x`, in one deterministic pass.
@@ -202,30 +201,42 @@ impl Network {
     /// ```
     pub fn predict<'a>(&self, x: impl Into<Input<'a>>) -> Result<Gaussian> {
         let x = self.check_input(x.into())?;
+        let output = self.graph.output();
         let out = self.in_parts(x.rows(), |rows| {
-            let mut buffers = Default::default();
-            let (mean, var) = self.standardize(x.rows_between(rows.start, rows.end), &mut buffers);
-            on_device!(&self.engine, stack => stack.predict(mean, var))
+            self.forward(x.rows_between(rows.start, rows.end))?.read_prior(output)
         })?;
-        self.in_users_units(out, x.rows(), self.spec.output_scaler.as_ref(), self.spec.layers.len())
+        self.in_users_units(out, x.rows(), output)
     }
 
-    /// The mean and variance of a layer (0 is the input) as a user knows them, finite in those units too.
-    fn in_users_units(
-        &self,
-        [mean, var]: MeanVar,
-        rows: usize,
-        scaler: Option<&Scaler>,
-        layer: usize,
-    ) -> Result<Gaussian> {
+    /// A pass with these samples in it, forward.
+    pub(crate) fn forward(&self, x: Input<'_>) -> Result<Box<dyn Session + '_>> {
+        let mut session = self.session(x)?;
+        session.run(&self.forward, None)?;
+        Ok(session)
+    }
+
+    /// A pass with these samples in it.
+    fn session(&self, x: Input<'_>) -> Result<Box<dyn Session + '_>> {
+        let mut buffers = Default::default();
+        let (mean, var) = self.standardize(x, &mut buffers);
+        let mut session = self.engine.session();
+        session.write(0, mean, var)?;
+        Ok(session)
+    }
+
+    /// The mean and variance of a state (0 is the input) as a user knows them; finite in those units too.
+    fn in_users_units(&self, [mean, var]: MeanVar, rows: usize, state: usize) -> Result<Gaussian> {
         let width = mean.len() / rows;
-        let Some(s) = scaler else { return Ok(Gaussian::computed(mean, var, width)) };
-        let (mean, var) = (s.undo_mean(&mean), s.undo_var(&var));
-        let not_finite = |v: &[f64]| v.iter().position(|v| !v.is_finite()).map(|at| (at, v[at]));
-        match not_finite(&mean).or(not_finite(&var)) {
-            Some((at, value)) => Err(self.diverged(Broken { layer, row: at / width, value })),
-            None => Ok(Gaussian::computed(mean, var, width)),
+        let (mean, var) = match self.scaler_at(state) {
+            None => (mean, var),
+            Some(s) => (s.undo_mean(&mean), s.undo_var(&var)),
+        };
+        for v in [&mean, &var] {
+            if let Some(at) = v.iter().position(|v| !v.is_finite()) {
+                return Err(self.diverged(state, at / width, v[at]));
+            }
         }
+        Ok(Gaussian::computed(mean, var, width))
     }
 
     /// Probability of every class, `[rows, classes]`; each row sums to 1.
@@ -240,7 +251,7 @@ impl Network {
     /// ```
     pub fn predict_classes<'a>(&self, x: impl Into<Input<'a>>) -> Result<Matrix> {
         let Output::Classes { classes } = self.spec.output else {
-            return Err(Error::invalid("predict_classes", "this network puts out numbers; use predict"));
+            return Err(Error::invalid("predict_classes", "this is a regression model; use predict"));
         };
         let tree = Tree::new(classes)?;
         let out = self.predict(x)?;
@@ -267,128 +278,53 @@ impl Network {
         let x = self.check_input(x.into())?;
         let observation = observation.into();
         let mut buffers = std::mem::take(&mut self.standard);
-        let mut filled = std::mem::take(&mut self.filled);
-        let learned = self.learn_with(x, &observation, &mut buffers, &mut filled);
-        (self.standard, self.filled) = (buffers, filled);
-        let tally = learned?;
-        Ok(LearnInfo { rows: x.rows(), capped: tally.capped, repaired: tally.repaired })
+        let mut observed = std::mem::take(&mut self.observed);
+        let learned = observed
+            .fill(
+                &observation,
+                DefaultNoise::Network(&self.spec.noise),
+                self.spec.output,
+                self.spec.output_scaler.as_ref(),
+                x.rows(),
+                self.largest(),
+            )
+            .and_then(|seen| {
+                let (mean, var) = self.standardize(x, &mut buffers);
+                self.engine.learn(Batch::Values(mean, var), seen, self.spec.update, x.rows())
+            });
+        (self.standard, self.observed) = (buffers, observed);
+        learned?;
+        self.learned(x.rows())
     }
 
-    fn learn_with(
-        &mut self,
-        x: Input<'_>,
-        observation: &Observation<'_>,
-        buffers: &mut [Vec<f64>; 2],
-        filled: &mut Filled,
-    ) -> Result<Tally> {
-        let noise = OrElse::Network(&self.spec.noise);
-        let scaler = self.spec.output_scaler.as_ref();
-        let seen = filled.fill(observation, noise, self.spec.output, scaler, x.rows())?;
-        check_size(seen, self.spec.output.units(), self.largest())?;
-        let (mean, var) = self.standardize(x, buffers);
-        let policy = self.spec.policy;
-        let learned = on_device!(&mut self.engine, stack => stack.learn(mean, var, seen, policy, x.rows()));
-        learned.map_err(|b| self.diverged(b))
-    }
-
-    /// **What must the input, or a hidden layer, be, given what I want at the output?** The posterior of the
-    /// input (or of [`Wanted::layer`]), starting from the prior `x`; the weights are left alone. Hidden units
-    /// count as independent, so a large prior variance makes the input move too far in one round:
-    /// see [`Wanted::rounds`].
-    ///
-    /// ```
-    /// # use tractable::{Activation, Gaussian, Network, Wanted};
-    /// let net = Network::mlp([4, 16, 3], Activation::Relu).classes(3).seed(1).build()?;
-    /// let x = Gaussian::new(vec![0.1, 0.2, 0.3, 0.4], vec![0.01; 4], 4)?;
-    /// let changed = net.condition(&x, Wanted::from(&[2]).rounds(20))?;
-    /// let p = |x| net.predict_classes(x).map(|p| p.data()[2]);
-    /// assert!(p(&changed)? > p(&x)?);
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn condition<'a, 'b>(
-        &self,
-        x: impl Into<Input<'a>>,
-        wanted: impl Into<Wanted<'b>>,
-    ) -> Result<Gaussian> {
-        let x = self.check_input(x.into())?;
-        let wanted = wanted.into();
-        let at = match wanted.layer {
-            None | Some("input") => 0,
-            Some(name) => self.layer_index(name)? + 1,
-        };
-        if wanted.rounds == 0 {
-            return Err(Error::invalid("rounds", "at least one is needed"));
-        }
-        if at == 0 && x.var().is_none_or(|v| v.iter().all(|&v| v == 0.0)) {
-            return Err(Error::invalid(
-                "input",
-                "it is known exactly, so nothing can move: give it a variance",
-            ));
-        }
-        let mut filled = Filled::default();
-        let noise = OrElse::Var(wanted.noise_var);
-        let scaler = self.spec.output_scaler.as_ref();
-        let observation = match &wanted.goal {
-            Goal::Output(observation) => observation,
-            &Goal::Stationary { towards, output, gate } => {
-                let slope = self.slope(wanted.layer.unwrap_or("input"), output, gate)?;
-                return self.condition_stationary(x, slope, towards, &wanted);
-            }
-        };
-        let seen = filled.fill(observation, noise, self.spec.output, scaler, x.rows())?;
-        check_size(seen, self.spec.output.units(), self.largest())?;
-        let out = self.in_parts(x.rows(), |rows| {
-            let mut buffers = Default::default();
-            let seen = seen.rows_between(rows.clone(), self.spec.output.units());
-            let (mean, var) = self.standardize(x.rows_between(rows.start, rows.end), &mut buffers);
-            on_device!(&self.engine, stack => stack.condition(mean, var, seen, at, wanted.rounds))
-        })?;
-        self.in_users_units(out, x.rows(), self.scaler_at(at), at)
-    }
-
-    /// `condition` on a derivative that is zero.
-    fn condition_stationary(
-        &self,
-        x: Input<'_>,
-        slope: Slope,
-        towards: f64,
-        wanted: &Wanted<'_>,
-    ) -> Result<Gaussian> {
-        self.check_can_move(slope.at)?;
-        if !(wanted.noise_var >= 0.0 && wanted.noise_var.is_finite()) {
-            let why = format!("a variance of {} is not a number of at least 0", wanted.noise_var);
-            return Err(Error::invalid("noise", why));
-        }
-        let (y_unit, x_units) = self.units_of(slope);
-        let noise: Vec<f64> = x_units.iter().map(|x| wanted.noise_var * (x / y_unit).powi(2)).collect();
-        let out = self.in_parts(x.rows(), |rows| {
-            let mut buffers = Default::default();
-            let (mean, var) = self.standardize(x.rows_between(rows.start, rows.end), &mut buffers);
-            let rounds = wanted.rounds;
-            on_device!(&self.engine, stack => stack.stationary(mean, var, slope, &noise, towards, rounds))
-        })?;
-        self.in_users_units(out, x.rows(), self.scaler_at(slope.at), slope.at)
+    /// What the device noted while it learned from so many samples.
+    pub(crate) fn learned(&mut self, rows: usize) -> Result<LearnInfo> {
+        let Tally { capped, repaired } = self.engine.status()?;
+        Ok(LearnInfo { rows, capped, repaired })
     }
 
     /// The scaler of a state, 0 being the input's.
     pub(crate) fn scaler_at(&self, at: usize) -> Option<&Scaler> {
         match at {
             0 => self.spec.input_scaler.as_ref(),
-            last if last == self.spec.layers.len() => self.spec.output_scaler.as_ref(),
+            last if last == self.graph.output() => self.spec.output_scaler.as_ref(),
             _ => None,
         }
     }
 
     /// Runs a pass over so many rows at a time that its states stay small, and puts the results together.
-    fn in_parts<const N: usize>(
+    pub(crate) fn in_parts<const N: usize>(
         &self,
         rows: usize,
-        pass: impl Fn(std::ops::Range<usize>) -> std::result::Result<[Vec<f64>; N], Broken>,
+        mut pass: impl FnMut(Range<usize>) -> Result<[Vec<f64>; N]>,
     ) -> Result<[Vec<f64>; N]> {
         let mut all = [const { Vec::new() }; N];
         for from in (0..rows).step_by(self.at_once) {
             let to = rows.min(from + self.at_once);
-            let part = pass(from..to).map_err(|b| self.diverged(Broken { row: from + b.row, ..b }))?;
+            let part = pass(from..to).map_err(|e| match e {
+                Error::Diverged { layer, row, value } => Error::Diverged { layer, row: from + row, value },
+                other => other,
+            })?;
             for (all, part) in all.iter_mut().zip(part) {
                 // The first part says how much there will be.
                 let width = part.len() / (to - from);
@@ -397,29 +333,6 @@ impl Network {
             }
         }
         Ok(all)
-    }
-
-    /// A derivative's mean, variance and covariance with the layer, in the network's own units.
-    pub(crate) fn slopes(&self, x: Input<'_>, slope: Slope) -> Result<[Vec<f64>; 3]> {
-        let out = self.in_parts(x.rows(), |rows| {
-            let mut buffers = Default::default();
-            let (mean, var) = self.standardize(x.rows_between(rows.start, rows.end), &mut buffers);
-            on_device!(&self.engine, stack => stack.derivative(mean, var, slope))
-        })?;
-        for part in &out {
-            if let Some(at) = part.iter().position(|v| !v.is_finite()) {
-                let row = at / (part.len() / x.rows());
-                return Err(self.diverged(Broken { layer: slope.at, row, value: part[at] }));
-            }
-        }
-        Ok(out)
-    }
-
-    /// Mean and variance of the input and of every layer, in the network's own units.
-    pub(crate) fn states(&self, x: Input<'_>) -> Result<Vec<MeanVar>> {
-        let mut buffers = Default::default();
-        let (mean, var) = self.standardize(x, &mut buffers);
-        on_device!(&self.engine, stack => stack.states(mean, var)).map_err(|b| self.diverged(b))
     }
 
     pub(crate) fn check_input<'a>(&self, x: Input<'a>) -> Result<Input<'a>> {
@@ -438,25 +351,17 @@ impl Network {
         x: Input<'x>,
         buffers: &'x mut [Vec<f64>; 2],
     ) -> (&'x [f64], Option<&'x [f64]>) {
-        let Some(scaler) = &self.spec.input_scaler else { return (x.mean(), x.var()) };
-        let [mean, var] = buffers;
-        mean.clear();
-        mean.extend_from_slice(x.mean());
-        scaler.apply_in_place(mean);
-        let var = x.var().map(|v| {
-            var.clear();
-            var.extend(v.iter().zip(scaler.std().iter().cycle()).map(|(v, std)| v / (std * std)));
-            &var[..]
-        });
-        (mean, var)
+        standardized(self.spec.input_scaler.as_ref(), x, buffers)
     }
 
-    fn diverged(&self, b: Broken) -> Error {
-        let layer = match b.layer.checked_sub(1) {
-            None => "input".into(),
-            Some(i) => self.spec.names[i].clone(),
-        };
-        Error::Diverged { layer, row: b.row, value: b.value }
+    pub(crate) fn diverged(&self, state: usize, row: usize, value: f64) -> Error {
+        let layer = state.checked_sub(1).map_or("input", |i| &self.spec.names[i]).into();
+        Error::Diverged { layer, row, value }
+    }
+
+    /// The number of a layer's state; `input` is 0.
+    pub(crate) fn state_number(&self, layer: &str) -> Result<usize> {
+        if layer == "input" { Ok(0) } else { Ok(self.layer_index(layer)? + 1) }
     }
 
     pub(crate) fn layer_index(&self, name: &str) -> Result<usize> {
@@ -466,16 +371,17 @@ impl Network {
         })
     }
 
-    /// Puts other numbers into the same layers, one of `contents` a layer.
-    pub(crate) fn refill(&mut self, contents: &[Contents]) {
+    /// Puts other numbers into the same layers, one of `contents` per layer.
+    pub(crate) fn refill(&mut self, contents: &[Contents]) -> Result<()> {
         for (layer, c) in contents.iter().enumerate() {
-            self.fill(layer, 0..c.parameters.bias_mean.len(), c);
+            self.fill(layer, 0..c.parameters.bias_mean.len(), c)?;
         }
+        Ok(())
     }
 
     /// Puts other numbers into some outputs of a layer; of a normalisation, into all.
-    pub(crate) fn fill(&mut self, layer: usize, outputs: Range<usize>, contents: &Contents) {
-        on_device!(&mut self.engine, stack => stack.fill(layer, outputs, contents));
+    pub(crate) fn fill(&mut self, layer: usize, outputs: Range<usize>, contents: &Contents) -> Result<()> {
+        self.engine.fill(layer, outputs, contents)
     }
 
     /// Weights and biases of a layer as they are now: weights `[out, in]`, or `[out, in * rows * columns]` for a
@@ -492,7 +398,7 @@ impl Network {
     /// ```
     pub fn weights(&self, layer: &str) -> Result<Option<(Gaussian, Gaussian)>> {
         let at = self.layer_index(layer)?;
-        Ok(self.contents().swap_remove(at).map(|c| {
+        Ok(self.contents(at)?.map(|c| {
             let p = c.parameters;
             let outputs = p.bias_mean.len();
             let width = p.mean.len() / outputs;
@@ -501,33 +407,52 @@ impl Network {
         }))
     }
 
-    /// Parameters of every layer that has any.
-    pub(crate) fn contents(&self) -> Vec<Option<Contents>> {
-        on_device!(&self.engine, stack => stack.contents())
+    /// The parameters of a layer, if it has any.
+    pub(crate) fn contents(&self, layer: usize) -> Result<Option<Contents>> {
+        self.engine.contents(layer)
     }
 
-    /// States and innovations of every layer for one batch in the network's own units.
-    pub(crate) fn trace(&self, mean: &[f64], var: Option<&[f64]>, seen: Seen<'_>) -> Result<Vec<Trace>> {
-        let out = on_device!(&self.engine, stack => stack.trace(mean, var, seen));
-        out.map_err(|b| self.diverged(b))
+    /// Those of every layer; empty where it has none.
+    pub(crate) fn all_contents(&self) -> Result<Vec<Contents>> {
+        (0..self.spec.layers.len()).map(|i| Ok(self.contents(i)?.unwrap_or_default())).collect()
     }
 
-    /// Posterior of the input in the network's own units.
-    pub(crate) fn condition_seen(
-        &self,
-        mean: &[f64],
-        var: Option<&[f64]>,
-        seen: Seen<'_>,
-    ) -> Result<MeanVar> {
-        let out = on_device!(&self.engine, stack => stack.condition(mean, var, seen, 0, 1));
-        out.map_err(|b| self.diverged(b))
+    /// Mean and variance of every state, in the network's own units.
+    pub(crate) fn states(&self, x: Input<'_>) -> Result<Vec<MeanVar>> {
+        let session = self.forward(x)?;
+        (0..self.graph.shapes.len()).map(|state| session.read_prior(state)).collect()
+    }
+
+    /// States and innovations of every layer for one batch in the network's own units, for checks against reference
+    /// vectors; parameters are left alone.
+    pub(crate) fn trace(&self, x: Input<'_>, seen: Seen<'_>) -> Result<Vec<Trace>> {
+        let mut session = self.forward(x)?;
+        let mut ops = vec![Op::Observe];
+        ops.extend(self.graph.back(|_| true));
+        session.run(&ops, Some(seen))?;
+        let activation = |state: usize| {
+            let layer = state.checked_sub(1).map(|i| self.spec.layers[i]);
+            matches!(layer, Some(Layer::Activation { .. }))
+        };
+        let states = 0..self.graph.shapes.len();
+        states
+            .map(|state| {
+                let read = |field| session.read(state, field);
+                Ok(Trace {
+                    mean: read(Field::Mean)?,
+                    var: read(Field::Var)?,
+                    slope: if activation(state) { Some(read(Field::Slope)?) } else { None },
+                    d_mean: read(Field::DMean)?,
+                    d_var: read(Field::DVar)?,
+                })
+            })
+            .collect()
     }
 
     /// Updates the weights with a batch in the network's own units.
-    pub(crate) fn learn_seen(&mut self, mean: &[f64], var: Option<&[f64]>, seen: Seen<'_>) -> Result<Tally> {
-        let (policy, rows) = (self.spec.policy, mean.len() / self.spec.input.len());
-        let out = on_device!(&mut self.engine, stack => stack.learn(mean, var, seen, policy, rows));
-        out.map_err(|b| self.diverged(b))
+    pub(crate) fn learn_seen(&mut self, x: Input<'_>, seen: Seen<'_>) -> Result<LearnInfo> {
+        self.engine.learn(Batch::Values(x.mean(), x.var()), seen, self.spec.update, x.rows())?;
+        self.learned(x.rows())
     }
 
     /// The largest number to observe: its square must not overflow.
@@ -537,6 +462,36 @@ impl Network {
 
     /// Whether numbers are kept in f64.
     pub(crate) fn is_double(&self) -> bool {
-        matches!(self.engine, Engine::Reference(_))
+        self.engine.is_double()
     }
+}
+
+/// Numbers in the network's own units; `buffers` hold them where those differ.
+fn standardized<'x>(
+    scaler: Option<&Scaler>,
+    x: Input<'x>,
+    buffers: &'x mut [Vec<f64>; 2],
+) -> (&'x [f64], Option<&'x [f64]>) {
+    let Some(scaler) = scaler else { return (x.mean(), x.var()) };
+    let [mean, var] = buffers;
+    mean.clear();
+    mean.extend_from_slice(x.mean());
+    scaler.apply_in_place(mean);
+    let var = x.var().map(|v| {
+        var.clear();
+        var.extend(v.iter().zip(scaler.std().iter().cycle()).map(|(v, std)| v / (std * std)));
+        &var[..]
+    });
+    (mean, var)
+}
+
+/// State and normalised innovations of one layer for a batch.
+#[derive(Debug, Clone)]
+pub(crate) struct Trace {
+    pub(crate) mean: Vec<f64>,
+    pub(crate) var: Vec<f64>,
+    /// Of an activation.
+    pub(crate) slope: Option<Vec<f64>>,
+    pub(crate) d_mean: Vec<f64>,
+    pub(crate) d_var: Vec<f64>,
 }

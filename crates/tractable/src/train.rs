@@ -13,7 +13,6 @@ use crate::metrics;
 use crate::network::{LearnInfo, Network};
 use crate::output::Output;
 use crate::rng;
-use samples::Batch;
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -139,11 +138,11 @@ impl Network {
         let (mut order, held_out) = hold_out(&data, fit, seed)?;
         self.adopt(&data, &order)?;
         let in_order = order.clone();
-        let mut batch = Batch::default();
+        let mut resident = data.on(self)?;
         let mut report = FitReport { epochs: Vec::new(), best_epoch: None, interrupted: false };
         let mut best: Option<(f64, usize, Vec<Contents>)> = None;
         if let (Some(_), Some(held_out), true) = (fit.patience, &held_out, fit.first_epoch > 0) {
-            best = Some((self.nll_of(held_out)?, fit.first_epoch, self.filled_contents()));
+            best = Some((self.nll_of(held_out)?, fit.first_epoch, self.all_contents()?));
         }
         'epochs: for epoch in fit.first_epoch..fit.epochs {
             let start = Instant::now();
@@ -156,18 +155,22 @@ impl Network {
                 rng::shuffle(&mut order, &mut rng::stream(seed, "shuffle", epoch as u64));
             }
             let mut learned = LearnInfo::default();
-            batch.begin(&data, seed, epoch);
+            resident.begin(seed, epoch);
+            let mut done = 0;
             for rows in order.chunks(fit.batch) {
-                batch.gather(&data, rows);
-                learned += self.learn(batch.input(&data), batch.observation(&data))?;
-                let done = learned.rows;
-                if done / REPORT_EVERY != (done - rows.len()) / REPORT_EVERY
-                    && progress(Progress::Rows(done, order.len())).is_break()
-                {
+                self.learn_rows(&mut resident, rows)?;
+                done += rows.len();
+                if done / REPORT_EVERY == (done - rows.len()) / REPORT_EVERY {
+                    continue;
+                }
+                // Only now is it known what became of the batches.
+                learned += self.learned(done - learned.rows)?;
+                if progress(Progress::Rows(done, order.len())).is_break() {
                     report.interrupted = true;
                     break 'epochs;
                 }
             }
+            learned += self.learned(done - learned.rows)?;
             self.spec.epochs = epoch + 1;
             let validation_nll = held_out.as_ref().map(|d| self.nll_of(d)).transpose()?;
             report.epochs.push(Epoch {
@@ -181,7 +184,7 @@ impl Network {
             if let (Some(_), Some(nll)) = (fit.patience, validation_nll)
                 && best.as_ref().is_none_or(|&(lowest, ..)| nll < lowest || lowest.is_nan())
             {
-                best = Some((nll, epoch + 1, self.filled_contents()));
+                best = Some((nll, epoch + 1, self.all_contents()?));
             }
             let last = report.epochs.last().expect("just pushed");
             if progress(Progress::Epoch(self, last)).is_break() {
@@ -195,7 +198,7 @@ impl Network {
             }
         }
         if let Some((_, at, snapshot)) = best {
-            self.refill(&snapshot);
+            self.refill(&snapshot)?;
             if let Some(noise) = fit.noise_at(at - 1) {
                 self.set_noise_std([noise])?;
             }
@@ -246,10 +249,6 @@ impl Network {
             p.extend_from_slice(self.predict_classes(&x)?.data());
         }
         Ok(p)
-    }
-
-    fn filled_contents(&self) -> Vec<Contents> {
-        self.contents().into_iter().map(Option::unwrap_or_default).collect()
     }
 
     /// Once fitted, the names of columns and classes stay: others would mean other things.

@@ -5,11 +5,10 @@ use super::limits::l2;
 use super::targets::Task;
 use super::{Attacked, Budget, Settings, Targets};
 use crate::error::{Error, Result};
-use crate::gaussian::{Input, Matrix};
+use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::network::Network;
 use crate::output::{Output, Tree};
 use crate::rng::{self, standard_normal};
-use crate::stack::MeanVar;
 use rand::Rng;
 
 /// The gradient of `ln P(label)` by the pixels, for every image: of the network of means, as if variances were
@@ -30,32 +29,30 @@ use rand::Rng;
 /// ```
 pub fn gradient(net: &Network, images: &Matrix, labels: &[usize]) -> Result<Matrix> {
     let Output::Classes { classes } = net.output() else {
-        return Err(Error::invalid("gradient", "this network puts out numbers; only classes have one here"));
+        return Err(Error::invalid("gradient", "this is a regression model; only classes have one here"));
     };
-    let x = net.check_input(images.into())?;
     Targets::untargeted(labels).check(images.rows(), classes)?;
     let tree = Tree::new(classes)?;
     let mut all = Vec::with_capacity(images.data().len());
-    for from in (0..images.rows()).step_by(net.at_once()) {
-        let to = images.rows().min(from + net.at_once());
+    for from in (0..images.rows()).step_by(net.rows_at_once()) {
+        let to = images.rows().min(from + net.rows_at_once());
         let signed: Vec<(usize, f64)> = labels[from..to].iter().map(|&l| (l, 1.0)).collect();
         let mut sizes = Vec::new();
-        let (_, mut part) =
-            net.input_gradient(x.rows_between(from, to), |out| by_nodes(tree, out, &signed, &mut sizes))?;
-        for (row, size) in part.chunks_exact_mut(images.width()).zip(&sizes) {
-            row.iter_mut().for_each(|g| *g *= size);
+        let x = Input::from(images).rows_between(from, to);
+        let (_, part) = net.gradient(x, |out| by_nodes(tree, out, &signed, &mut sizes))?;
+        for (row, size) in part.data().chunks_exact(images.width()).zip(&sizes) {
+            all.extend(row.iter().map(|g| g * size));
         }
-        all.extend(part);
     }
     Matrix::new(all, images.width())
 }
 
 /// The gradient of `sign ln P(class)` by the nodes' means, row after row, each divided by its largest entry, which goes
 /// to `sizes`: where a network is sure it would be too small for single precision.
-fn by_nodes(tree: Tree, [mean, var]: &MeanVar, signed: &[(usize, f64)], sizes: &mut Vec<f64>) -> Vec<f64> {
+fn by_nodes(tree: Tree, out: &Gaussian, signed: &[(usize, f64)], sizes: &mut Vec<f64>) -> Result<Matrix> {
     let nodes = tree.nodes();
-    let rows = mean.chunks_exact(nodes).zip(var.chunks_exact(nodes)).zip(signed);
-    let mut all = Vec::with_capacity(mean.len());
+    let rows = out.mean().chunks_exact(nodes).zip(out.var().chunks_exact(nodes)).zip(signed);
+    let mut all = Vec::with_capacity(out.mean().len());
     for ((mean, var), &(class, sign)) in rows {
         let gradient = tree.ln_gradient(class, mean, var);
         let size = gradient.iter().fold(0.0, |s: f64, g| s.max(g.abs()));
@@ -63,7 +60,7 @@ fn by_nodes(tree: Tree, [mean, var]: &MeanVar, signed: &[(usize, f64)], sizes: &
         sizes.push(size);
         all.extend(gradient.iter().map(|g| sign * g / size));
     }
-    all
+    Matrix::new(all, nodes)
 }
 
 /// The fast gradient sign method: one step of the size of the budget, which must be set; iterations and random start
@@ -125,10 +122,9 @@ pub fn pgd(
     let step = |lanes: &Lanes<'_>| {
         let signed: Vec<(usize, f64)> =
             lanes.tasks.iter().map(|t| t.target.map_or((t.label, -1.0), |target| (target, 1.0))).collect();
-        let x = Input::checked(&lanes.mean, width);
-        let nodes = |out: &MeanVar| by_nodes(lanes.tree, out, &signed, &mut Vec::new());
-        let (output, mut gradient) = lanes.net.input_gradient(x, nodes)?;
-        let mut mean = lanes.mean.clone();
+        let nodes = |out: &Gaussian| by_nodes(lanes.tree, out, &signed, &mut Vec::new());
+        let (output, gradient) = lanes.net.gradient(Input::exact(&lanes.mean, width)?, nodes)?;
+        let (mut gradient, mut mean) = (gradient.data().to_vec(), lanes.mean.clone());
         for (lane, (g, x)) in gradient.chunks_exact_mut(width).zip(mean.chunks_exact_mut(width)).enumerate() {
             let limits = lanes.limits(lane);
             (0..width).filter(|&i| limits.is_frozen(i)).for_each(|i| g[i] = 0.0);

@@ -3,7 +3,7 @@
 use super::lanes::{self, Lanes, Method, Moved};
 use super::{Attacked, Settings, Targets};
 use crate::error::Result;
-use crate::gaussian::{Gaussian, Matrix};
+use crate::gaussian::{Input, Matrix};
 use crate::network::Network;
 
 /// Changes images until the network takes them for other classes, by inference: the posterior of the image given the
@@ -34,9 +34,11 @@ pub fn infer(
 ) -> Result<Vec<Attacked>> {
     let prior_var = settings.prior_std * settings.prior_std;
     let step = |lanes: &Lanes<'_>| {
-        let x = Gaussian::computed(lanes.mean.clone(), lanes.var.clone(), images.width());
+        let x = Input::uncertain(&lanes.mean, &lanes.var, images.width())?;
         let labels: Vec<usize> = lanes.tasks.iter().map(|t| t.towards).collect();
-        let (output, posterior) = lanes.net.round(&x, &labels, lanes.tree)?;
+        let mut image = lanes.net.conditioning(x, &labels)?;
+        let output = image.round()?.output()?;
+        let posterior = image.posterior()?;
         Ok(Moved { output, exact: false, mean: posterior.mean().to_vec(), var: posterior.var().to_vec() })
     };
     lanes::run(net, images, targets, settings, &Method { begin: &|_, _, _| prior_var, step: &step })

@@ -8,7 +8,6 @@ use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Matrix};
 use crate::network::Network;
 use crate::output::{Output, Tree};
-use crate::stack::MeanVar;
 
 /// Images moved at a time: enough for all threads, few enough to stay in their caches.
 const LANES: usize = 32;
@@ -29,7 +28,7 @@ pub(super) struct Lanes<'a> {
 /// What one iteration makes of all lanes.
 pub(super) struct Moved {
     /// The output's nodes where the images were.
-    pub(super) output: MeanVar,
+    pub(super) output: Gaussian,
     /// Whether that output was computed without any variance of the image.
     pub(super) exact: bool,
     /// Where the images are now, not yet within their limits.
@@ -53,7 +52,7 @@ pub(super) fn run(
     method: &Method<'_>,
 ) -> Result<Vec<Attacked>> {
     let Output::Classes { classes } = net.output() else {
-        return Err(Error::invalid("attack", "this network puts out numbers; only classes can be attacked"));
+        return Err(Error::invalid("attack", "this is a regression model; only classes can be attacked"));
     };
     if images.width() != net.input().len() {
         let expected = format!("images of {}, {} numbers each", net.input(), net.input().len());
@@ -80,7 +79,7 @@ pub(super) fn run(
         mean: Vec::new(),
         var: Vec::new(),
     };
-    let most = LANES.min(net.at_once()).max(1);
+    let most = LANES.min(net.rows_at_once()).max(1);
     loop {
         while next < tasks.len() && numbers.len() < most {
             lanes.enter(tasks[next], next, method);
@@ -92,7 +91,7 @@ pub(super) fn run(
         }
         for (lane, after) in lanes.advance(method)?.into_iter().rev() {
             let number = numbers.swap_remove(lane);
-            found[number] = Some(lanes.leave(lane, &before, after));
+            found[number] = Some(lanes.leave(lane, &before, after)?);
         }
     }
     Ok(found.into_iter().map(|a| a.expect("every task was given a lane")).collect())
@@ -119,10 +118,9 @@ impl Lanes<'_> {
     fn advance(&mut self, method: &Method<'_>) -> Result<Vec<(usize, Vec<f64>)>> {
         let mut moved = (method.step)(self)?;
         let (width, nodes) = (self.images.width(), self.tree.nodes());
-        let [out_mean, out_var] = &moved.output;
         let mut finished: Vec<Option<Vec<f64>>> = vec![None; self.tasks.len()];
         let mut doubtful = Vec::new();
-        let outputs = out_mean.chunks_exact(nodes).zip(out_var.chunks_exact(nodes));
+        let outputs = moved.output.mean().chunks_exact(nodes).zip(moved.output.var().chunks_exact(nodes));
         for (lane, (mean, var)) in outputs.enumerate() {
             let p = self.tree.probabilities(mean, var);
             if self.has_done_enough(lane, &p) {
@@ -174,7 +172,7 @@ impl Lanes<'_> {
     }
 
     /// Ends a lane; the last one takes its number.
-    fn leave(&mut self, lane: usize, before: &Matrix, after: Vec<f64>) -> Attacked {
+    fn leave(&mut self, lane: usize, before: &Matrix, after: Vec<f64>) -> Result<Attacked> {
         let width = self.images.width();
         let Task { image, label, target, towards } = self.tasks.swap_remove(lane);
         let iterations = self.done.swap_remove(lane);
@@ -182,19 +180,19 @@ impl Lanes<'_> {
         let var = swap_remove_row(&mut self.var, lane, width);
         let from = self.images.row(image);
         let change = x.iter().zip(from).map(|(x, from)| x - from).collect();
-        Attacked {
+        Ok(Attacked {
             image,
             label,
             target,
             towards,
             success: succeeded(label, target, &after),
-            change: Gaussian::computed(change, var, width),
+            change: Gaussian::new(change, var, width)?,
             l_inf: l_inf(&x, from),
             l2: l2(&x, from),
             iterations,
             before: before.row(image).to_vec(),
             after,
-        }
+        })
     }
 }
 

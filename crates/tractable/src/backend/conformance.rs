@@ -4,7 +4,10 @@
 //! Inputs are f32 numbers, so both devices start from the same; errors are relative to the largest entry of
 //! an array and bounded in units of f32's epsilon and the length of the sums.
 
-use super::{Backend, Cpu, Map, NoiseVar, Parameters, Part, Pool, Reference, Seen, Statistics, Tally};
+use super::device::archs;
+use super::{
+    Backend, Cpu, Field, Map, NoiseVar, Parameters, Pool, Reference, Seen, Statistics, Status, UpdateRule,
+};
 use crate::moments::Activation;
 use crate::rng;
 use crate::shape::{Padding, Shape, Window};
@@ -43,14 +46,9 @@ fn some<T>(cases: impl IntoIterator<Item = T>, one_of: usize) -> impl Iterator<I
     cases.into_iter().step_by(if cfg!(miri) { one_of } else { 1 })
 }
 
-fn archs() -> Vec<(&'static str, pulp::Arch)> {
-    let mut archs = vec![("scalar", pulp::Arch::Scalar)];
-    #[cfg(target_arch = "x86_64")]
-    {
-        archs.extend(pulp::x86::V3::try_new().map(|v| ("AVX2", pulp::Arch::V3(v))));
-        archs.extend(pulp::x86::V4::try_new().map(|v| ("AVX-512", pulp::Arch::V4(v))));
-    }
-    archs
+/// A field of a state.
+fn read<B: Backend>(b: &B, state: &B::State, field: Field) -> Vec<f64> {
+    b.read(state, field).unwrap()
 }
 
 /// A batch going through one layer and back: what it is made of, and what to compare.
@@ -75,7 +73,7 @@ impl Case {
     /// Puts known innovations at the output: observing y with noise r where mean and variance are known.
     fn innovate<B: Backend>(&self, b: &B, z: &mut B::State) {
         // d_mean = (y - m)/(v + r), d_var = -1/(v + r): choose r and y so that both come out as drawn.
-        let (m, v) = (b.read(z, Part::Mean), b.read(z, Part::Var));
+        let (m, v) = (read(b, z, Field::Mean), read(b, z, Field::Var));
         let total: Vec<f64> =
             self.d_var.iter().zip(&v).map(|(d, v)| (-1.0 / d.min(-1e-2)).max(v * 1.5)).collect();
         let noise: Vec<f64> = total.iter().zip(&v).map(|(t, v)| t - v).collect();
@@ -85,17 +83,17 @@ impl Case {
 
     fn start<B: Backend>(&self, b: &B) -> (B::State, B::State) {
         let (mut x, z) = (b.state(self.input), b.state(self.output));
-        b.write(&mut x, &self.mean, self.var.as_deref());
+        b.write(&mut x, &self.mean, self.var.as_deref()).unwrap();
         (x, z)
     }
 }
 
 fn parts<B: Backend>(b: &B, z: &B::State, x: &B::State) -> Vec<(&'static str, Vec<f64>)> {
     vec![
-        ("mean", b.read(z, Part::Mean)),
-        ("var", b.read(z, Part::Var)),
-        ("d_mean", b.read(x, Part::DMean)),
-        ("d_var", b.read(x, Part::DVar)),
+        ("mean", read(b, z, Field::Mean)),
+        ("var", read(b, z, Field::Var)),
+        ("d_mean", read(b, x, Field::DMean)),
+        ("d_var", read(b, x, Field::DVar)),
     ]
 }
 
@@ -105,7 +103,8 @@ where
     T: Fn(Which<'_>) -> Vec<(&'static str, Vec<f64>)>,
 {
     let reference = run(Which::Reference(&Reference));
-    for (name, arch) in archs() {
+    for (width, arch) in archs() {
+        let name = format!("vectors of {width}");
         let mut of_one_thread = None;
         for threads in [1, 3] {
             let ours = run(Which::Cpu(&Cpu::with_arch(arch, threads)));
@@ -144,12 +143,12 @@ fn parameters(map: &Map, seed: u64) -> Parameters {
 
 /// Weights put in by two parts, as a file's are.
 fn filled<B: Backend>(b: &B, map: Map, p: &Parameters) -> B::Weights {
-    let mut w = b.weights(map);
+    let mut w = b.weights(map).unwrap();
     let (outputs, n) = (map.output.channels, map.fan_in());
     for part in [0..outputs / 2, outputs / 2..outputs] {
         let [mean, var] = [&p.mean, &p.var].map(|v| v[part.start * n..part.end * n].to_vec());
         let [bias_mean, bias_var] = [&p.bias_mean, &p.bias_var].map(|v| v[part.clone()].to_vec());
-        b.set_weights(&mut w, part, &Parameters { mean, var, bias_mean, bias_var });
+        b.set_weights(&mut w, part, &Parameters { mean, var, bias_mean, bias_var }).unwrap();
     }
     w
 }
@@ -158,7 +157,7 @@ fn map_agrees(map: Map, rows: usize, exact: bool) {
     let p = parameters(&map, 1);
     let case = Case::new(map.input, map.output, rows, exact, 2);
     let positions = map.output.pixels();
-    let pass = |b: Which<'_>, cap: Option<f64>| {
+    let pass = |b: Which<'_>, cap: Option<f64>, split: bool| {
         on!(b, b => {
             let mut w = filled(b, map, &p);
             let (mut x, mut z) = case.start(b);
@@ -166,18 +165,32 @@ fn map_agrees(map: Map, rows: usize, exact: bool) {
             b.map(&w, &mut scratch, &x, &mut z);
             case.innovate(b, &mut z);
             b.map_back(&w, &mut scratch, &z, &mut x);
-            let tally = b.map_learn(&mut w, &mut scratch, &x, &z, cap);
+            let mut status = Default::default();
+            if split {
+                // In two halves, a batch and then nothing more.
+                let mut sums = b.map_sums(&w);
+                b.map_accumulate(&w, &mut scratch, &x, &z, &mut sums);
+                b.map_apply(&mut w, &sums, cap, &mut status);
+            } else {
+                b.map_learn(&mut w, &mut scratch, &x, &z, cap, &mut status);
+            }
+            let tally = b.status(&mut status).unwrap().tally;
             let mut out = parts(b, &z, &x);
-            let p = b.weights_parameters(&w);
+            let p = b.weights_parameters(&w).unwrap();
             out.extend([("weights", p.mean), ("their var", p.var), ("bias", p.bias_mean), ("its var", p.bias_var)]);
             (out, tally)
         })
     };
     let what = format!("{map:?}, {rows} rows, exact {exact}");
     // With the cap every step is limited in the same way, so that sums that overshoot can be compared too.
-    agree(&what, map.fan_in().max(map.output.channels).max(rows * positions), |b| pass(b, Some(2.0)).0);
-    let Tally { capped, .. } = pass(Which::Reference(&Reference), Some(2.0)).1;
-    let ours = pass(Which::Cpu(&Cpu::new(1)), Some(2.0)).1.capped;
+    agree(&what, map.fan_in().max(map.output.channels).max(rows * positions), |b| {
+        pass(b, Some(2.0), false).0
+    });
+    let capped = pass(Which::Reference(&Reference), Some(2.0), false).1.capped;
+    let cpu = Cpu::with_arch(pulp::Arch::new(), 1);
+    let whole = pass(Which::Cpu(&cpu), Some(2.0), false);
+    assert_eq!(pass(Which::Cpu(&cpu), Some(2.0), true), whole, "{what}: in two halves");
+    let ours = whole.1.capped;
     let near = capped.abs_diff(ours) as f64;
     assert!(near <= 1.0 + 0.01 * capped as f64, "{what}: capped {ours}, reference {capped}");
 }
@@ -288,15 +301,17 @@ fn batch_normalisation_agrees() {
                 rows * shape.pixels(),
                 |b| {
                     on!(b, b => {
-                        let mut norm = b.norm(&p, &s);
+                        let mut norm = b.norm(&p, &s).unwrap();
                         let (mut x, mut z) = case.start(b);
                         let mut scratch = Default::default();
                         b.normalize(&norm, &mut scratch, &x, &mut z, learning);
                         case.innovate(b, &mut z);
                         b.normalize_back(&norm, &scratch, &z, &mut x);
-                        b.normalize_learn(&mut norm, &mut scratch, &x, &z, Some(2.0));
+                        let (mut sums, mut status) = (b.normalize_sums(&norm), Default::default());
+                        b.normalize_accumulate(&norm, &mut scratch, &x, &z, &mut sums);
+                        b.normalize_apply(&mut norm, &sums, Some(2.0), &mut status);
                         let mut out = parts(b, &z, &x);
-                        let (p, s) = b.norm_parameters(&norm);
+                        let (p, s) = b.norm_parameters(&norm).unwrap();
                         out.extend([("scale", p.mean), ("its var", p.var), ("shift", p.bias_mean), ("its var", p.bias_var)]);
                         out.extend([("running mean", s.mean), ("running var", s.var)]);
                         out
@@ -322,7 +337,7 @@ fn activations_agree() {
                 b.activate_back(&z, &mut x);
                 b.posterior(&mut x);
                 let mut out = parts(b, &z, &x);
-                out.extend([("slope", b.read(&z, Part::Slope)), ("posterior", b.read(&x, Part::Mean)), ("its var", b.read(&x, Part::Var))]);
+                out.extend([("slope", read(b, &z, Field::Slope)), ("posterior", read(b, &x, Field::Mean)), ("its var", read(b, &x, Field::Var))]);
                 out
             })
         });
@@ -338,9 +353,9 @@ fn entries_that_were_not_seen_say_nothing() {
         on!(b, b => {
             let (mut x, _) = case.start(b);
             b.observe(&mut x, Seen { y: &y, noise: NoiseVar::PerOutput(&[0.1, 0.2, 0.3, 0.4, 0.5]), seen: Some(&seen) });
-            let d = b.read(&x, Part::DMean);
+            let d = read(b, &x, Field::DMean);
             assert!(d.iter().zip(&seen).all(|(d, seen)| *seen != (*d == 0.0)));
-            vec![("d_mean", d), ("d_var", b.read(&x, Part::DVar))]
+            vec![("d_mean", d), ("d_var", read(b, &x, Field::DVar))]
         })
     });
 }
@@ -353,22 +368,112 @@ fn innovations_are_taken_as_they_are() {
         agree("innovate", 1, |b| {
             on!(b, b => {
                 let (mut x, _) = case.start(b);
-                b.innovate(&mut x, &d_mean);
-                let d = b.read(&x, Part::DMean);
+                b.innovate(&mut x, &d_mean).unwrap();
+                let d = read(b, &x, Field::DMean);
                 assert_eq!(d, d_mean);
-                vec![("d_mean", d), ("d_var", b.read(&x, Part::DVar))]
+                vec![("d_mean", d), ("d_var", read(b, &x, Field::DVar))]
             })
         });
     }
 }
 
 #[test]
-fn what_is_not_finite_is_found() {
-    for threads in [1, 2] {
-        let cpu = Cpu::new(threads);
-        let mut x = cpu.state(Shape::flat(3));
-        cpu.write(&mut x, &[1.0, 2.0, 3.0, 4.0, 1e300, 6.0], None);
-        assert_eq!(cpu.not_finite(&x, [Part::Var, Part::Mean]), Some((1, f64::INFINITY)));
-        assert_eq!(cpu.not_finite(&x, [Part::Var, Part::DMean]), None);
+fn sums_agree() {
+    for shape in [Shape::flat(5), Shape::flat(33), Shape::image(3, 2, 4), Shape::image(33, 2, 1)] {
+        let (one, two) = (Case::new(shape, shape, 7, false, 5), Case::new(shape, shape, 7, false, 6));
+        agree(&format!("sums of {shape}"), 1, |b| {
+            on!(b, b => {
+                let ((x, mut z), (y, mut second)) = (one.start(b), two.start(b));
+                let mut states = [x, y];
+                b.add(&states, &[0, 1], &mut z);
+                one.innovate(b, &mut z);
+                b.add_back(&z, &mut states[0]);
+                // A second innovation on top, from a state of another layout.
+                b.activate(Activation::Identity, &states[1], &mut second);
+                two.innovate(b, &mut second);
+                b.add_innovation(&second, &mut states[0]);
+                parts(b, &z, &states[0])
+            })
+        });
     }
+}
+
+#[test]
+fn batches_are_summed_up_before_they_are_applied() {
+    let map = Map { input: Shape::flat(33), output: Shape::flat(7), window: None };
+    let (p, shape) = (parameters(&map, 1), Shape::flat(7));
+    let cases = [2, 3].map(|seed| Case::new(map.input, map.output, 5, false, seed));
+    let s = Statistics { mean: vec![0.1; 7], var: vec![0.9; 7], momentum: 0.9, epsilon: 1e-5 };
+    let of_norm =
+        Parameters { mean: vec![1.0; 7], var: vec![0.3; 7], bias_mean: vec![0.2; 7], bias_var: vec![0.1; 7] };
+    agree("two batches", 33, |b| {
+        on!(b, b => {
+            let (mut w, mut norm) = (filled(b, map, &p), b.norm(&of_norm, &s).unwrap());
+            let (mut of_w, mut of_n, mut scratch) = (b.map_sums(&w), b.normalize_sums(&norm), [Default::default(), Default::default()]);
+            for case in &cases {
+                let (x, mut z) = case.start(b);
+                let mut n = b.state(shape);
+                b.map(&w, &mut scratch[0], &x, &mut z);
+                b.normalize(&norm, &mut scratch[1], &z, &mut n, true);
+                case.innovate(b, &mut n);
+                b.normalize_accumulate(&norm, &mut scratch[1], &z, &n, &mut of_n);
+                b.normalize_back(&norm, &scratch[1], &n, &mut z);
+                b.map_accumulate(&w, &mut scratch[0], &x, &z, &mut of_w);
+            }
+            let (cap, mut status) = (UpdateRule::Capped.cap(10, 1), Default::default());
+            b.map_apply(&mut w, &of_w, cap, &mut status);
+            b.normalize_apply(&mut norm, &of_n, cap, &mut status);
+            let (w, (n, s)) = (b.weights_parameters(&w).unwrap(), b.norm_parameters(&norm).unwrap());
+            vec![("weights", w.mean), ("their var", w.var), ("scale", n.mean), ("running mean", s.mean), ("running var", s.var)]
+        })
+    });
+}
+
+#[test]
+fn rows_are_gathered_as_they_were_written() {
+    for shape in [Shape::flat(5), Shape::flat(33), Shape::image(3, 2, 4)] {
+        let values = Numbers::new(3).draw(6 * shape.len(), -1.0, 1.0);
+        agree(&format!("rows of {shape}"), 1, |b| {
+            on!(b, b => {
+                let (mut table, mut x) = (b.table(shape, 6).unwrap(), b.state(shape));
+                b.table_write(&mut table, 0, &values[..2 * shape.len()]).unwrap();
+                b.table_write(&mut table, 2, &values[2 * shape.len()..]).unwrap();
+                b.write(&mut x, &values, Some(&vec![0.5; values.len()])).unwrap();
+                b.gather(&table, &[5, 0, 3], &mut x);
+                let mean = read(b, &x, Field::Mean);
+                let row = |r: usize| &values[r * shape.len()..(r + 1) * shape.len()];
+                assert_eq!(mean, [row(5), row(0), row(3)].concat());
+                vec![("mean", mean), ("var", read(b, &x, Field::Var))]
+            })
+        });
+    }
+}
+
+#[test]
+fn what_is_not_finite_is_noted_and_stops_updates() {
+    fn check<B: Backend<Status = Status>>(b: &B) {
+        let map = Map { input: Shape::flat(3), output: Shape::flat(2), window: None };
+        let mut w = filled(b, map, &parameters(&map, 1));
+        let (mut x, mut z) = (b.state(map.input), b.state(map.output));
+        b.write(&mut x, &[1.0, 2.0, 3.0, 4.0, if b.is_double() { f64::INFINITY } else { 1e300 }, 6.0], None)
+            .unwrap();
+        let (mut scratch, mut status) = (Default::default(), Status::default());
+        b.map(&w, &mut scratch, &x, &mut z);
+        b.observe(&mut z, Seen { y: &[0.0; 4], noise: NoiseVar::One(1.0), seen: None });
+        b.check_innovation(&z, 1, &mut status);
+        let noted = status.broken.unwrap();
+        assert_eq!((noted.state, noted.row), (1, 1));
+        status = Status::default();
+        let states = [x, z];
+        b.check_states(&states, &mut status);
+        let noted = status.broken.unwrap();
+        assert_eq!((noted.state, noted.row, noted.value), (0, 1, f64::INFINITY), "the first of them");
+        let before = b.weights_parameters(&w).unwrap();
+        b.map_learn(&mut w, &mut scratch, &states[0], &states[1], None, &mut status);
+        assert_eq!(b.weights_parameters(&w).unwrap(), before);
+        assert!(b.status(&mut status).unwrap().broken.is_some());
+        assert!(b.status(&mut status).unwrap().broken.is_none(), "it is told once");
+    }
+    check(&Reference);
+    (1..3).for_each(|threads| check(&Cpu::with_arch(pulp::Arch::new(), threads)));
 }

@@ -1,4 +1,4 @@
-//! How numbers move: the dozen kernels a device must offer, and the devices there are.
+//! How numbers move: the kernels a device must offer, and the devices there are.
 //!
 //! `reference` computes in f64 with plain loops and is the thing to read; `cpu` computes in f32 and is the
 //! thing to run. Both call the same formulae in [`crate::moments`]. Nothing above this module knows how a
@@ -7,12 +7,15 @@
 #[cfg(test)]
 mod conformance;
 mod cpu;
+mod device;
 mod reference;
 
 pub(crate) use cpu::Cpu;
+pub use device::Device;
+pub(crate) use device::Handle;
 pub(crate) use reference::Reference;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
 use crate::moments::posterior::cap_for_batch;
@@ -20,70 +23,18 @@ use crate::shape::{Shape, Window};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Where a network computes.
-///
-/// ```
-/// use tractable::{Activation, Device, Matrix, Network};
-/// let x = Matrix::new(vec![0.5, -1.0], 2)?;
-/// let net = |device| Network::mlp([2, 8, 1], Activation::Tanh).seed(1).device(device).build();
-/// let exact = net(Device::Reference)?.predict(&x)?;
-/// let fast = net(Device::cpu(1))?.predict(&x)?;
-/// assert!((exact.mean()[0] - fast.mean()[0]).abs() < 1e-6);
-/// # Ok::<(), tractable::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Device {
-    /// The processor, in f32, with the widest vectors it has.
-    Cpu {
-        /// Threads to use; 0 means one per core. Results do not depend on it.
-        threads: usize,
-    },
-    /// The processor, in f64 with plain loops on one thread: slow, and the measure of the others.
-    Reference,
-}
-
-impl Device {
-    /// The processor with this many threads; 0 means one per core.
-    ///
-    /// ```
-    /// assert_eq!(tractable::Device::cpu(2), tractable::Device::Cpu { threads: 2 });
-    /// ```
-    pub fn cpu(threads: usize) -> Self {
-        Device::Cpu { threads }
-    }
-}
-
-impl Default for Device {
-    fn default() -> Self {
-        Device::cpu(0)
-    }
-}
-
-impl std::str::FromStr for Device {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "cpu" => Ok(Device::default()),
-            "reference" => Ok(Device::Reference),
-            _ => Err(Error::invalid("device", format!("`{name}` is not known; use cpu or reference"))),
-        }
-    }
-}
-
 /// How the deltas of a batch are applied to a weight (`docs/equations.md`, T20 and T21).
 ///
 /// ```
-/// use tractable::{Activation, Network, Policy};
-/// let net = Network::mlp([1, 8, 1], Activation::Tanh).policy(Policy::Plain).build()?;
-/// assert_eq!(net.policy(), Policy::Plain);
+/// use tractable::{Activation, Network, UpdateRule};
+/// let net = Network::mlp([1, 8, 1], Activation::Tanh).update_rule(UpdateRule::Plain).build()?;
+/// assert_eq!(net.update_rule(), UpdateRule::Plain);
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Policy {
+pub enum UpdateRule {
     /// Add the sum over the batch, as in the paper. Over-counts in batches of more than one sample when the
     /// noise is small: variances can be driven below zero and are then repaired, and counted.
     Plain,
@@ -94,19 +45,41 @@ pub enum Policy {
     Capped,
 }
 
-impl Policy {
+impl UpdateRule {
     /// The cap c for a batch of this many rows; `None` when steps are not limited. Where a weight is used at
     /// several `positions`, even one sample is a sum of several.
     pub(crate) fn cap(self, rows: usize, positions: usize) -> Option<f64> {
         match self {
-            Policy::Plain => None,
-            Policy::Capped if positions > 1 => Some(cap_for_batch(rows.max(2))),
-            Policy::Capped => Some(cap_for_batch(rows)),
+            UpdateRule::Plain => None,
+            UpdateRule::Capped if positions > 1 => Some(cap_for_batch(rows.max(2))),
+            UpdateRule::Capped => Some(cap_for_batch(rows)),
         }
     }
 }
 
-/// What an update had to limit or mend, in parameters.
+/// A state that is not finite: its number (0 is the input), row, value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Broken {
+    pub(crate) state: usize,
+    pub(crate) row: usize,
+    pub(crate) value: f64,
+}
+
+/// What a device noted since it was last asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Status {
+    /// The first state that was not finite. While it stands, parameters are left alone.
+    pub(crate) broken: Option<Broken>,
+    pub(crate) tally: Tally,
+}
+
+impl Status {
+    fn note(&mut self, broken: Option<Broken>) {
+        self.broken = self.broken.or(broken);
+    }
+}
+
+/// What updates had to limit or mend, in parameters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) capped: u64,
@@ -158,13 +131,46 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
-    /// Moves the running statistics towards those of a batch.
-    fn follow(&mut self, mean: &[f64], var: &[f64]) {
-        for (running, batch) in [(&mut self.mean, mean), (&mut self.var, var)] {
+    /// Moves the running statistics towards those of batches.
+    fn follow(&mut self, batch: &Pooled) {
+        for (running, batch) in [(&mut self.mean, &batch.mean), (&mut self.var, &batch.var)] {
             for (r, b) in running.iter_mut().zip(batch) {
                 *r = self.momentum * *r + (1.0 - self.momentum) * b;
             }
         }
+    }
+}
+
+/// Mean and variance of every channel over one batch or several.
+#[derive(Debug, Default)]
+struct Pooled {
+    mean: Vec<f64>,
+    var: Vec<f64>,
+    /// Values of a channel.
+    count: f64,
+}
+
+impl Pooled {
+    fn clear(&mut self) {
+        self.mean.clear();
+        self.var.clear();
+        self.count = 0.0;
+    }
+
+    /// Adds a batch of so many values a channel.
+    fn add(&mut self, mean: &[f64], var: &[f64], count: f64) {
+        if self.count == 0.0 {
+            self.mean.extend_from_slice(mean);
+            self.var.extend_from_slice(var);
+        } else {
+            let share = count / (self.count + count);
+            for c in 0..mean.len() {
+                let off = mean[c] - self.mean[c];
+                self.mean[c] += share * off;
+                self.var[c] += share * (var[c] - self.var[c]) + share * (1.0 - share) * off * off;
+            }
+        }
+        self.count += count;
     }
 }
 
@@ -201,21 +207,9 @@ pub(crate) struct Seen<'a> {
     pub(crate) seen: Option<&'a [bool]>,
 }
 
-impl<'a> Seen<'a> {
-    /// What was seen in some rows of `width` entries.
-    pub(crate) fn rows_between(&self, rows: std::ops::Range<usize>, width: usize) -> Seen<'a> {
-        let at = rows.start * width..rows.end * width;
-        let noise = match self.noise {
-            NoiseVar::PerEntry(v) => NoiseVar::PerEntry(&v[at.clone()]),
-            other => other,
-        };
-        Seen { y: &self.y[at.clone()], noise, seen: self.seen.map(|s| &s[at]) }
-    }
-}
-
-/// A part of a layer's state that can be read back.
+/// What a state holds for every unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum Field {
     Mean,
     Var,
     /// cov(a, z)/var(z) of an activation.
@@ -234,41 +228,94 @@ pub(crate) struct Units<'a, S> {
     pub(crate) a: &'a S,
 }
 
+/// What a state is made of before anything is observed.
+pub(crate) const PRIOR: [Field; 2] = [Field::Mean, Field::Var];
+/// What an observation says about it.
+pub(crate) const INNOVATION: [Field; 2] = [Field::DMean, Field::DVar];
+
 /// The kernels of a device. States hold the mean and variance of one layer for a batch and, on the way back,
 /// its normalised innovations; `*_back` turns the innovations of a layer's output into those of its input;
-/// `*_learn` turns them into the posterior of the parameters. Only `*_learn` changes parameters.
-pub(crate) trait Backend: Send + Sync {
+/// `*_accumulate` sums up what they say about the parameters, `*_apply` makes the posterior of it. Only
+/// `*_apply` and `map_learn`, which is both at once, change parameters, and neither does while the status is broken.
+///
+/// Kernels return nothing: they may still be at work when the call ends. What asks for numbers or memory waits, and can
+/// fail.
+pub(crate) trait Backend: Send + Sync + 'static {
     /// Hidden state of one layer for a batch.
     type State: Send;
-    /// What a map or a normalisation remembers from its forward pass until the batch is done.
+    /// Room that a layer's kernels work in, and what they found out about the shape of the batch.
     type Scratch: Default + Send;
     /// Gaussian weights of a [`Map`], in the device's own layout.
     type Weights: Send + Sync;
     /// Scale, shift and running statistics of a batch normalisation.
     type Norm: Send + Sync;
-
+    /// What batches say about the parameters of one layer, summed up; a normalisation's has its statistics too.
+    type Sums: Send + Sync;
+    /// Rows of a data set.
+    type Table: Send + Sync;
+    /// What went wrong and what was limited.
+    type Status: Default + Send;
     /// The derivative of an output by the units of one layer for a batch.
     type Derivative: Default + Send;
 
-    fn state(&self, shape: Shape) -> Self::State;
+    /// Whether numbers are kept in f64.
+    fn is_double(&self) -> bool;
+    /// Bytes that the weights of a map take.
+    fn bytes(&self, map: &Map) -> u64;
     /// Numbers that one sample takes in a state of this shape.
     fn numbers(&self, shape: Shape) -> usize;
+    fn state(&self, shape: Shape) -> Self::State;
+    /// Makes a state of the same shape ready for the innovations of another.
+    fn like(&self, state: &Self::State, spare: &mut Self::State);
     /// Sets the batch: means and, unless exact, variances, `[rows, shape.len()]`.
-    fn write(&self, state: &mut Self::State, mean: &[f64], var: Option<&[f64]>);
-    fn read(&self, state: &Self::State, part: Part) -> Vec<f64>;
-    /// First row in which one of these parts is not finite, with that value.
-    fn not_finite(&self, state: &Self::State, parts: [Part; 2]) -> Option<(usize, f64)>;
+    fn write(&self, state: &mut Self::State, mean: &[f64], var: Option<&[f64]>) -> Result<()>;
+    fn read(&self, state: &Self::State, field: Field) -> Result<Vec<f64>>;
+    /// Room for so many samples of this shape.
+    fn table(&self, shape: Shape, rows: usize) -> Result<Self::Table>;
+    /// Sets rows from `first` on, `[rows, shape.len()]`.
+    fn table_write(&self, table: &mut Self::Table, first: usize, values: &[f64]) -> Result<()>;
+    /// Sets the batch to these rows, known exactly.
+    fn gather(&self, table: &Self::Table, rows: &[usize], state: &mut Self::State);
+    /// What was noted since the last call.
+    fn status(&self, status: &mut Self::Status) -> Result<Status>;
+    /// Notes the first of these states, in order, that is not finite, unless the last one is finite.
+    fn check_states(&self, states: &[Self::State], status: &mut Self::Status);
+    /// Notes whether the innovation of a state is not finite.
+    fn check_innovation(&self, state: &Self::State, number: usize, status: &mut Self::Status);
 
     /// Room for the weights of a map, all zero.
-    fn weights(&self, map: Map) -> Self::Weights;
+    fn weights(&self, map: Map) -> Result<Self::Weights>;
     /// Sets the weights and biases of some output channels; `parameters` are theirs alone.
-    fn set_weights(&self, weights: &mut Self::Weights, outputs: Range<usize>, parameters: &Parameters);
-    fn weights_parameters(&self, weights: &Self::Weights) -> Parameters;
-    fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Self::Norm;
-    fn norm_parameters(&self, norm: &Self::Norm) -> (Parameters, Statistics);
+    fn set_weights(
+        &self,
+        weights: &mut Self::Weights,
+        outputs: Range<usize>,
+        parameters: &Parameters,
+    ) -> Result<()>;
+    fn weights_parameters(&self, weights: &Self::Weights) -> Result<Parameters>;
+    fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Result<Self::Norm>;
+    fn norm_parameters(&self, norm: &Self::Norm) -> Result<(Parameters, Statistics)>;
 
     fn map(&self, w: &Self::Weights, scratch: &mut Self::Scratch, x: &Self::State, z: &mut Self::State);
     fn map_back(&self, w: &Self::Weights, scratch: &mut Self::Scratch, z: &Self::State, x: &mut Self::State);
+    /// Sums that are zero.
+    fn map_sums(&self, w: &Self::Weights) -> Self::Sums;
+    fn map_accumulate(
+        &self,
+        w: &Self::Weights,
+        scratch: &mut Self::Scratch,
+        x: &Self::State,
+        z: &Self::State,
+        sums: &mut Self::Sums,
+    );
+    fn map_apply(
+        &self,
+        w: &mut Self::Weights,
+        sums: &Self::Sums,
+        cap: Option<f64>,
+        status: &mut Self::Status,
+    );
+    /// Accumulates one batch and applies it.
     fn map_learn(
         &self,
         w: &mut Self::Weights,
@@ -276,7 +323,8 @@ pub(crate) trait Backend: Send + Sync {
         x: &Self::State,
         z: &Self::State,
         cap: Option<f64>,
-    ) -> Tally;
+        status: &mut Self::Status,
+    );
 
     fn pool(&self, pool: Pool, window: Window, x: &Self::State, z: &mut Self::State);
     fn pool_back(&self, pool: Pool, window: Window, z: &Self::State, x: &mut Self::State);
@@ -291,29 +339,46 @@ pub(crate) trait Backend: Send + Sync {
         learning: bool,
     );
     fn normalize_back(&self, n: &Self::Norm, scratch: &Self::Scratch, z: &Self::State, x: &mut Self::State);
-    /// Updates scale and shift, and moves the running statistics towards the batch's.
-    fn normalize_learn(
+    /// Sums that are zero.
+    fn normalize_sums(&self, norm: &Self::Norm) -> Self::Sums;
+    fn normalize_accumulate(
         &self,
-        norm: &mut Self::Norm,
+        norm: &Self::Norm,
         scratch: &mut Self::Scratch,
         x: &Self::State,
         z: &Self::State,
+        sums: &mut Self::Sums,
+    );
+    /// Updates scale and shift, and moves the running statistics towards those of the batches.
+    fn normalize_apply(
+        &self,
+        norm: &mut Self::Norm,
+        sums: &Self::Sums,
         cap: Option<f64>,
-    ) -> Tally;
+        status: &mut Self::Status,
+    );
+    fn clear(&self, sums: &mut Self::Sums);
 
     fn activate(&self, activation: Activation, z: &Self::State, a: &mut Self::State);
     fn activate_back(&self, a: &Self::State, z: &mut Self::State);
 
+    /// The sum of the states with these numbers, which count as independent.
+    fn add(&self, states: &[Self::State], numbers: &[usize], z: &mut Self::State);
+    /// A term of a sum has the innovation of the sum.
+    fn add_back(&self, z: &Self::State, x: &mut Self::State);
+    /// Adds the innovation of one state to that of another.
+    fn add_innovation(&self, more: &Self::State, x: &mut Self::State);
+
     /// Innovation of the output given what was seen there.
     fn observe(&self, output: &mut Self::State, seen: Seen<'_>);
     /// Gives the output's means an innovation, `[rows, width]`, and its variances none.
-    fn innovate(&self, output: &mut Self::State, d_mean: &[f64]);
+    fn innovate(&self, output: &mut Self::State, d_mean: &[f64]) -> Result<()>;
     /// The state's posterior becomes its prior.
     fn posterior(&self, state: &mut Self::State);
 
     /// The derivative of one output by its own pre-activation.
     fn derivative_output(&self, units: Units<'_, Self::State>, output: usize, d: &mut Self::Derivative);
-    /// The derivative by the units below a dense map, from that by the units above it.
+    /// The derivative by the units below a dense map, from that by the units above it; `more` adds to what is there.
     #[allow(clippy::too_many_arguments)]
     fn derivative_map(
         &self,
@@ -323,11 +388,19 @@ pub(crate) trait Backend: Send + Sync {
         above: Units<'_, Self::State>,
         d_above: &Self::Derivative,
         gate: Gate,
+        more: bool,
+        d: &mut Self::Derivative,
+    );
+    /// The same below a sum.
+    fn derivative_add(
+        &self,
+        below: Units<'_, Self::State>,
+        above: Units<'_, Self::State>,
+        d_above: &Self::Derivative,
+        gate: Gate,
+        more: bool,
         d: &mut Self::Derivative,
     );
     /// Mean, variance and covariance with the units, `[rows, width]` each.
-    fn derivative_read(&self, d: &Self::Derivative) -> [Vec<f64>; 3];
-    /// The state's posterior, given that the derivative by it is zero up to a noise variance per unit, becomes its
-    /// prior; `towards` as in [`crate::moments::derivative::stationary`].
-    fn stationary(&self, d: &Self::Derivative, noise: &[f64], towards: f64, state: &mut Self::State);
+    fn derivative_read(&self, d: &Self::Derivative) -> Result<[Vec<f64>; 3]>;
 }

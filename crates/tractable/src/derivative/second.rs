@@ -1,63 +1,77 @@
 //! Second derivatives of the mean network: how much every slope on the way bends, times how far its unit moves, squared.
 
+use crate::engine::{MeanVar, Slope};
+use crate::graph::Graph;
 use crate::layer::Layer;
+use crate::moments::Activation;
 use crate::moments::derivative::Unit;
-use crate::stack::{MeanVar, Slope};
 
-/// T36. `d^2(output)/d(unit)^2` for every unit of a layer and one row: `sum_a rest_a E[phi''(z_a)] t_a^2` over all
+/// T36. `d^2(output)/d(unit)^2` for every unit of a state and one row: `sum_a rest_a E[phi''(z_a)] t_a^2` over all
 /// activations `a` above, where `rest` is the derivative by the activation and `t` that of its `z` by the unit.
 ///
 /// `weights` are those of every layer, `[out, in]`; `states` the mean and variance of the input and of every layer.
 pub(super) fn by_units(
-    layers: &[Layer],
-    weights: &[Option<&[f64]>],
+    graph: &Graph,
+    weights: &[&[f64]],
     states: &[MeanVar],
     slope: Slope,
     row: usize,
     rows: usize,
 ) -> Vec<f64> {
-    let of_row =
-        |v: &'_ [f64]| -> std::ops::Range<usize> { row * v.len() / rows..(row + 1) * v.len() / rows };
-    let width = states[slope.at][0].len() / rows;
-    // Up: how every layer moves with each unit, `[unit of the layer][unit asked for]`.
+    let of_row = |v: &[f64]| -> std::ops::Range<usize> { row * v.len() / rows..(row + 1) * v.len() / rows };
+    let width = graph.shapes[slope.at].len();
+    let curves = |layer: usize, function: Activation| {
+        let [mean, var] = &states[graph.inputs[layer][0]];
+        let z = mean[of_row(mean)].iter().zip(&var[of_row(var)]);
+        z.map(|(&m, &v)| Unit::new(function, m, v, function.moments(m, v)).curve).collect::<Vec<_>>()
+    };
+    // Up: how every state moves with each unit, `[unit of the state][unit asked for]`; empty where it does not.
     let one = |i: usize| (0..width).map(|j| if i == j { 1.0 } else { 0.0 }).collect();
-    let mut tangent: Vec<Vec<f64>> = (0..width).map(one).collect();
-    let mut bends = Vec::new();
-    for (i, layer) in layers.iter().enumerate().skip(slope.at) {
-        match (layer, weights[i]) {
-            (&Layer::Activation { function }, _) => {
-                let [mean, var] = &states[i];
-                let z = mean[of_row(mean)].iter().zip(&var[of_row(var)]);
-                let curves: Vec<_> =
-                    z.map(|(&m, &v)| Unit::new(function, m, v, function.moments(m, v)).curve).collect();
-                let moved = tangent.clone();
-                for (t, curve) in tangent.iter_mut().zip(&curves) {
-                    t.iter_mut().for_each(|t| *t *= curve.mean);
-                }
-                bends.push((curves, moved));
+    let mut tangents: Vec<Vec<Vec<f64>>> = vec![Vec::new(); states.len()];
+    tangents[slope.at] = (0..width).map(one).collect();
+    for (i, layer) in graph.layers.iter().enumerate().skip(slope.at) {
+        let moved = graph.inputs[i].iter().map(|&s| &tangents[s]).filter(|t| !t.is_empty());
+        tangents[i + 1] = match *layer {
+            Layer::Activation { function } => moved
+                .flat_map(|t| t.iter().zip(curves(i, function)))
+                .map(|(t, curve)| t.iter().map(|t| t * curve.mean).collect())
+                .collect(),
+            Layer::Add => {
+                moved.fold(Vec::new(), |sum, t| if sum.is_empty() { t.clone() } else { plus(sum, t) })
             }
-            (_, Some(weights)) => tangent = times(weights, &tangent),
-            _ => unreachable!("layers are dense"),
-        }
+            _ => moved.flat_map(|t| times(weights[i], t)).collect(),
+        };
     }
-    // Down: how much the output moves with every activation.
-    let [output, _] = &states[layers.len()];
-    let mut rest = vec![0.0; output.len() / rows];
-    rest[slope.output] = 1.0;
+    // Down: how much the output moves with every state.
+    let mut rests: Vec<Vec<f64>> = graph.shapes.iter().map(|s| vec![0.0; s.len()]).collect();
+    rests[graph.output()][slope.output] = 1.0;
     let mut second = vec![0.0; width];
-    for weights in weights[slope.at..].iter().rev() {
-        if let Some(weights) = weights {
-            rest = back(weights, &rest);
-            continue;
+    for (i, layer) in graph.layers.iter().enumerate().skip(slope.at).rev() {
+        let mut rest = std::mem::take(&mut rests[i + 1]);
+        match *layer {
+            Layer::Activation { function } => {
+                let moved = &tangents[graph.inputs[i][0]];
+                for (unit, curve) in curves(i, function).iter().enumerate() {
+                    let bend = rest[unit] * curve.bend;
+                    let t = moved.get(unit).map_or(&[][..], |t| t);
+                    second.iter_mut().zip(t).for_each(|(sum, t)| *sum += bend * t * t); // T36
+                    rest[unit] *= curve.mean;
+                }
+            }
+            Layer::Add => {}
+            _ => rest = back(weights[i], &rest),
         }
-        let (curves, moved) = bends.pop().expect("one for every activation");
-        for ((curve, rest), moved) in curves.iter().zip(&mut rest).zip(&moved) {
-            let bend = *rest * curve.bend;
-            second.iter_mut().zip(moved).for_each(|(sum, t)| *sum += bend * t * t); // T36
-            *rest *= curve.mean;
+        for &below in &graph.inputs[i] {
+            rests[below].iter_mut().zip(&rest).for_each(|(sum, rest)| *sum += rest);
         }
     }
     second
+}
+
+/// The sum of two matrices.
+fn plus(mut a: Vec<Vec<f64>>, b: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    a.iter_mut().flatten().zip(b.iter().flatten()).for_each(|(a, b)| *a += b);
+    a
 }
 
 /// `[out, in]` weights times a matrix `[in][columns]`.

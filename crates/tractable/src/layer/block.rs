@@ -1,7 +1,7 @@
 //! A layer at work on a device: forward, innovations back, posterior of its parameters.
 
 use super::Layer;
-use crate::backend::{Backend, Parameters, Policy, Pool, Statistics, Tally};
+use crate::backend::{Backend, Parameters, Pool, Statistics, UpdateRule};
 use crate::error::Result;
 use crate::moments::Activation;
 use crate::shape::{Shape, Window};
@@ -9,10 +9,12 @@ use std::ops::Range;
 
 /// A layer with its parameters on a device.
 pub(crate) enum Block<B: Backend> {
+    /// With the positions at which each weight is used.
     Map(B::Weights, usize),
     Pool(Pool, Window),
     Norm(B::Norm),
     Activation(Activation),
+    Add,
 }
 
 /// Numbers of a block as files keep them.
@@ -27,7 +29,7 @@ impl<B: Backend> Block<B> {
     /// Without any numbers yet: all its parameters are zero.
     pub(crate) fn new(backend: &B, layer: &Layer, input: Shape) -> Result<Self> {
         if let Some(map) = layer.map(input)? {
-            return Ok(Block::Map(backend.weights(map), map.output.pixels()));
+            return Ok(Block::Map(backend.weights(map)?, map.output.pixels()));
         }
         Ok(match *layer {
             Layer::AvgPool2d { window } => Block::Pool(Pool::Average, window),
@@ -38,54 +40,60 @@ impl<B: Backend> Block<B> {
                 let statistics = Statistics { mean: zeros.clone(), var, momentum, epsilon };
                 let [mean, var, bias_mean, bias_var] = [0; 4].map(|_| zeros.clone());
                 let parameters = Parameters { mean, var, bias_mean, bias_var };
-                Block::Norm(backend.norm(&parameters, &statistics))
+                Block::Norm(backend.norm(&parameters, &statistics)?)
             }
             Layer::Activation { function } => Block::Activation(function),
+            Layer::Add => Block::Add,
             Layer::Linear { .. } | Layer::Conv2d { .. } => unreachable!("maps were made above"),
         })
     }
 
-    /// Puts in the numbers of some outputs, which `contents` must be as many as; of a normalisation, of all of them.
-    pub(crate) fn fill(&mut self, backend: &B, outputs: Range<usize>, contents: &Contents) {
+    /// Puts in the numbers of some outputs, which `contents` must have as many of; of a normalisation, of all of them.
+    pub(crate) fn fill(&mut self, backend: &B, outputs: Range<usize>, contents: &Contents) -> Result<()> {
         match self {
             Block::Map(weights, _) => backend.set_weights(weights, outputs, &contents.parameters),
             Block::Norm(norm) => {
-                let mut statistics = backend.norm_parameters(norm).1;
+                let mut statistics = backend.norm_parameters(norm)?.1;
                 if let Some((mean, var)) = contents.running.clone() {
                     (statistics.mean, statistics.var) = (mean, var);
                 }
-                *norm = backend.norm(&contents.parameters, &statistics);
+                *norm = backend.norm(&contents.parameters, &statistics)?;
+                Ok(())
             }
-            Block::Pool(..) | Block::Activation(_) => {}
+            Block::Pool(..) | Block::Activation(_) | Block::Add => Ok(()),
         }
     }
 
-    pub(crate) fn contents(&self, backend: &B) -> Option<Contents> {
-        match self {
+    pub(crate) fn contents(&self, backend: &B) -> Result<Option<Contents>> {
+        Ok(match self {
             Block::Map(weights, _) => {
-                Some(Contents { parameters: backend.weights_parameters(weights), running: None })
+                Some(Contents { parameters: backend.weights_parameters(weights)?, running: None })
             }
             Block::Norm(norm) => {
-                let (parameters, s) = backend.norm_parameters(norm);
+                let (parameters, s) = backend.norm_parameters(norm)?;
                 Some(Contents { parameters, running: Some((s.mean, s.var)) })
             }
-            _ => None,
-        }
+            Block::Pool(..) | Block::Activation(_) | Block::Add => None,
+        })
     }
 
+    /// `below` are the states up to the layer's own, `inputs` the numbers of those it reads.
     pub(crate) fn forward(
         &self,
         backend: &B,
         scratch: &mut B::Scratch,
-        x: &B::State,
+        below: &[B::State],
+        inputs: &[usize],
         z: &mut B::State,
         learning: bool,
     ) {
+        let x = &below[inputs[0]];
         match self {
             Block::Map(weights, _) => backend.map(weights, scratch, x, z),
             Block::Pool(pool, window) => backend.pool(*pool, *window, x, z),
             Block::Norm(norm) => backend.normalize(norm, scratch, x, z, learning),
             Block::Activation(function) => backend.activate(*function, x, z),
+            Block::Add => backend.add(below, inputs, z),
         }
     }
 
@@ -95,25 +103,73 @@ impl<B: Backend> Block<B> {
             Block::Pool(pool, window) => backend.pool_back(*pool, *window, z, x),
             Block::Norm(norm) => backend.normalize_back(norm, scratch, z, x),
             Block::Activation(_) => backend.activate_back(z, x),
+            Block::Add => backend.add_back(z, x),
         }
     }
 
-    /// `rows` samples were seen; a convolution adds up over positions too.
+    /// Sums that are zero, of a layer with parameters.
+    pub(crate) fn sums(&self, backend: &B) -> Option<B::Sums> {
+        match self {
+            Block::Map(weights, _) => Some(backend.map_sums(weights)),
+            Block::Norm(norm) => Some(backend.normalize_sums(norm)),
+            Block::Pool(..) | Block::Activation(_) | Block::Add => None,
+        }
+    }
+
+    /// Adds what a batch says about the parameters.
+    pub(crate) fn accumulate(
+        &self,
+        backend: &B,
+        scratch: &mut B::Scratch,
+        x: &B::State,
+        z: &B::State,
+        sums: &mut B::Sums,
+    ) {
+        match self {
+            Block::Map(weights, _) => backend.map_accumulate(weights, scratch, x, z, sums),
+            Block::Norm(norm) => backend.normalize_accumulate(norm, scratch, x, z, sums),
+            Block::Pool(..) | Block::Activation(_) | Block::Add => {}
+        }
+    }
+
+    /// Makes the posterior of the parameters from sums over `rows` samples; a convolution has added up over
+    /// positions too.
+    pub(crate) fn apply(
+        &mut self,
+        backend: &B,
+        sums: &B::Sums,
+        rule: UpdateRule,
+        rows: usize,
+        status: &mut B::Status,
+    ) {
+        match self {
+            Block::Map(weights, positions) => {
+                backend.map_apply(weights, sums, rule.cap(rows, *positions), status)
+            }
+            Block::Norm(norm) => backend.normalize_apply(norm, sums, rule.cap(rows, 2), status),
+            Block::Pool(..) | Block::Activation(_) | Block::Add => {}
+        }
+    }
+
+    /// Accumulates and applies one batch of `rows` samples; `sums` are those of a normalisation.
+    #[allow(clippy::too_many_arguments)]
     pub(crate) fn learn(
         &mut self,
         backend: &B,
         scratch: &mut B::Scratch,
         x: &B::State,
         z: &B::State,
-        policy: Policy,
+        sums: Option<&mut B::Sums>,
+        rule: UpdateRule,
         rows: usize,
-    ) -> Tally {
-        match self {
-            Block::Map(weights, positions) => {
-                backend.map_learn(weights, scratch, x, z, policy.cap(rows, *positions))
-            }
-            Block::Norm(norm) => backend.normalize_learn(norm, scratch, x, z, policy.cap(rows, 2)),
-            Block::Pool(..) | Block::Activation(_) => Tally::default(),
+        status: &mut B::Status,
+    ) {
+        if let Block::Map(weights, positions) = self {
+            backend.map_learn(weights, scratch, x, z, rule.cap(rows, *positions), status);
+        } else if let Some(sums) = sums {
+            backend.clear(sums);
+            self.accumulate(backend, scratch, x, z, sums);
+            self.apply(backend, sums, rule, rows, status);
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Layers as a user names them and a file stores them: a closed list, with the shapes they make.
 
 mod block;
+mod node;
 mod prior;
 
 pub(crate) use block::{Block, Contents};
+pub use node::Node;
 pub use prior::{Prior, Scheme};
 
 use crate::backend::Map;
@@ -60,6 +62,8 @@ pub enum Layer {
         /// Which one.
         function: Activation,
     },
+    /// The sum of two or more layers of one shape, unit by unit: where branches meet. See [`Layer::of`].
+    Add,
 }
 
 impl From<Activation> for Layer {
@@ -186,7 +190,7 @@ impl Layer {
         self
     }
 
-    /// The kind of layer, as in layer names: `linear`, `conv`, `avg_pool`, `max_pool`, `batch_norm`, or the
+    /// The kind of layer, as in layer names: `linear`, `conv`, `avg_pool`, `max_pool`, `batch_norm`, `add`, or the
     /// activation's name.
     ///
     /// ```
@@ -200,10 +204,11 @@ impl Layer {
             Layer::MaxPool2d { .. } => "max_pool",
             Layer::BatchNorm { .. } => "batch_norm",
             Layer::Activation { function } => function.name(),
+            Layer::Add => "add",
         }
     }
 
-    /// The shape this layer makes of an input of shape `input`, or why it cannot.
+    /// The shape this layer makes of inputs of shape `input`, or why it cannot.
     ///
     /// ```
     /// # use tractable::{Layer, Shape};
@@ -243,6 +248,7 @@ impl Layer {
                 }
                 _ => Ok(input),
             },
+            Layer::Add => Ok(input),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Forgetting: the remedy for a network that has become too sure of itself to learn anything new.
 
 use super::Network;
-use crate::builder::shapes;
 use crate::error::{Error, Result};
 
 impl Network {
@@ -26,16 +25,16 @@ impl Network {
         if !(0.0..=1.0).contains(&share) {
             return Err(Error::invalid("share to forget", format!("{share} is not between 0 and 1")));
         }
-        let shapes = shapes(self.spec.input, &self.spec.layers, &self.spec.names)?;
-        let mut contents: Vec<_> = self.contents().into_iter().map(Option::unwrap_or_default).collect();
-        for ((layer, &input), contents) in self.spec.layers.iter().zip(&shapes).zip(&mut contents) {
-            let Some(prior) = self.spec.prior.variances(layer, input)? else { continue };
+        for layer in 0..self.spec.layers.len() {
+            let input = self.graph.input_shape(layer);
+            let Some(prior) = self.spec.prior.variances(&self.spec.layers[layer], input)? else { continue };
+            let mut contents = self.contents(layer)?.unwrap_or_default();
             let p = &mut contents.parameters;
             for (vars, prior) in [&mut p.var, &mut p.bias_var].into_iter().zip(prior) {
                 vars.iter_mut().for_each(|v| *v += share * (prior - *v));
             }
+            self.fill(layer, 0..contents.parameters.bias_mean.len(), &contents)?;
         }
-        self.refill(&contents);
         Ok(())
     }
 }

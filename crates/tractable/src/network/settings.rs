@@ -1,8 +1,7 @@
 //! What a [`Network`] is made of and how it is set: everything but the verbs.
 
 use super::Network;
-use crate::backend::Policy;
-use crate::builder::shapes;
+use crate::backend::{Device, UpdateRule};
 use crate::data::Scaler;
 use crate::error::{Error, Result};
 use crate::layer::{Layer, Prior};
@@ -55,6 +54,18 @@ impl Network {
         &self.spec.names
     }
 
+    /// What every layer reads: 0 is the input, `i + 1` the output of layer `i`.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// let net = Network::mlp([2, 8, 1], Activation::Relu).build()?;
+    /// assert_eq!(net.layer_inputs(), [[0], [1], [2]]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn layer_inputs(&self) -> &[Vec<usize>] {
+        &self.spec.inputs
+    }
+
     /// Weights and biases in all; each has a mean and a variance.
     ///
     /// ```
@@ -63,12 +74,7 @@ impl Network {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn parameters(&self) -> usize {
-        let shapes = shapes(self.spec.input, &self.spec.layers, &self.spec.names).unwrap_or_default();
-        let count = |(layer, &shape): (&Layer, &Shape)| {
-            let (dims, biases) = layer.parameter_shape(shape).ok()??;
-            Some(dims.iter().product::<usize>() + biases)
-        };
-        self.spec.layers.iter().zip(&shapes).filter_map(count).sum()
+        self.graph.parameters
     }
 
     /// Prior of the weights.
@@ -85,12 +91,36 @@ impl Network {
     /// How a batch changes the weights.
     ///
     /// ```
-    /// # use tractable::{Activation, Network, Policy};
-    /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.policy(), Policy::Capped);
+    /// # use tractable::{Activation, Network, UpdateRule};
+    /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.update_rule(), UpdateRule::Capped);
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn policy(&self) -> Policy {
-        self.spec.policy
+    pub fn update_rule(&self) -> UpdateRule {
+        self.spec.update
+    }
+
+    /// Where the network computes.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Device, Network};
+    /// let net = Network::mlp([2, 8, 1], Activation::Relu).device(Device::reference()).build()?;
+    /// assert_eq!(net.device(), &Device::reference());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Rows that [`predict`](Network::predict) and [`condition`](Network::condition) take at a time, so that the states
+    /// of all layers stay within some 100 MiB.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// assert!(Network::mlp([2, 8, 1], Activation::Relu).build()?.rows_at_once() > 1000);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn rows_at_once(&self) -> usize {
+        self.at_once
     }
 
     /// The seed the weights were drawn with.

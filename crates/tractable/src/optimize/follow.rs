@@ -4,7 +4,7 @@ use super::Bounds;
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Matrix};
 use crate::network::Network;
-use crate::output::Wanted;
+use crate::output::Extremum;
 use crate::rng;
 
 /// Settings of [`follow`]; the paper's by default.
@@ -76,7 +76,7 @@ pub fn follow(
     net: &mut Network,
     x: &Matrix,
     y: &Matrix,
-    starts: &[(&Gaussian, Wanted<'_>)],
+    starts: &[(&Gaussian, Extremum<'_>)],
     settings: &Follow,
 ) -> Result<Vec<Path>> {
     if x.rows() != y.rows() {
@@ -99,7 +99,7 @@ pub fn follow(
                     continue;
                 }
                 match net.condition(&*place, *wanted) {
-                    Ok(posterior) => *place = kept(place, posterior, settings.guard.as_ref()),
+                    Ok(posterior) => *place = kept(place, posterior, settings.guard.as_ref())?,
                     Err(Error::Diverged { .. }) => path.lost = true,
                     Err(e) => return Err(e),
                 }
@@ -114,13 +114,13 @@ pub fn follow(
 }
 
 /// The posterior, within the guard.
-fn kept(place: &Gaussian, posterior: Gaussian, guard: Option<&Bounds>) -> Gaussian {
-    let Some(bounds) = guard else { return posterior };
+fn kept(place: &Gaussian, posterior: Gaussian, guard: Option<&Bounds>) -> Result<Gaussian> {
+    let Some(bounds) = guard else { return Ok(posterior) };
     let limits: Vec<f64> = bounds.half_widths().iter().map(|half| half / 10.0).collect();
     let limited = |(i, x): (usize, &f64)| {
         let limit = limits[i % limits.len()];
         bounds.clamp(i, x + (posterior.mean()[i] - x).clamp(-limit, limit))
     };
     let mean = place.mean().iter().enumerate().map(limited).collect();
-    Gaussian::computed(mean, posterior.var().to_vec(), posterior.width())
+    Gaussian::new(mean, posterior.var().to_vec(), posterior.width())
 }

@@ -33,7 +33,7 @@ pub use optimizer::{Optimizer, Trial};
 pub use search::{Search, search};
 
 use crate::gaussian::Gaussian;
-use crate::output::Wanted;
+use crate::output::{Extremum, Wanted};
 use serde::{Deserialize, Serialize};
 
 /// Which way is better.
@@ -69,7 +69,7 @@ impl Goal {
         }
     }
 
-    fn wanted(self) -> Wanted<'static> {
+    fn wanted(self) -> Extremum<'static> {
         match self {
             Goal::Minimum => Wanted::minimum(),
             Goal::Maximum => Wanted::maximum(),

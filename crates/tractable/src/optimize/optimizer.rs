@@ -308,10 +308,10 @@ impl Optimizer {
         }
         let (x, value): (Vec<_>, Vec<_>) = found.into_iter().map(|o| (o.x, o.value)).unzip();
         // A mean of places on the edge may be rounded over it.
-        let x = pooled(&x);
+        let x = pooled(&x)?;
         let inside = x.mean().iter().enumerate().map(|(i, &x)| self.bounds.clamp(i, x)).collect();
-        let x = Gaussian::computed(inside, x.var().to_vec(), x.width());
-        Ok(Optimum { x, value: pooled(&value) })
+        let x = Gaussian::new(inside, x.var().to_vec(), x.width())?;
+        Ok(Optimum { x, value: pooled(&value)? })
     }
 
     /// The best point told so far.
@@ -412,10 +412,10 @@ impl Optimizer {
 }
 
 /// Mean and variance of one drawn from any of several Gaussians.
-fn pooled(opinions: &[Gaussian]) -> Gaussian {
+fn pooled(opinions: &[Gaussian]) -> Result<Gaussian> {
     let (n, width) = (opinions.len() as f64, opinions[0].width());
     let average = |of: &dyn Fn(&Gaussian) -> f64| opinions.iter().map(of).sum::<f64>() / n;
     let mean: Vec<f64> = (0..width).map(|i| average(&|g| g.mean()[i])).collect();
     let var = (0..width).map(|i| average(&|g| g.var()[i] + (g.mean()[i] - mean[i]).powi(2))).collect();
-    Gaussian::computed(mean, var, width)
+    Gaussian::new(mean, var, width)
 }

@@ -3,9 +3,9 @@
 use super::{Bounds, Goal, Optimum};
 use crate::derivative::Wrt;
 use crate::error::{Error, Result};
-use crate::gaussian::{Gaussian, Matrix};
+use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::network::Network;
-use crate::output::Wanted;
+use crate::output::Extremum;
 use crate::rng;
 
 /// Settings of [`search`].
@@ -67,10 +67,7 @@ pub fn search(net: &Network, bounds: &Bounds, goal: Goal, settings: &Search) -> 
     let starts = bounds.spread(settings.starts, &mut rng::stream(settings.seed, "search", 0));
     let wanted = goal.wanted().output(settings.output);
     let step: Vec<f64> = bounds.half_widths().iter().map(|h| 2.0 * h * settings.step).collect();
-    let mut places = starts;
-    for _ in 0..settings.rounds {
-        places = guarded(net, &places, wanted, bounds, &step)?;
-    }
+    let places = guarded(net, &starts, wanted, bounds, &step, settings.rounds)?;
     let sure = place_var(net, &places, &bounds.half_widths(), settings.output)?;
     let outputs = net.output().units();
     let values = net.predict(&Matrix::new(places.clone(), n)?)?;
@@ -91,31 +88,40 @@ pub fn search(net: &Network, bounds: &Bounds, goal: Goal, settings: &Search) -> 
         if !optima.iter().any(near) {
             let at = i * outputs + settings.output;
             optima.push(Optimum {
-                x: Gaussian::computed(x.to_vec(), sure[i * n..(i + 1) * n].to_vec(), n),
-                value: Gaussian::computed(vec![values.mean()[at]], vec![values.var()[at]], 1),
+                x: Gaussian::new(x.to_vec(), sure[i * n..(i + 1) * n].to_vec(), n)?,
+                value: Gaussian::new(vec![values.mean()[at]], vec![values.var()[at]], 1)?,
             });
         }
     }
     Ok(optima)
 }
 
-/// The place each row of `x` has after one step of inference towards what is wanted, its standard deviation before
-/// being `step`; no further than `step`, inside the box.
+/// Where the rows of `x` are after so many rounds of inference towards what is wanted. Before every round the standard
+/// deviation is `step`; no round goes further, or out of the box.
 pub(super) fn guarded(
     net: &Network,
     x: &[f64],
-    wanted: Wanted<'_>,
+    wanted: Extremum<'_>,
     bounds: &Bounds,
     step: &[f64],
+    rounds: usize,
 ) -> Result<Vec<f64>> {
     let n = bounds.len();
-    let var = (0..x.len()).map(|i| step[i % n] * step[i % n]).collect();
-    let posterior = net.condition(&Gaussian::new(x.to_vec(), var, n)?, wanted)?;
-    let limited = |(i, x): (usize, &f64)| {
-        let moved = posterior.mean()[i] - x;
-        bounds.clamp(i, x + moved.clamp(-step[i % n], step[i % n]))
-    };
-    Ok(x.iter().enumerate().map(limited).collect())
+    let mut places = x.to_vec();
+    for places in places.chunks_mut(n * net.rows_at_once()) {
+        let var: Vec<f64> = (0..places.len()).map(|i| step[i % n] * step[i % n]).collect();
+        let mut moving = net.conditioning(Input::uncertain(&places.to_vec(), &var, n)?, wanted)?;
+        for _ in 0..rounds {
+            moving.round()?.project(|row, mean, var| {
+                for (k, place) in places[row * n..(row + 1) * n].iter_mut().enumerate() {
+                    let moved = (mean[k] - *place).clamp(-step[k], step[k]);
+                    *place = bounds.clamp(k, *place + moved);
+                    (mean[k], var[k]) = (*place, step[k] * step[k]);
+                }
+            })?;
+        }
+    }
+    Ok(places)
 }
 
 /// How sure the place of a stationary point is, `[rows, width]`: its variance given that the derivative is zero, where

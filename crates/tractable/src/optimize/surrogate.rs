@@ -127,9 +127,7 @@ impl Surrogate {
         let mut x = center.to_vec();
         (1..STARTS).for_each(|_| x.extend(region.random(rng)));
         let step: Vec<f64> = region.half_widths().iter().map(|h| h.max(f64::MIN_POSITIVE) * STEP).collect();
-        for _ in 0..ROUNDS {
-            x = guarded(&self.net, &x, Goal::Minimum.wanted(), region, &step)?;
-        }
+        let x = guarded(&self.net, &x, Goal::Minimum.wanted(), region, &step, ROUNDS)?;
         let y = self.net.predict(&Matrix::new(x.clone(), n)?)?;
         let hoped = |i: &usize| y.mean()[*i] - y.var()[*i].sqrt();
         let best = (0..STARTS).min_by(|a, b| hoped(a).total_cmp(&hoped(b))).expect("there are starts");
@@ -150,15 +148,12 @@ impl Surrogate {
         goal: Goal,
     ) -> Result<Optimum> {
         let step: Vec<f64> = region.half_widths().iter().map(|h| h.max(f64::MIN_POSITIVE) * STEP).collect();
-        let mut x = center.to_vec();
-        for _ in 0..ROUNDS {
-            x = guarded(&self.net, &x, Goal::Minimum.wanted(), region, &step)?;
-        }
+        let x = guarded(&self.net, center, Goal::Minimum.wanted(), region, &step, ROUNDS)?;
         let sure = place_var(&self.net, &x, &bounds.half_widths(), 0)?;
-        let x = Gaussian::computed(x, sure, region.len());
+        let x = Gaussian::new(x, sure, region.len())?;
         let y = self.net.predict(&x)?;
         let (value, rate) = self.warp.undo(y.mean()[0]);
-        let value = Gaussian::computed(vec![goal.sign() * value], vec![y.var()[0] * rate * rate], 1);
+        let value = Gaussian::new(vec![goal.sign() * value], vec![y.var()[0] * rate * rate], 1)?;
         Ok(Optimum { x, value })
     }
 }

@@ -7,10 +7,10 @@ mod wanted;
 
 pub use classes::Tree;
 pub use observation::Observation;
-pub(crate) use observation::{Filled, OrElse, check_size};
+pub(crate) use observation::{DefaultNoise, ObservationBuffer};
 pub use spread::Spread;
-pub(crate) use wanted::Goal;
-pub use wanted::Wanted;
+pub(crate) use wanted::Aim;
+pub use wanted::{Extremum, Wanted};
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,14 @@ impl Output {
             Output::Classes { classes } => Tree::new(classes).map_or(0, |t| t.nodes()),
         }
     }
+
+    /// Number of classes; 0 where the output is numbers.
+    pub(crate) fn classes(&self) -> usize {
+        match *self {
+            Output::Values { .. } => 0,
+            Output::Classes { classes } => classes,
+        }
+    }
 }
 
 /// Noise of the observations, as a standard deviation in the network's own (standardised) units: one number
@@ -68,7 +76,7 @@ impl Noise {
             None => Ok(Noise(std)),
             Some(s) if positive(*s) => Err(Error::invalid(
                 "noise",
-                format!("the square of a standard deviation of {s} is no number"),
+                format!("the square of a standard deviation of {s} is not a number"),
             )),
             Some(s) => {
                 Err(Error::invalid("noise", format!("a standard deviation of {s} is not a positive number")))

@@ -4,7 +4,8 @@ use super::{Noise, Output, Tree};
 use crate::backend::{NoiseVar, Seen};
 use crate::data::{Scaler, Target};
 use crate::error::{Error, Result};
-use crate::gaussian::Matrix;
+use crate::gaussian::{Matrix, check_finite, check_shape};
+use std::ops::Range;
 
 /// The content of an observation, borrowed.
 #[derive(Debug, Clone, Copy)]
@@ -34,9 +35,20 @@ pub struct Observation<'a> {
 }
 
 impl<'a> Observation<'a> {
-    /// Numbers that were checked when they were read.
-    pub(crate) fn checked(y: &'a [f64], width: usize, seen: Option<&'a [bool]>) -> Self {
-        Observation { what: What::Values { y, width }, noise_var: None, seen }
+    /// Borrowed numbers, `[rows, width]`.
+    ///
+    /// # Errors
+    /// When they are not whole rows, or not all finite.
+    ///
+    /// ```
+    /// # use tractable::Observation;
+    /// let three_rows_of_two = Observation::values(&[1.0, 0.0, 2.0, 3.0, 5.0, 1.0], 2)?;
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn values(y: &'a [f64], width: usize) -> Result<Self> {
+        check_shape("observation", y.len(), width)?;
+        check_finite("observation", y, width)?;
+        Ok(Observation { what: What::Values { y, width }, noise_var: None, seen: None })
     }
 
     /// Variance of the noise of every single entry, in the units of the observation, instead of the
@@ -102,31 +114,35 @@ impl<'a> From<&'a Target> for Observation<'a> {
     }
 }
 
-/// Buffers that hold an observation in the network's own units, kept from batch to batch.
+/// An observation in the network's own units, in memory that is kept from batch to batch.
 #[derive(Debug, Default)]
-pub(crate) struct Filled {
+pub(crate) struct ObservationBuffer {
     y: Vec<f64>,
+    /// One variance for all entries, one for every output, or one for every entry.
     noise: Vec<f64>,
+    /// Which entries were seen; empty where all were.
     seen: Vec<bool>,
 }
 
 /// The noise to use for entries the observation itself says nothing about.
-pub(crate) enum OrElse<'a> {
+pub(crate) enum DefaultNoise<'a> {
     Network(&'a Noise),
     Var(f64),
 }
 
-impl Filled {
+impl ObservationBuffer {
     /// Checks an observation of `rows` samples against the output and brings it into the network's units:
-    /// labels become tree nodes, numbers are standardised by `scaler`.
-    pub(crate) fn fill<'s>(
-        &'s mut self,
-        observation: &'s Observation<'_>,
-        or_else: OrElse<'_>,
+    /// labels become tree nodes, numbers are standardised by `scaler` and must then lie within `most`: the square of
+    /// more is beyond what the device can hold, and would end as infinite weights.
+    pub(crate) fn fill(
+        &mut self,
+        observation: &Observation<'_>,
+        noise: DefaultNoise<'_>,
         output: Output,
         scaler: Option<&Scaler>,
         rows: usize,
-    ) -> Result<Seen<'s>> {
+        most: f64,
+    ) -> Result<Seen<'_>> {
         let units = output.units();
         let n = rows * units;
         let given = match observation.what {
@@ -136,29 +152,31 @@ impl Filled {
         if given != rows {
             return Err(Error::shape("observation", format!("{rows} rows"), given));
         }
-        if let Some(seen) = observation.seen
-            && seen.len() != n
-        {
-            return Err(Error::shape("seen entries", n, seen.len()));
+        self.seen.clear();
+        if let Some(seen) = observation.seen {
+            if seen.len() != n {
+                return Err(Error::shape("seen entries", n, seen.len()));
+            }
+            self.seen.extend_from_slice(seen);
         }
         // The network's own noise is in the network's units; any other comes in those of the observation.
-        let raw_noise = observation.noise_var.is_some() || matches!(or_else, OrElse::Var(_));
+        let raw_noise = observation.noise_var.is_some() || matches!(noise, DefaultNoise::Var(_));
         self.noise.clear();
-        match (observation.noise_var, or_else) {
+        match (observation.noise_var, noise) {
             (Some(var), _) => {
                 check_noise(var, n, units)?;
                 self.noise.extend_from_slice(var);
             }
-            (None, OrElse::Var(var)) => {
+            (None, DefaultNoise::Var(var)) => {
                 if !(var >= 0.0 && var.is_finite()) {
                     return Err(Error::invalid(
                         "noise",
                         format!("a variance of {var} is not a number of at least 0"),
                     ));
                 }
-                self.noise.resize(n, var);
+                self.noise.resize(if scaler.is_some() { units } else { 1 }, var);
             }
-            (None, OrElse::Network(noise)) => {
+            (None, DefaultNoise::Network(noise)) => {
                 self.noise.extend(noise.0.iter().map(|s| s * s));
             }
         }
@@ -177,63 +195,99 @@ impl Filled {
                         }
                     }
                 }
-                Ok(Seen { y: &self.y, noise: self.noise_view(units), seen: observation.seen })
+                self.check_size(units, most)?;
             }
             (What::Labels(labels), Output::Classes { classes }) => {
                 let tree = Tree::new(classes)?;
-                self.y.resize(n, 0.0);
-                self.seen.resize(n, false);
-                for (row, &label) in labels.iter().enumerate() {
-                    if label >= classes {
-                        return Err(Error::OutOfRange {
-                            what: "label".into(),
-                            row,
-                            column: 0,
-                            value: label as f64,
-                            why: format!("the network has {classes} classes, 0 to {}", classes - 1),
-                        });
-                    }
-                    let at = row * units..(row + 1) * units;
-                    tree.observe(label, &mut self.y[at.clone()], &mut self.seen[at]);
+                if let Some(row) = labels.iter().position(|&label| label >= classes) {
+                    return Err(Error::OutOfRange {
+                        what: "label".into(),
+                        row,
+                        column: 0,
+                        value: labels[row] as f64,
+                        why: format!("the network has {classes} classes, 0 to {}", classes - 1),
+                    });
                 }
+                self.label(tree, labels.iter().copied());
                 if let Some(seen) = observation.seen {
                     self.seen.iter_mut().zip(seen).for_each(|(mine, theirs)| *mine &= theirs);
                 }
-                Ok(Seen { y: &self.y, noise: self.noise_view(units), seen: Some(&self.seen) })
             }
-            (What::Values { .. }, Output::Classes { classes }) => Err(Error::invalid(
-                "observation",
-                format!("this network knows {classes} classes: give labels, not numbers"),
-            )),
-            (What::Labels(_), Output::Values { width }) => Err(Error::invalid(
-                "observation",
-                format!("this network puts out {width} numbers: give numbers, not labels"),
-            )),
+            (What::Values { .. }, Output::Classes { classes }) => {
+                let why = format!("this network knows {classes} classes: give labels, not numbers");
+                return Err(Error::invalid("observation", why));
+            }
+            (What::Labels(_), Output::Values { width }) => {
+                let why =
+                    format!("this is a regression model with {width} outputs: give numbers, not labels");
+                return Err(Error::invalid("observation", why));
+            }
+        }
+        Ok(self.seen(units))
+    }
+
+    /// The nodes of a class tree that these labels are seen at.
+    pub(crate) fn label(&mut self, tree: Tree, labels: impl ExactSizeIterator<Item = usize>) {
+        let (units, rows) = (tree.nodes(), labels.len());
+        self.y.resize(rows * units, 0.0);
+        self.seen.resize(rows * units, false);
+        for (row, label) in labels.enumerate() {
+            let at = row * units..(row + 1) * units;
+            tree.observe(label, &mut self.y[at.clone()], &mut self.seen[at]);
         }
     }
 
-    fn noise_view(&self, units: usize) -> NoiseVar<'_> {
-        match self.noise.len() {
+    /// Some rows of another; the noise stays.
+    pub(crate) fn gather(&mut self, all: &Self, units: usize, rows: &[usize]) {
+        self.y.clear();
+        self.seen.clear();
+        for &row in rows {
+            let at = row * units..(row + 1) * units;
+            self.y.extend_from_slice(&all.y[at.clone()]);
+            self.seen.extend_from_slice(all.seen.get(at).unwrap_or_default());
+        }
+    }
+
+    /// The network's own noise, for rows that are gathered.
+    pub(crate) fn set_noise(&mut self, noise: &Noise) {
+        self.noise.clear();
+        self.noise.extend(noise.0.iter().map(|s| s * s));
+    }
+
+    /// The observation as devices take it.
+    pub(crate) fn seen(&self, units: usize) -> Seen<'_> {
+        let noise = match self.noise.len() {
             1 => NoiseVar::One(self.noise[0]),
             n if n == units => NoiseVar::PerOutput(&self.noise),
             _ => NoiseVar::PerEntry(&self.noise),
+        };
+        Seen { y: &self.y, noise, seen: (!self.seen.is_empty()).then_some(&self.seen[..]) }
+    }
+
+    /// A copy of some rows.
+    pub(crate) fn rows_between(&self, rows: Range<usize>, units: usize) -> Self {
+        let at = rows.start * units..rows.end * units;
+        let each = self.noise.len() == self.y.len() && self.noise.len() > units;
+        ObservationBuffer {
+            y: self.y[at.clone()].to_vec(),
+            noise: if each { self.noise[at.clone()].to_vec() } else { self.noise.clone() },
+            seen: if self.seen.is_empty() { Vec::new() } else { self.seen[at].to_vec() },
         }
     }
-}
 
-/// Refuses numbers beyond `most`: their square is more than the device can hold, and they would end as infinite
-/// weights.
-pub(crate) fn check_size(seen: Seen<'_>, units: usize, most: f64) -> Result<()> {
-    let is_seen = |at: usize| seen.seen.is_none_or(|s| s[at]);
-    match (0..seen.y.len()).find(|&at| is_seen(at) && (seen.y[at].is_nan() || seen.y[at].abs() > most)) {
-        None => Ok(()),
-        Some(at) => Err(Error::OutOfRange {
-            what: "observation".into(),
-            row: at / units,
-            column: at % units,
-            value: seen.y[at],
-            why: format!("numbers to learn from must lie within +-{most:e}, after standardisation"),
-        }),
+    fn check_size(&self, units: usize, most: f64) -> Result<()> {
+        let is_seen = |at: usize| self.seen.is_empty() || self.seen[at];
+        let wrong = |y: f64| y.is_nan() || y.abs() > most;
+        match (0..self.y.len()).find(|&at| wrong(self.y[at]) && is_seen(at)) {
+            None => Ok(()),
+            Some(at) => Err(Error::OutOfRange {
+                what: "observation".into(),
+                row: at / units,
+                column: at % units,
+                value: self.y[at],
+                why: format!("numbers to learn from must lie within +-{most:e}, after standardisation"),
+            }),
+        }
     }
 }
 

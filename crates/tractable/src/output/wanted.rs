@@ -19,7 +19,7 @@ use crate::moments::derivative::Gate;
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
-    pub(crate) goal: Goal<'a>,
+    pub(crate) goal: Aim<'a>,
     pub(crate) noise_var: f64,
     pub(crate) layer: Option<&'a str>,
     pub(crate) rounds: usize,
@@ -27,31 +27,109 @@ pub struct Wanted<'a> {
 
 /// What is wanted.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Goal<'a> {
+pub(crate) enum Aim<'a> {
     Output(Observation<'a>),
-    /// That the derivative of an output is zero: at a maximum (1), a minimum (-1) or either (0).
+    /// That the derivative of an output is zero: at a maximum (1), a minimum (-1) or either (0). `only`: some entries
+    /// were asked for, which a derivative does not have.
     Stationary {
         towards: f64,
         output: Option<usize>,
         gate: Gate,
+        only: bool,
     },
 }
 
 impl<'a, T: Into<Observation<'a>>> From<T> for Wanted<'a> {
     fn from(observation: T) -> Self {
-        Wanted::goal(Goal::Output(observation.into()))
+        Wanted { goal: Aim::Output(observation.into()), noise_var: 0.0, layer: None, rounds: 1 }
+    }
+}
+
+/// That the output is at a maximum, a minimum or either there: made by [`Wanted::maximum`], [`Wanted::minimum`] and
+/// [`Wanted::stationary`], taken wherever a [`Wanted`] is.
+///
+/// ```
+/// use tractable::{Activation, Gaussian, Network, Wanted};
+/// let net = Network::mlp([1, 16, 2], Activation::Tanh).seed(1).build()?;
+/// let start = Gaussian::new(vec![0.3], vec![1e-4], 1)?;
+/// let x = net.condition(&start, Wanted::maximum().output(1).rounds(5))?;
+/// assert!(net.condition(&start, Wanted::maximum().output(2)).is_err());
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Extremum<'a> {
+    towards: f64,
+    output: Option<usize>,
+    gate: Gate,
+    noise_var: f64,
+    layer: Option<&'a str>,
+    rounds: usize,
+}
+
+impl<'a> From<Extremum<'a>> for Wanted<'a> {
+    fn from(e: Extremum<'a>) -> Self {
+        let goal = Aim::Stationary { towards: e.towards, output: e.output, gate: e.gate, only: false };
+        Wanted { goal, noise_var: e.noise_var, layer: e.layer, rounds: e.rounds }
+    }
+}
+
+impl<'a> Extremum<'a> {
+    fn towards(towards: f64) -> Self {
+        Extremum { towards, output: None, gate: Gate::default(), noise_var: 0.0, layer: None, rounds: 1 }
+    }
+
+    /// Which output is to be at its maximum or minimum, from 0; needed where there are several.
+    ///
+    /// ```
+    /// let second_is_highest = tractable::Wanted::maximum().output(1);
+    /// ```
+    pub fn output(mut self, output: usize) -> Self {
+        self.output = Some(output);
+        self
+    }
+
+    /// Which slopes count as correlated in a derivative; [`Gate::Input`] reproduces the authors' code.
+    ///
+    /// ```
+    /// let as_published = tractable::Wanted::maximum().gate(tractable::Gate::Input);
+    /// ```
+    pub fn gate(mut self, gate: Gate) -> Self {
+        self.gate = gate;
+        self
+    }
+
+    /// How exactly the derivative is to be zero, as a variance in its own units; 0 unless set.
+    ///
+    /// ```
+    /// let nearly = tractable::Wanted::maximum().noise_var(0.01);
+    /// ```
+    pub fn noise_var(mut self, var: f64) -> Self {
+        self.noise_var = var;
+        self
+    }
+
+    /// As [`Wanted::layer`].
+    ///
+    /// ```
+    /// let hidden = tractable::Wanted::maximum().layer("tanh1");
+    /// ```
+    pub fn layer(mut self, name: &'a str) -> Self {
+        self.layer = Some(name);
+        self
+    }
+
+    /// As [`Wanted::rounds`].
+    ///
+    /// ```
+    /// let far = tractable::Wanted::maximum().rounds(20);
+    /// ```
+    pub fn rounds(mut self, rounds: usize) -> Self {
+        self.rounds = rounds;
+        self
     }
 }
 
 impl<'a> Wanted<'a> {
-    fn goal(goal: Goal<'a>) -> Self {
-        Wanted { goal, noise_var: 0.0, layer: None, rounds: 1 }
-    }
-
-    fn towards(towards: f64) -> Self {
-        Wanted::goal(Goal::Stationary { towards, output: None, gate: Gate::default() })
-    }
-
     /// That the derivative of the output is zero: the posterior given `d(output)/dx = 0`, which is a maximum, a
     /// minimum or neither. Each unit moves by `-cov/var` times its derivative. Dense networks only, and the
     /// layer or the one above it must have a curved activation.
@@ -63,8 +141,8 @@ impl<'a> Wanted<'a> {
     /// assert!(x.var()[0] < 1e-4);
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn stationary() -> Self {
-        Wanted::towards(0.0)
+    pub fn stationary() -> Extremum<'a> {
+        Extremum::towards(0.0)
     }
 
     /// As [`stationary`](Wanted::stationary), the move being made uphill.
@@ -77,8 +155,8 @@ impl<'a> Wanted<'a> {
     /// assert!(net.predict(&higher)?.mean()[0] > net.predict(&start)?.mean()[0]);
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn maximum() -> Self {
-        Wanted::towards(1.0)
+    pub fn maximum() -> Extremum<'a> {
+        Extremum::towards(1.0)
     }
 
     /// As [`stationary`](Wanted::stationary), the move being made downhill.
@@ -91,37 +169,12 @@ impl<'a> Wanted<'a> {
     /// assert!(net.predict(&lower)?.mean()[0] < net.predict(&start)?.mean()[0]);
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn minimum() -> Self {
-        Wanted::towards(-1.0)
+    pub fn minimum() -> Extremum<'a> {
+        Extremum::towards(-1.0)
     }
 
-    /// Which output is to be at its maximum or minimum, from 0; needed where there are several.
-    ///
-    /// ```
-    /// let second_is_highest = tractable::Wanted::maximum().output(1);
-    /// ```
-    pub fn output(mut self, of: usize) -> Self {
-        if let Goal::Stationary { output, .. } = &mut self.goal {
-            *output = Some(of);
-        }
-        self
-    }
-
-    /// Which slopes count as correlated in a derivative; [`Gate::Input`] reproduces the authors' code.
-    ///
-    /// ```
-    /// let as_published = tractable::Wanted::maximum().gate(tractable::Gate::Input);
-    /// ```
-    pub fn gate(mut self, with: Gate) -> Self {
-        if let Goal::Stationary { gate, .. } = &mut self.goal {
-            *gate = with;
-        }
-        self
-    }
-
-    /// How exactly the output is wanted, as a variance in its own units (of a maximum or minimum: how exactly the
-    /// derivative is to be zero). 0, the default, wants it exactly, in one linear step, which can overshoot where
-    /// the prior is wide: see [`rounds`](Wanted::rounds).
+    /// How exactly the output is wanted, as a variance in its own units. 0, the default, wants it exactly, in one
+    /// linear step, which can overshoot where the prior is wide: see [`rounds`](Wanted::rounds).
     ///
     /// ```
     /// # use tractable::{Matrix, Wanted};
@@ -131,14 +184,14 @@ impl<'a> Wanted<'a> {
     /// ```
     pub fn noise_var(mut self, var: f64) -> Self {
         self.noise_var = var;
-        if let Goal::Output(observation) = &mut self.goal {
+        if let Aim::Output(observation) = &mut self.goal {
             observation.noise_var = None;
         }
         self
     }
 
-    /// Which entries are wanted, `[rows, width]`; the others may come out as they like. Says nothing about a
-    /// maximum or minimum.
+    /// Which entries are wanted, `[rows, width]`; the others may come out as they like. Of a maximum or minimum there
+    /// are none to choose, and conditioning refuses.
     ///
     /// ```
     /// # use tractable::{Matrix, Wanted};
@@ -147,8 +200,9 @@ impl<'a> Wanted<'a> {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn only(mut self, wanted: &'a [bool]) -> Self {
-        if let Goal::Output(observation) = &mut self.goal {
-            observation.seen = Some(wanted);
+        match &mut self.goal {
+            Aim::Output(observation) => observation.seen = Some(wanted),
+            Aim::Stationary { only, .. } => *only = true,
         }
         self
     }

@@ -95,7 +95,7 @@ impl Agent {
     ///
     /// ```
     /// use tractable::{Device, rl::{Agent, Settings, env::Pendulum}};
-    /// let agent = Agent::on(&Pendulum::new(), Settings::default(), Device::Reference)?;
+    /// let agent = Agent::on(&Pendulum::new(), Settings::default(), Device::reference())?;
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn on(env: &(impl Environment + ?Sized), settings: Settings, device: Device) -> Result<Self> {
@@ -105,14 +105,14 @@ impl Agent {
         let value = network(ns + na, &s.value_layers, Activation::Tanh, s.activation, 1)
             .prior(Prior::he().gain(s.value_gain))
             .seed(stream(s.seed, "value network", 0).next_u64())
-            .policy(s.update)
-            .device(device)
+            .update_rule(s.update)
+            .device(device.clone())
             .build()?;
         let policy = network(ns, &s.policy_layers, s.activation, s.activation, na)
             .layer(s.policy_output)
             .prior(Prior::he().gain(s.policy_gain))
             .seed(stream(s.seed, "policy", 0).next_u64())
-            .policy(s.update)
+            .update_rule(s.update)
             .device(device)
             .build()?;
         let life = Life {
@@ -302,7 +302,7 @@ impl Agent {
 
     /// An action for a state, sampled from the policy, as the value network sees it: within ±1.
     fn sample(&self, state: &[f64], rng: &mut ChaCha8Rng) -> Result<Vec<f64>> {
-        let policy = self.policy.predict(Input::checked(state, state.len()))?;
+        let policy = self.policy.predict(Input::exact(state, state.len())?)?;
         let drawn = |(mean, var): (&f64, &f64)| self.squashed(mean + var.sqrt() * standard_normal(rng));
         Ok(policy.mean().iter().zip(policy.var()).map(drawn).collect())
     }
@@ -317,7 +317,7 @@ impl Agent {
     /// What a state and an action are worth: mean and variance.
     fn worth(&self, state: &[f64], action: &[f64]) -> Result<(f64, f64)> {
         let x = [state, action].concat();
-        let value = self.value.predict(Input::checked(&x, x.len()))?;
+        let value = self.value.predict(Input::exact(&x, x.len())?)?;
         Ok((value.mean()[0], value.var()[0]))
     }
 
@@ -325,7 +325,7 @@ impl Agent {
     fn worth_of_all(&self) -> Result<Vec<(f64, f64)>> {
         let mut x = Vec::new();
         beside(&self.memory.states, &self.memory.actions, self.memory.rewards.len(), &mut x);
-        let value = self.value.predict(Input::checked(&x, self.value.input().len()))?;
+        let value = self.value.predict(Input::exact(&x, self.value.input().len())?)?;
         Ok(value.mean().iter().copied().zip(value.var().iter().copied()).collect())
     }
 

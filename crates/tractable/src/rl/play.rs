@@ -49,7 +49,7 @@ impl Agent {
         check_finite("observation", observation, self.life.steps)?;
         let mut state = observation.to_vec();
         self.life.observations.normalize(&mut state);
-        let mut mean = self.policy.predict(Input::checked(&state, ns))?.mean().to_vec();
+        let mut mean = self.policy.predict(Input::exact(&state, ns)?)?.mean().to_vec();
         mean.iter_mut().for_each(|a| *a = self.squashed(*a));
         self.in_range(&mean, action);
         Ok(())

@@ -1,6 +1,6 @@
 //! Settings of the agent: the paper's, but for those that `docs/results/rl-notes.md` found to score better.
 
-use crate::backend::Policy;
+use crate::backend::UpdateRule;
 use crate::error::{Error, Result};
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
@@ -120,7 +120,7 @@ pub struct Settings {
     /// Which slopes count as correlated in the derivative by the action.
     pub gate: Gate,
     /// How a batch changes the weights.
-    pub update: Policy,
+    pub update: UpdateRule,
     /// Steps of inference towards a better action, each from where the last one ended.
     pub inference_steps: usize,
     /// Factor on the prior variance of the policy's weights.
@@ -155,7 +155,7 @@ impl Default for Settings {
             squash: Squash::Once,
             at_time_limit: AtTimeLimit::Bootstrap,
             gate: Gate::Both,
-            update: Policy::Capped,
+            update: UpdateRule::Capped,
             inference_steps: 1,
             policy_gain: 0.6,
             value_gain: 1.0,
@@ -203,7 +203,7 @@ impl Settings {
             at_time_limit: AtTimeLimit::Terminal,
             gate: Gate::Input,
             policy_output: Activation::Tanh,
-            update: Policy::Plain,
+            update: UpdateRule::Plain,
             epochs: 1,
             inference_steps: 1,
             policy_gain: 1.0,

@@ -1,12 +1,11 @@
 //! One mini-batch: the value network learns returns, better actions are inferred from its derivative, the policy
 //! learns them.
 
-use crate::derivative::Wrt;
 use crate::error::Result;
 use crate::gaussian::{Gaussian, Input};
-use crate::moments::derivative::{Gate, shrunk, stationary};
+use crate::moments::derivative::Gate;
 use crate::network::{LearnInfo, Network};
-use crate::output::Observation;
+use crate::output::{Observation, Wanted};
 
 /// States and actions side by side, `[rows, ns + na]`.
 pub(crate) fn beside(states: &[f64], actions: &[f64], rows: usize, to: &mut Vec<f64>) {
@@ -28,7 +27,7 @@ pub(crate) fn learn_values(
 ) -> Result<LearnInfo> {
     let width = value.input().len();
     let noise: Vec<f64> = returns.1.iter().map(|s| noise_std * noise_std + s).collect();
-    value.learn(Input::checked(x, width), Observation::checked(returns.0, 1, None).noise_var(&noise))
+    value.learn(Input::exact(x, width)?, Observation::values(returns.0, 1)?.noise_var(&noise))
 }
 
 /// What inference makes of the policy's actions.
@@ -56,31 +55,28 @@ pub(crate) struct How {
 /// value by the action is zero, towards a maximum.
 pub(crate) fn infer_actions(value: &Network, policy: &Network, states: &[f64], how: How) -> Result<Inferred> {
     let ns = policy.input().len();
-    let own = policy.predict(Input::checked(states, ns))?;
+    let own = policy.predict(Input::exact(states, ns)?)?;
     let (rows, na) = (own.rows(), own.width());
-    let (mut mean, mut var) = (own.mean().to_vec(), own.var().to_vec());
-    let cut = |a: f64| if how.cut { a.clamp(-1.0, 1.0) } else { a };
-    mean.iter_mut().for_each(|a| *a = cut(*a));
-    let mut slope = [const { Vec::new() }; 3];
-    let (mut x, mut x_var) = (Vec::new(), Vec::new());
+    let cut = |a: &mut f64| *a = if how.cut { a.clamp(-1.0, 1.0) } else { *a };
+    let (mut actions, mut x, mut x_var) = (own.mean().to_vec(), Vec::new(), Vec::new());
+    actions.iter_mut().for_each(cut);
+    beside(states, &actions, rows, &mut x);
+    beside(&vec![0.0; states.len()], own.var(), rows, &mut x_var);
+    // T72: states are known exactly and stay; actions move.
+    let wanted = Wanted::maximum().gate(how.gate);
+    let mut inference = value.conditioning(Input::uncertain(&x, &x_var, ns + na)?, wanted)?;
     for _ in 0..how.steps {
-        beside(states, &mean, rows, &mut x);
-        x_var.clear();
-        for v in var.chunks_exact(na) {
-            x_var.resize(x_var.len() + ns, 0.0);
-            x_var.extend_from_slice(v);
-        }
-        let d = value.derivative(Input::unsure(&x, &x_var, ns + na), Wrt::input().gate(how.gate))?;
-        let actions = |all: &[f64]| all.chunks_exact(ns + na).flat_map(|row| &row[ns..]).copied().collect();
-        slope = [d.mean(), d.var(), d.cov()].map(actions);
-        for i in 0..mean.len() {
-            // T72
-            let (d_mean, d_var) = stationary(slope[0][i], slope[1][i], slope[2][i], 1.0);
-            mean[i] = cut(mean[i] + d_mean);
-            var[i] = shrunk(var[i], d_var);
+        inference.round()?;
+        if how.cut {
+            inference.project(|_, x, _| x[ns..].iter_mut().for_each(cut))?;
         }
     }
-    Ok(Inferred { policy: own, slope, better: Gaussian::computed(mean, var, na) })
+    let of_actions = |all: &[f64]| all.chunks_exact(ns + na).flat_map(|row| &row[ns..]).copied().collect();
+    let slope =
+        inference.slope().map_or_else(Default::default, |d| [d.mean(), d.var(), d.cov()].map(of_actions));
+    let x = inference.posterior()?;
+    let better = Gaussian::new(of_actions(x.mean()), of_actions(x.var()), na)?;
+    Ok(Inferred { policy: own, slope, better })
 }
 
 /// The policy learns better actions, as observations with noise and their own variance.
@@ -92,6 +88,6 @@ pub(crate) fn learn_actions(
 ) -> Result<LearnInfo> {
     let (ns, better) = (policy.input().len(), &inferred.better);
     let noise: Vec<f64> = better.var().iter().map(|v| v + noise_std * noise_std).collect();
-    let seen = Observation::checked(better.mean(), better.width(), None).noise_var(&noise);
-    policy.learn(Input::checked(states, ns), seen)
+    let seen = Observation::values(better.mean(), better.width())?.noise_var(&noise);
+    policy.learn(Input::exact(states, ns)?, seen)
 }

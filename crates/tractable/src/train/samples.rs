@@ -1,10 +1,8 @@
-//! What a fit learns from: rows of a data set or images, gathered one batch at a time.
+//! What a fit learns from: rows of a data set, or images.
 
 use crate::data::{Dataset, Images, Scaler, Target};
 use crate::error::Result;
-use crate::gaussian::Input;
-use crate::output::Observation;
-use crate::rng::ChaCha8Rng;
+use crate::network::{Network, Resident};
 use std::borrow::Cow;
 
 /// Data for [`fit`](crate::Network::fit) and [`nll`](crate::Network::nll): a reference to a data set or to images.
@@ -86,6 +84,14 @@ impl Samples<'_> {
         }
     }
 
+    /// Puts the data where a network computes.
+    pub(super) fn on<'d>(&'d self, net: &Network) -> Result<Resident<'d>> {
+        match self {
+            Samples::Table(data) => net.resident_table(data),
+            Samples::Images(images) => net.resident_images(images),
+        }
+    }
+
     /// A part with memory of its own.
     pub(super) fn select<'b>(&self, rows: &[usize]) -> Result<Samples<'b>> {
         Ok(match self {
@@ -107,71 +113,6 @@ impl Samples<'_> {
                 };
                 Ok((Some(Scaler::fit(part.x())), output))
             }
-        }
-    }
-}
-
-/// One batch, gathered into memory that is kept.
-#[derive(Default)]
-pub(super) struct Batch {
-    x: Vec<f64>,
-    y: Vec<f64>,
-    seen: Vec<bool>,
-    labels: Vec<usize>,
-    /// Random changes to the images of this epoch.
-    changes: Option<ChaCha8Rng>,
-}
-
-impl Batch {
-    /// An epoch begins.
-    pub(super) fn begin(&mut self, data: &Samples<'_>, seed: u64, epoch: usize) {
-        self.changes = match data {
-            Samples::Table(_) => None,
-            Samples::Images(images) => images.changes(seed, epoch),
-        };
-    }
-
-    pub(super) fn gather(&mut self, data: &Samples<'_>, rows: &[usize]) {
-        self.x.clear();
-        self.labels.clear();
-        let data = match data {
-            Samples::Table(data) => data,
-            Samples::Images(images) => {
-                images.gather(rows, self.changes.as_mut(), &mut self.x);
-                self.labels.extend(rows.iter().map(|&r| images.label(r)));
-                return;
-            }
-        };
-        rows.iter().for_each(|&r| self.x.extend_from_slice(data.x().row(r)));
-        match data.target() {
-            Target::Values { y, observed } => {
-                self.y.clear();
-                rows.iter().for_each(|&r| self.y.extend_from_slice(y.row(r)));
-                if let Some(seen) = observed {
-                    self.seen.clear();
-                    let width = y.width();
-                    rows.iter().for_each(|&r| self.seen.extend_from_slice(&seen[r * width..][..width]));
-                }
-            }
-            Target::Labels { labels, .. } => self.labels.extend(rows.iter().map(|&r| labels[r])),
-        }
-    }
-
-    pub(super) fn input(&self, data: &Samples<'_>) -> Input<'_> {
-        Input::checked(&self.x, data.width())
-    }
-
-    pub(super) fn observation(&self, data: &Samples<'_>) -> Observation<'_> {
-        let values = match data {
-            Samples::Table(data) => match data.target() {
-                Target::Values { y, observed } => Some((y.width(), observed.is_some())),
-                Target::Labels { .. } => None,
-            },
-            Samples::Images(_) => None,
-        };
-        match values {
-            Some((width, missing)) => Observation::checked(&self.y, width, missing.then_some(&self.seen[..])),
-            None => Observation::from(&self.labels),
         }
     }
 }

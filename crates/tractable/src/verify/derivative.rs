@@ -19,7 +19,7 @@ const VARIANTS: [(&str, Gate); 2] = [("code/both", Gate::Both), ("code/input", G
 pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
     let (mx, sx) = (golden.get("mx")?, golden.get("Sx")?);
     let width = mx.dims().last().copied().unwrap_or(0);
-    let Net { network, places } = build(golden, Shape::flat(width), device)?;
+    let Net { network, places } = build(golden, Shape::flat(width), device.clone())?;
     let x = Gaussian::new(mx.numbers()?, sx.numbers()?, width)?;
     let variants = golden.get("variants")?;
     for (name, gate) in VARIANTS.into_iter().filter(|(name, _)| variants.has(name)) {
@@ -53,7 +53,7 @@ pub(super) fn trajectory(golden: &Golden, device: Device, worst: &mut Worst) -> 
         let (mx, sx) = (run.get("mx")?, run.get("Sx")?);
         let steps = mx.dims()[0].max(1);
         let width = mx.numbers()?.len() / steps;
-        let Net { network, .. } = build(golden, Shape::flat(width), device)?;
+        let Net { network, .. } = build(golden, Shape::flat(width), device.clone())?;
         let x = Gaussian::new(mx.numbers()?, sx.numbers()?, width)?;
         let gate = match run.has("gate") && run.get("gate")?.text()? == "input" {
             true => Gate::Input,

@@ -63,13 +63,13 @@ pub enum Status {
 /// ```
 /// # use tractable::{Device, verify};
 /// let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/golden");
-/// let files = verify::golden(folder.as_ref(), Device::Reference)?;
+/// let files = verify::golden(folder.as_ref(), Device::reference())?;
 /// assert!(files.iter().all(|f| f.worst < 1e-12));
 /// # Ok::<(), tractable::Error>(())
 /// ```
 pub fn golden(dir: &Path, device: Device) -> Result<Vec<Checked>> {
     let files = files_of(dir, "golden folder", &["json"])?;
-    files.iter().map(|path| file(path, device)).collect()
+    files.iter().map(|path| file(path, device.clone())).collect()
 }
 
 /// Files of a folder with one of these endings, in the order of their names; none is an error.

@@ -3,15 +3,15 @@
 use super::Worst;
 use super::json::Golden;
 use super::tree::compare_probabilities;
-use crate::backend::{Device, NoiseVar, Parameters, Policy, Reference, Seen};
-use crate::builder::shapes;
+use crate::backend::{Device, NoiseVar, Parameters, Reference, Seen, UpdateRule};
 use crate::error::Result;
+use crate::gaussian::{Gaussian, Input};
+use crate::graph::Graph;
 use crate::layer::{Contents, Layer};
 use crate::moments::{Activation, posterior};
-use crate::network::{Network, Spec};
-use crate::output::{Output, Tree};
+use crate::network::{Network, Spec, Trace};
+use crate::output::{Observation, Output, Tree, Wanted};
 use crate::shape::{Padding, Shape, Window};
-use crate::stack::Trace;
 
 /// Layers a golden network may have.
 pub(super) const KINDS: [&str; 4] = ["linear", "conv2d", "avgpool2d", "maxpool2d"];
@@ -45,7 +45,8 @@ pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Resul
     }
     let seen = Seen { y: &y, noise, seen: mask.as_deref() };
 
-    let trace = network.trace(&mean, Some(&var), seen)?;
+    let x = Input::uncertain(&mean, &var, network.input().len())?;
+    let trace = network.trace(x, seen)?;
     let backward = golden.get("backward")?;
     let (states, updated_net) = (golden.get("states")?.list()?, golden.get("updated")?.list()?);
     if states.len() != places.len() || updated_net.len() + 1 != places.len() {
@@ -83,13 +84,13 @@ pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Resul
     }
     deltas(&network, &places, &trace, &backward, worst)?;
 
-    let prior = network.contents();
-    network.learn_seen(&mean, Some(&var), seen)?;
-    let updated = network.contents();
+    let prior = network.all_contents()?;
+    network.learn_seen(x, seen)?;
     for (l, layer) in updated_net.iter().enumerate() {
         let at = places[l + 1].0 - 1;
-        if let (Some(prior), Some(updated)) = (&prior[at], &updated[at]) {
-            compare_updated(&format!("updated[{l}]"), &prior.parameters, &updated.parameters, layer, worst)?;
+        if let Some(updated) = network.contents(at)? {
+            let prior = &prior[at].parameters;
+            compare_updated(&format!("updated[{l}]"), prior, &updated.parameters, layer, worst)?;
         }
     }
     Ok(())
@@ -100,7 +101,7 @@ pub(super) fn attack(golden: &Golden, device: Device, worst: &mut Worst) -> Resu
     let x = golden.get("x")?;
     let Net { network, .. } = build(golden, sample(&x)?, device)?;
     let sigma_x = golden.get("sigma_x")?.number()?;
-    let noise = NoiseVar::One(golden.get("sigma_v")?.number()?.powi(2));
+    let noise_var = golden.get("sigma_v")?.number()?.powi(2);
     let mut mean = x.numbers()?;
     let mut var = vec![sigma_x * sigma_x; mean.len()];
     let target = golden.get("target")?.labels()?;
@@ -119,22 +120,22 @@ pub(super) fn attack(golden: &Golden, device: Device, worst: &mut Worst) -> Resu
             }
             tree.observe(label, &mut y[row * n..(row + 1) * n], &mut seen[row * n..(row + 1) * n]);
         }
-        let seen = Seen { y: &y, noise, seen: Some(&seen) };
-        let trace = network.trace(&mean, Some(&var), seen)?;
-        let out = &trace[trace.len() - 1];
+        let prior = Gaussian::new(mean, var, network.input().len())?;
+        let wanted = Wanted::from(Observation::values(&y, n)?.seen(&seen)).noise_var(noise_var);
+        let mut input = network.conditioning(&prior, wanted)?;
+        let out = input.round()?.output()?;
         let mut compare = |key: &str, ours: &[f64]| -> Result<()> {
             let reference = iteration.get(key)?;
             worst.compare(reference.at(), ours, &reference.numbers()?);
             Ok(())
         };
-        compare("out_ma_before", &out.mean)?;
-        compare("out_Sa_before", &out.var)?;
-        [mean, var] = network.condition_seen(&mean, Some(&var), seen)?;
+        compare("out_ma_before", out.mean())?;
+        compare("out_Sa_before", out.var())?;
+        [mean, var] = input.posterior()?.clone().into_parts();
         compare("mx", &mean)?;
         compare("Sx", &var)?;
-        let after = network.trace(&mean, None, seen)?;
-        let out = &after[after.len() - 1];
-        compare_probabilities(tree, &out.mean, &out.var, &probabilities, worst)?;
+        let out = network.predict(Input::exact(&mean, network.input().len())?)?;
+        compare_probabilities(tree, out.mean(), out.var(), &probabilities, worst)?;
     }
     Ok(())
 }
@@ -191,15 +192,10 @@ pub(super) fn parameter_deltas(
     places: &[(usize, usize)],
     trace: &[Trace],
 ) -> Result<Vec<(usize, Parameters)>> {
-    let spec = &network.spec;
-    let shapes = shapes(spec.input, &spec.layers, &spec.names)?;
-    let contents = network.contents();
     let mut all = Vec::new();
     for (l, &(at, _)) in places.iter().enumerate().skip(1) {
-        let (Some(contents), Some(map)) = (&contents[at - 1], spec.layers[at - 1].map(shapes[at - 1])?)
-        else {
-            continue;
-        };
+        let map = network.layers()[at - 1].map(network.graph.input_shape(at - 1))?;
+        let (Some(contents), Some(map)) = (network.contents(at - 1)?, map) else { continue };
         let (x, z) = (&trace[at - 1], &trace[at]);
         all.push((l, Reference::deltas(map, &contents.parameters, &x.mean, &z.d_mean, &z.d_var)));
     }
@@ -246,10 +242,8 @@ pub(super) fn compare_updated(
 /// Means of the units that the golden file says max pooling picked, in the order of the pooled state: equal
 /// to ours if the same units were picked, or ones that tie.
 fn picked(network: &Network, trace: &[Trace], at: usize, argmax: &Golden) -> Result<Vec<f64>> {
-    let spec = &network.spec;
-    let shapes = shapes(spec.input, &spec.layers, &spec.names)?;
-    let (from, to) = (shapes[at - 1], shapes[at]);
-    let Layer::MaxPool2d { window } = spec.layers[at - 1] else {
+    let (from, to) = (network.graph.input_shape(at - 1), network.graph.shapes[at]);
+    let Layer::MaxPool2d { window } = network.layers()[at - 1] else {
         return Err(argmax.error("is given for a layer that is not max pooling"));
     };
     let index = argmax.numbers()?;
@@ -305,7 +299,8 @@ pub(super) fn build_from(golden: &Golden, input: Shape, device: Device) -> Resul
         places.push((z, layers.len()));
     }
     let names: Vec<String> = (1..=layers.len()).map(|i| format!("layer {i}")).collect();
-    let shapes = shapes(input, &layers, &names)?;
+    let inputs: Vec<_> = (0..layers.len()).map(|i| vec![i]).collect();
+    let shapes = Graph::new(input, &layers, &names, &inputs)?.shapes;
     for ((layer, &shape), c) in layers.iter().zip(&shapes).zip(&contents) {
         let needed = layer.parameter_shape(shape)?.map_or((0, 0), |(d, b)| (d.iter().product(), b));
         if needed != (c.parameters.mean.len(), c.parameters.bias_mean.len()) {
@@ -315,7 +310,7 @@ pub(super) fn build_from(golden: &Golden, input: Shape, device: Device) -> Resul
         }
     }
     let output = Output::Values { width: shapes.last().map_or(0, Shape::len) };
-    let spec = Spec { policy: Policy::Plain, ..Spec::new(input, layers, names, output) };
+    let spec = Spec { update: UpdateRule::Plain, ..Spec::new(input, layers, names, output) };
     Ok(Net { network: Network::assemble(spec, &contents, device)?, places })
 }
 

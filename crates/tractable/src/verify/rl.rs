@@ -23,31 +23,32 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
     let actions: Vec<f64> = u.iter().map(|u| libm::tanh(*u)).collect();
     let (noise_q, noise_a) = (golden.get("sigma_v_q")?.number()?, golden.get("sigma_v_a")?.number()?);
 
-    let Net { network: mut value, places } = build_from(&golden.get("Q")?, Shape::flat(ns + na), device)?;
+    let Net { network: mut value, places } =
+        build_from(&golden.get("Q")?, Shape::flat(ns + na), device.clone())?;
     let mut x = Vec::new();
     beside(&s, &actions, rows, &mut x);
     let noise: Vec<f64> = sy.iter().map(|s| noise_q * noise_q + s).collect();
     let seen = Seen { y: &my, noise: NoiseVar::PerEntry(&noise), seen: None };
-    let out = value.predict(Input::checked(&x, ns + na))?;
+    let out = value.predict(Input::exact(&x, ns + na)?)?;
     worst.compare("q_out.ma", out.mean(), &golden.get("q_out")?.get("ma")?.numbers()?);
     worst.compare("q_out.Sa", out.var(), &golden.get("q_out")?.get("Sa")?.numbers()?);
-    let trace = value.trace(&x, None, seen)?;
+    let trace = value.trace(Input::exact(&x, ns + na)?, seen)?;
     deltas(&value, &places, &trace, &golden.get("q_theta_delta")?, worst)?;
-    let prior = value.contents();
+    let prior = value.all_contents()?;
     learn_values(&mut value, &x, (&my, &sy), noise_q)?;
-    let updated = value.contents();
+    let updated = value.all_contents()?;
     for (l, layer) in golden.get("Q_updated")?.list()?.iter().enumerate() {
         let Some(&(place, _)) = places.get(l + 1) else {
             return Err(golden.error("Q_updated has more layers than Q"));
         };
-        if let (Some(prior), Some(updated)) = (&prior[place - 1], &updated[place - 1]) {
-            compare_updated(layer.at(), &prior.parameters, &updated.parameters, layer, worst)?;
-        }
+        let (prior, updated) = (&prior[place - 1].parameters, &updated[place - 1].parameters);
+        compare_updated(layer.at(), prior, updated, layer, worst)?;
     }
 
     for (name, gate) in [("both", Gate::Both), ("input", Gate::Input)] {
         let reference = golden.get("policy")?.get(name)?;
-        let Net { network: mut policy, places } = build_from(&golden.get("A")?, Shape::flat(ns), device)?;
+        let Net { network: mut policy, places } =
+            build_from(&golden.get("A")?, Shape::flat(ns), device.clone())?;
         let inferred = infer_actions(&value, &policy, &s, How { gate, steps: 1, cut: false })?;
         let [slope, slope_var, cov] = &inferred.slope;
         let mut compare = |key: &str, ours: &[f64]| -> Result<()> {
@@ -64,7 +65,7 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
         compare("target_var", inferred.better.var())?;
         let noise: Vec<f64> = inferred.better.var().iter().map(|s| noise_a * noise_a + s).collect();
         let seen = Seen { y: inferred.better.mean(), noise: NoiseVar::PerEntry(&noise), seen: None };
-        let trace = policy.trace(&s, None, seen)?;
+        let trace = policy.trace(Input::exact(&s, ns)?, seen)?;
         let z = &trace[places[places.len() - 1].0];
         let moved = |d: &[f64], power: i32| -> Vec<f64> {
             z.var.iter().zip(d).map(|(v, d)| v.powi(power) * d).collect()
@@ -72,18 +73,16 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
         compare("dmz_out", &moved(&z.d_mean, 1))?;
         compare("dSz_out", &moved(&z.d_var, 2))?;
         deltas(&policy, &places, &trace, &reference.get("theta_delta")?, worst)?;
-        let before = policy.contents();
+        let before = policy.all_contents()?;
         learn_actions(&mut policy, &s, &inferred, noise_a)?;
         // The file has no updated policy: prior and delta are it.
-        let after = policy.contents();
+        let after = policy.all_contents()?;
         for (l, delta) in reference.get("theta_delta")?.list()?.iter().enumerate().skip(1) {
             let at = places[l].0 - 1;
-            if let (Some(before), Some(after)) = (&before[at], &after[at]) {
-                let (prior, now) = (&before.parameters.mean, &after.parameters.mean);
-                let d = delta.get("mw")?.numbers()?;
-                let wanted: Vec<f64> = prior.iter().zip(&d).map(|(p, d)| p + d).collect();
-                worst.compare(format!("{}.mw, learned", delta.at()), now, &wanted);
-            }
+            let (prior, now) = (&before[at].parameters.mean, &after[at].parameters.mean);
+            let d = delta.get("mw")?.numbers()?;
+            let wanted: Vec<f64> = prior.iter().zip(&d).map(|(p, d)| p + d).collect();
+            worst.compare(format!("{}.mw, learned", delta.at()), now, &wanted);
         }
     }
     Ok(())
@@ -92,7 +91,7 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
 fn deltas(
     network: &Network,
     places: &[(usize, usize)],
-    trace: &[crate::stack::Trace],
+    trace: &[crate::network::Trace],
     theta: &Golden,
     worst: &mut Worst,
 ) -> Result<()> {

@@ -67,7 +67,7 @@ fn nets() -> Vec<(&'static str, usize, NetworkBuilder)> {
         ("dense", 16, Network::mlp([23, 128, 128, 2], Activation::Relu)),
         ("dense, large batch", 200, Network::mlp([100, 130, 2], Activation::MixtureRelu)),
         ("dense, batch of one", 1, Network::mlp([1, 64, 64, 1], Activation::Tanh)),
-        ("classes", 16, Network::mlp([30, 50, 1], Activation::Softplus).classes(10)),
+        ("classes", 16, Network::mlp([30, 50, 10], Activation::Softplus).classes(10)),
         (
             "convolution and average pool",
             8,
@@ -90,7 +90,7 @@ fn nets() -> Vec<(&'static str, usize, NetworkBuilder)> {
                 .layer(Layer::linear(20))
                 .layer(Layer::batch_norm())
                 .layer(Activation::Identity)
-                .layer(Layer::linear(1))
+                .layer(Layer::linear(7))
                 .classes(7),
         ),
     ]

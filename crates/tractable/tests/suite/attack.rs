@@ -39,7 +39,7 @@ fn small() -> NetworkBuilder {
 
 /// A network that knows the blobs.
 fn trained(device: Device, scaled: bool) -> Network {
-    let mut net = small().noise_std([0.3]).device(device).build().unwrap();
+    let mut net = small().noise_std([0.3]).device(&device).build().unwrap();
     if scaled {
         let scaler = Scaler::new(vec![0.2; SIDE * SIDE], vec![0.25; SIDE * SIDE]).unwrap();
         net.set_scalers(Some(scaler), None).unwrap();
@@ -148,7 +148,7 @@ fn the_gradient_is_that_of_the_mean_network() {
             .layer(Layer::linear(6)),
     ];
     for (k, net) in nets.into_iter().enumerate() {
-        let mut net = net.classes(5).seed(k as u64).device(Device::Reference).build().unwrap();
+        let mut net = net.classes(5).seed(k as u64).device(Device::reference()).build().unwrap();
         let mut draw = Draw::new(4);
         let (x, labels) = (draw.matrix(6, 50), [0, 3, 4, 1, 2, 4]);
         net.learn(&x, &labels).unwrap();
@@ -190,8 +190,8 @@ fn the_gradient_of_a_sure_network_keeps_its_digits() {
     {
         model.set(&format!("linear1.{tensor}"), &[value]);
     }
-    for device in [Device::cpu(1), Device::Reference] {
-        let net = model.load(device).unwrap();
+    for device in [Device::cpu(1), Device::reference()] {
+        let net = model.load(device.clone()).unwrap();
         // ln Phi(9 x) at x = 1 and ln Phi(-9 x): the densities over the probabilities, from the error function.
         for (label, expected) in [(0, 9.0 * 1.027_977_357_166_891_7e-18), (1, -9.0 * 9.108_523_105_002_858)] {
             let got =

@@ -95,7 +95,7 @@ pub(crate) fn zoo() -> Vec<(&'static str, NetworkBuilder)> {
                 .layer(Layer::linear(6))
                 .layer(Layer::batch_norm())
                 .layer(Activation::Tanh)
-                .layer(Layer::linear(1))
+                .layer(Layer::linear(5))
                 .classes(5),
         ),
     ]
@@ -179,7 +179,7 @@ impl Model {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("net");
         self.write(&path);
-        Network::load(path, device)
+        Network::load(path, device.clone())
     }
 
     fn canonical(&self) -> Vec<u8> {

@@ -109,7 +109,7 @@ fn seeds_are_written() {
     let path = dir.path().join("file");
     let nets = [
         ("dense", Network::mlp([2, 3, 1], Activation::Relu).device(Device::cpu(1))),
-        ("classes", Network::mlp([2, 2, 1], Activation::Tanh).classes(3).device(Device::cpu(1))),
+        ("classes", Network::mlp([2, 2, 3], Activation::Tanh).classes(3).device(Device::cpu(1))),
         (
             "image",
             Network::builder(Shape::image(1, 4, 4))
@@ -118,7 +118,7 @@ fn seeds_are_written() {
                 .layer(Activation::MixtureRelu)
                 .layer(Layer::max_pool2d(2))
                 .layer(Layer::linear(1))
-                .device(Device::Reference),
+                .device(Device::reference()),
         ),
     ];
     for (name, net) in nets {

@@ -33,14 +33,14 @@ fn dense(widths: &[usize], activations: &[Activation]) -> NetworkBuilder {
 
 /// The same means, other variances, on the device that computes in f64.
 fn with_var(net: NetworkBuilder, var: f64) -> Network {
-    let mut file = Model::of(&net.device(Device::Reference).build().unwrap());
+    let mut file = Model::of(&net.device(Device::reference()).build().unwrap());
     for name in file.tensors.keys().cloned().collect::<Vec<_>>() {
         if name.ends_with(".var") {
             let n = file.get(&name).len();
             file.set(&name, &vec![var; n]);
         }
     }
-    file.load(Device::Reference).unwrap()
+    file.load(Device::reference()).unwrap()
 }
 
 /// Weights that are as good as known.
@@ -206,8 +206,8 @@ fn the_same_bits_for_any_number_of_threads_and_for_a_batch_and_its_rows() {
 fn the_devices_agree() {
     for (i, builder) in large().into_iter().enumerate() {
         let net =
-            |device| builder.clone().prior(tractable::Prior::he().gain(0.1)).device(device).build().unwrap();
-        let (fast, exact) = (net(Device::cpu(2)), net(Device::Reference));
+            |device| builder.clone().prior(tractable::Prior::he().gain(0.1)).device(&device).build().unwrap();
+        let (fast, exact) = (net(Device::cpu(2)), net(Device::reference()));
         let x = Draw::new(6).gaussian(9, exact.input().len());
         for place in places(&exact) {
             let wrt = Wrt::from(&place[..]).output(0);
@@ -246,8 +246,8 @@ fn a_variance_below_zero_is_zero() {
         }
     }
     let x = tractable::Gaussian::new(vec![0.0], vec![0.01], 1).unwrap();
-    for device in [Device::Reference, Device::cpu(1)] {
-        let net = file.load(device).unwrap();
+    for device in [Device::reference(), Device::cpu(1)] {
+        let net = file.load(device.clone()).unwrap();
         assert_eq!(net.derivative(&x, "linear1").unwrap().var(), [0.0], "{device:?}");
         assert!(net.derivative(&x, "input").unwrap().var()[0] >= 0.0, "{device:?}");
     }

@@ -4,7 +4,7 @@ use crate::cases::{Draw, bytes, teach};
 use tractable::data::{Dataset, Scaler};
 use tractable::{
     Activation, Device, Error, Fit, Gaussian, Layer, Matrix, Network, NoiseSchedule, Observation, Padding,
-    Policy, Prior, Tree, Wanted, Window,
+    Prior, Tree, UpdateRule, Wanted, Window,
 };
 
 /// The variants, without their fields.
@@ -182,6 +182,7 @@ fn building() {
     let mut t = Table::default();
     let mlp = |widths: &[usize]| Network::mlp(widths.to_vec(), Activation::Relu);
     let image = |layer: Layer| Network::builder(tractable::Shape::image(1, 5, 5)).layer(layer);
+    let named = |name: &str| Network::builder(tractable::Shape::flat(1)).layer(Layer::linear(1).named(name));
     let flat = |layer: Layer| Network::builder(tractable::Shape::flat(4)).layer(layer);
     let cases = [
         ("nothing", mlp(&[]), "input shape"),
@@ -235,24 +236,20 @@ fn building() {
             flat(Activation::LeakyRelu { slope: NAN }.into()),
             "layer `leaky_relu1`: leaky ReLU: slope NaN",
         ),
-        ("a name twice", mlp(&[1, 1]).named("a").layer(Layer::linear(1)).named("a"), "layer name `a`"),
-        ("an empty name", mlp(&[1, 1]).named(""), "layer name ``"),
+        ("a name twice", named("a").layer(Layer::linear(1).named("a")), "layer name `a`"),
+        ("an empty name", named(""), "layer name ``"),
         (
             "a wide normalisation",
             Network::builder(tractable::Shape::flat((1 << 18) + 1)).layer(Layer::batch_norm()),
             "more than 262144 channels",
         ),
-        (
-            "a long name",
-            mlp(&[1, 1]).named("é".repeat(101)),
-            "layer name: `éééééééééééééééééééé...` has 202 bytes",
-        ),
+        ("a long name", named(&"é".repeat(101)), "layer name: `éééééééééééééééééééé...` has 202 bytes"),
         (
             "too many layers",
             (0..1001).fold(Network::builder(tractable::Shape::flat(1)), |net, _| net.layer(Activation::Relu)),
             "layers: a network has 1 to 1000, not 1001",
         ),
-        ("a reserved name", mlp(&[1, 1]).named("input"), "layer name `input`"),
+        ("a reserved name", named("input"), "layer name `input`"),
         ("no classes", mlp(&[2, 1]).classes(0), "classes: 0"),
         ("one class", mlp(&[2, 1]).classes(1), "classes: 1"),
         ("absurd classes", mlp(&[2, 1]).classes(MAX), "classes: 18446744073709551615"),
@@ -287,13 +284,13 @@ fn building() {
 }
 
 fn values(device: Device) -> Network {
-    let mut net = Network::mlp([3, 8, 2], Activation::Tanh).device(device).build().unwrap();
+    let mut net = Network::mlp([3, 8, 2], Activation::Tanh).device(&device).build().unwrap();
     teach(&mut net, 2, 4, 1);
     net
 }
 
 fn classes(device: Device) -> Network {
-    let mut net = Network::mlp([3, 8, 2], Activation::Tanh).classes(5).device(device).build().unwrap();
+    let mut net = Network::mlp([3, 8, 5], Activation::Tanh).classes(5).device(&device).build().unwrap();
     teach(&mut net, 2, 4, 1);
     net
 }
@@ -417,8 +414,9 @@ fn observing() {
         ("mask of labels", x.clone(), Observation::from(&[1, 2]).seen(&[true; 2]), Shape, "seen entries"),
     ];
     let mut t = Table::default();
-    for device in [Device::cpu(2), Device::Reference] {
-        for (mut net, calls) in [(values(device), &of_values), (classes(device), &of_classes)] {
+    for device in [Device::cpu(2), Device::reference()] {
+        for (mut net, calls) in [(values(device.clone()), &of_values), (classes(device.clone()), &of_classes)]
+        {
             let before = bytes(&net);
             for (what, x, observation, kind, says) in calls {
                 t.check(&format!("learn, {what}"), net.learn(x, *observation), *kind, says);
@@ -430,7 +428,7 @@ fn observing() {
             t.check("predict nothing", net.predict(&empty), Shape, "at least one row");
             assert!(bytes(&net) == before);
         }
-        let (net, y, known) = (values(device), matrix(1, 2), matrix(1, 3));
+        let (net, y, known) = (values(device.clone()), matrix(1, 2), matrix(1, 3));
         let prior = Gaussian::around(&known, 0.1).unwrap();
         let wanted = || Wanted::from(&y);
         t.check("no rounds", net.condition(&prior, wanted().rounds(0)), Invalid, "rounds: at least one");
@@ -459,8 +457,8 @@ fn observing() {
 fn settings_and_fits() {
     use Kind::*;
     let mut t = Table::default();
-    for device in [Device::cpu(1), Device::Reference] {
-        let (mut net, mut labels) = (values(device), classes(device));
+    for device in [Device::cpu(1), Device::reference()] {
+        let (mut net, mut labels) = (values(device.clone()), classes(device.clone()));
         let before = (bytes(&net), bytes(&labels));
         let scaler = |n: usize| Some(Scaler::identity(n));
         t.check("noise 0", net.set_noise_std([0.0]), Invalid, "noise");
@@ -490,7 +488,7 @@ fn settings_and_fits() {
             "output scaler: labels are not scaled",
         );
         let overflown = Scaler::fit(&Matrix::column(vec![-1e308, 1e308]).unwrap());
-        let mut one = Network::mlp([1, 2, 1], Activation::Relu).device(device).build().unwrap();
+        let mut one = Network::mlp([1, 2, 1], Activation::Relu).device(&device).build().unwrap();
         t.check("overflown scaler", one.set_scalers(Some(overflown), None), OutOfRange, "scaler std");
 
         let mut draw = Draw::new(1);
@@ -544,13 +542,13 @@ fn settings_and_fits() {
 #[test]
 fn divergence_is_an_error_and_changes_nothing() {
     let one = |v: f64| Matrix::column(vec![v]).unwrap();
-    for device in [Device::cpu(1), Device::cpu(2), Device::Reference] {
-        let huge = if device == Device::Reference { 1e300 } else { 1e38 };
+    for device in [Device::cpu(1), Device::cpu(2), Device::reference()] {
+        let huge = if device == Device::reference() { 1e300 } else { 1e38 };
         for activation in ["relu", "tanh", "sigmoid", "softplus", "mixture_relu", "leaky_relu", "identity"] {
-            for policy in [Policy::Plain, Policy::Capped] {
+            for policy in [UpdateRule::Plain, UpdateRule::Capped] {
                 let builder = Network::mlp([1, 4, 1], activation.parse().unwrap());
                 let fresh =
-                    || builder.clone().policy(policy).noise_std([0.1]).device(device).build().unwrap();
+                    || builder.clone().update_rule(policy).noise_std([0.1]).device(&device).build().unwrap();
                 let mut net = fresh();
                 let before = bytes(&net);
                 let what = format!("{activation}, {policy:?}, {device:?}");
@@ -589,8 +587,8 @@ fn divergence_is_an_error_and_changes_nothing() {
 /// Scalers that overflow on the way in or out.
 #[test]
 fn scalers_that_overflow_are_an_error() {
-    for device in [Device::cpu(1), Device::Reference] {
-        let net = || Network::mlp([1, 4, 1], Activation::Tanh).device(device).build().unwrap();
+    for device in [Device::cpu(1), Device::reference()] {
+        let net = || Network::mlp([1, 4, 1], Activation::Tanh).device(&device).build().unwrap();
         let scaler = |mean: f64, std: f64| Some(Scaler::new(vec![mean], vec![std]).unwrap());
         let x = Matrix::column(vec![0.5]).unwrap();
         for (what, input, output) in [
@@ -621,7 +619,7 @@ fn an_innovation_that_overflows_changes_nothing() {
     let mut net = Network::mlp([1, 1], Activation::Relu)
         .prior(Prior::he().gain(1e-30).bias_var(1e-30))
         .noise_std([1e-18])
-        .policy(Policy::Plain)
+        .update_rule(UpdateRule::Plain)
         .device(Device::cpu(1))
         .build()
         .unwrap();
@@ -634,8 +632,8 @@ fn an_innovation_that_overflows_changes_nothing() {
 /// A wish that overflows on the way down, and then an ordinary one: the first is an error and leaves no trace.
 #[test]
 fn a_condition_that_fails_spoils_nothing() {
-    for device in [Device::cpu(1), Device::Reference] {
-        let net = Network::mlp([3, 8, 1], Activation::Tanh).device(device).build().unwrap();
+    for device in [Device::cpu(1), Device::reference()] {
+        let net = Network::mlp([3, 8, 1], Activation::Tanh).device(&device).build().unwrap();
         let x = Gaussian::new(vec![0.1, 0.2, 0.3], vec![0.1; 3], 3).unwrap();
         let (good, huge) = (Matrix::column(vec![1.0]).unwrap(), Matrix::column(vec![1e300]).unwrap());
         let before = net.condition(&x, &good).unwrap();
@@ -656,7 +654,7 @@ fn learning_never_leaves_weights_that_are_not_finite() {
         let mut net = Network::mlp([2, 5, 4, 1], Activation::Relu)
             .prior(Prior::he().gain(gain).bias_var(bias))
             .noise_std([noise])
-            .policy(Policy::Plain)
+            .update_rule(UpdateRule::Plain)
             .device(Device::cpu(1))
             .build()
             .unwrap();

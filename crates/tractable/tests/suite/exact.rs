@@ -3,7 +3,7 @@
 
 use crate::cases::{Draw, Model, worst};
 use tractable::{
-    Activation, Device, Gaussian, Layer, Matrix, Network, Observation, Policy, Prior, Shape, Tree, Wanted,
+    Activation, Device, Gaussian, Layer, Matrix, Network, Observation, Prior, Shape, Tree, UpdateRule, Wanted,
 };
 
 /// A Gaussian over the weights and the bias of one output: mean `m`, covariance `p`.
@@ -78,9 +78,9 @@ enum Noise {
 #[test]
 fn linear_networks_are_kalman_filters() {
     for (noise, policy) in [
-        (Noise::Network, Policy::Plain),
-        (Noise::Output, Policy::Capped),
-        (Noise::Observation, Policy::Plain),
+        (Noise::Network, UpdateRule::Plain),
+        (Noise::Output, UpdateRule::Capped),
+        (Noise::Observation, UpdateRule::Plain),
     ] {
         let (inputs, outputs) = (5, 3);
         let std = match noise {
@@ -90,9 +90,9 @@ fn linear_networks_are_kalman_filters() {
         let mut net = Network::builder(Shape::flat(inputs))
             .layer(Layer::linear(outputs))
             .noise_std(std.clone())
-            .policy(policy)
+            .update_rule(policy)
             .seed(3)
-            .device(Device::Reference)
+            .device(Device::reference())
             .build()
             .unwrap();
         let mut filters = Kalman::of(&net);
@@ -133,7 +133,7 @@ fn orthogonal_inputs_need_no_covariances() {
         .layer(Layer::linear(2))
         .prior(Prior::he().bias_var(1e-30))
         .noise_std([0.4])
-        .device(Device::Reference)
+        .device(Device::reference())
         .build()
         .unwrap();
     let mut filters = Kalman::of(&net);
@@ -160,7 +160,7 @@ fn conditioning_a_linear_network_is_gaussian_conditioning() {
     let net = Network::builder(Shape::flat(inputs))
         .layer(Layer::linear(outputs))
         .seed(8)
-        .device(Device::Reference)
+        .device(Device::reference())
         .build()
         .unwrap();
     let prior = Draw::new(3).gaussian(1, inputs);
@@ -187,13 +187,13 @@ fn conditioning_a_linear_network_is_gaussian_conditioning() {
 /// Known weights, one input: k looks at the same noisy output are one look with a k-th of the noise.
 #[test]
 fn rounds_of_conditioning_add_up_their_precision() {
-    let net = Network::builder(Shape::flat(1)).layer(Layer::linear(1)).device(Device::Reference);
+    let net = Network::builder(Shape::flat(1)).layer(Layer::linear(1)).device(Device::reference());
     let mut file = Model::of(&net.build().unwrap());
     for (name, v) in [("weight.mean", 1.5), ("weight.var", 1e-280), ("bias.mean", -0.5), ("bias.var", 1e-280)]
     {
         file.set(&format!("linear1.{name}"), &[v]);
     }
-    let net = file.load(Device::Reference).unwrap();
+    let net = file.load(Device::reference()).unwrap();
     let prior = Gaussian::new(vec![0.3], vec![0.7], 1).unwrap();
     let y = Matrix::column(vec![2.0]).unwrap();
     let at = |rounds: usize, noise: f64| {
@@ -212,7 +212,7 @@ fn rounds_of_conditioning_add_up_their_precision() {
 #[test]
 fn chains_of_products_have_their_exact_moments() {
     for depth in 1..6 {
-        let mut net = Network::builder(Shape::flat(1)).seed(depth).device(Device::Reference);
+        let mut net = Network::builder(Shape::flat(1)).seed(depth).device(Device::reference());
         for _ in 0..depth {
             net = net.layer(Layer::linear(1));
         }
@@ -301,7 +301,7 @@ const DRAWS: usize = 1_000_000;
 /// their exact moments, so the prediction is exact. No allowance beyond five standard errors.
 #[test]
 fn a_hidden_layer_of_mixture_relus_is_exact_by_monte_carlo() {
-    let net = Network::mlp([2, 3, 1], Activation::MixtureRelu).seed(4).device(Device::Reference);
+    let net = Network::mlp([2, 3, 1], Activation::MixtureRelu).seed(4).device(Device::reference());
     let net = net.build().unwrap();
     let x = Gaussian::new(vec![0.7, -1.1], vec![0.0; 2], 2).unwrap();
     let two = Two::of(&net);
@@ -313,7 +313,7 @@ fn a_hidden_layer_of_mixture_relus_is_exact_by_monte_carlo() {
     let mut file = Model::of(&net);
     let spec = file.metadata["spec"].replace("mixture_relu", "relu");
     file.metadata.insert("spec".into(), spec);
-    let linearised = file.load(Device::Reference).unwrap().predict(&x).unwrap();
+    let linearised = file.load(Device::reference()).unwrap().predict(&x).unwrap();
     assert!((linearised.var()[0] / out.var()[0] - 1.0).abs() > 0.05);
 }
 
@@ -321,11 +321,11 @@ fn a_hidden_layer_of_mixture_relus_is_exact_by_monte_carlo() {
 /// known: again independent Gaussians.
 #[test]
 fn uncertain_inputs_are_exact_by_monte_carlo() {
-    let net = Network::mlp([3, 3, 1], Activation::MixtureRelu).seed(6).device(Device::Reference);
+    let net = Network::mlp([3, 3, 1], Activation::MixtureRelu).seed(6).device(Device::reference());
     let mut file = Model::of(&net.build().unwrap());
     file.set("linear1.weight.mean", &[1.2, 0.0, 0.0, 0.0, -0.7, 0.0, 0.0, 0.0, 0.4]);
     file.set("linear1.weight.var", &[1e-280; 9]);
-    let net = file.load(Device::Reference).unwrap();
+    let net = file.load(Device::reference()).unwrap();
     let x = Gaussian::new(vec![0.3, 0.5, -1.0], vec![0.5, 1.0, 2.0], 3).unwrap();
     let two = Two::of(&net);
     let mut draw = Draw::new(7);
@@ -341,14 +341,14 @@ fn uncertain_inputs_are_exact_by_monte_carlo() {
 #[test]
 fn tanh_is_within_its_linearisation_by_monte_carlo() {
     let prior = Prior::he().gain(0.01);
-    let net = Network::mlp([2, 3, 1], Activation::Tanh).prior(prior).seed(9).device(Device::Reference);
+    let net = Network::mlp([2, 3, 1], Activation::Tanh).prior(prior).seed(9).device(Device::reference());
     let mut file = Model::of(&net.build().unwrap());
     let ten = |v: Vec<f64>| v.iter().map(|v| 10.0 * v).collect::<Vec<_>>();
     for name in ["linear1.weight.mean", "linear2.weight.mean"] {
         let values = ten(file.get(name));
         file.set(name, &values);
     }
-    let net = file.load(Device::Reference).unwrap();
+    let net = file.load(Device::reference()).unwrap();
     let x = Gaussian::new(vec![0.4, -0.9], vec![0.0; 2], 2).unwrap();
     let two = Two::of(&net);
     let hidden =
@@ -374,7 +374,7 @@ fn tanh_is_within_its_linearisation_by_monte_carlo() {
 fn batch_norm_statistics_by_monte_carlo() {
     let mut net = Network::builder(Shape::image(2, 1, 2))
         .layer(Layer::BatchNorm { momentum: 0.0, epsilon: 1e-3 })
-        .device(Device::Reference)
+        .device(Device::reference())
         .build()
         .unwrap();
     let (rows, mut draw) = (3, Draw::new(11));

@@ -2,7 +2,7 @@
 
 use crate::cases::Model;
 use proptest::prelude::*;
-use tractable::{Activation, Device, Gaussian, Matrix, Network, Policy, Wanted};
+use tractable::{Activation, Device, Gaussian, Matrix, Network, UpdateRule, Wanted};
 
 /// A small network with its numbers: widths, activation, seed, and where it computes.
 #[derive(Debug, Clone)]
@@ -17,10 +17,10 @@ struct Case {
 }
 
 impl Case {
-    fn net(&self, policy: Policy) -> Network {
-        let device = if self.reference { Device::Reference } else { Device::cpu(1) };
-        let net = Network::mlp(self.widths.clone(), self.activation).seed(self.seed).device(device);
-        net.policy(policy).noise_std([self.noise]).build().unwrap()
+    fn net(&self, policy: UpdateRule) -> Network {
+        let device = if self.reference { Device::reference() } else { Device::cpu(1) };
+        let net = Network::mlp(self.widths.clone(), self.activation).seed(self.seed).device(&device);
+        net.update_rule(policy).noise_std([self.noise]).build().unwrap()
     }
 
     fn take(&self, from: usize, n: usize) -> Vec<f64> {
@@ -85,7 +85,7 @@ proptest! {
 
     #[test]
     fn finite_in_finite_out(case in cases()) {
-        let mut net = case.net(Policy::Capped);
+        let mut net = case.net(UpdateRule::Capped);
         let (x, y) = (case.x(case.rows), case.y(case.rows));
         check(&net.predict(&x).unwrap())?;
         if x.var().iter().any(|v| *v > 0.0) {
@@ -108,7 +108,7 @@ proptest! {
 
     #[test]
     fn one_observation_never_adds_doubt(case in cases()) {
-        let mut net = case.net(Policy::Capped);
+        let mut net = case.net(UpdateRule::Capped);
         let (x, y) = (case.x(1), case.y(1));
         for _ in 0..3 {
             let (_, before) = parameters(&net);
@@ -123,7 +123,7 @@ proptest! {
 
     #[test]
     fn an_output_seen_where_it_was_expected_moves_nothing(case in cases()) {
-        let mut net = case.net(Policy::Capped);
+        let mut net = case.net(UpdateRule::Capped);
         let x = case.x(1);
         let expected = net.predict(&x).unwrap();
         let y = Matrix::new(expected.mean().to_vec(), expected.width()).unwrap();
@@ -139,7 +139,7 @@ proptest! {
     fn hidden_units_can_be_permuted(case in cases(), hidden in 2..20usize) {
         let (inputs, outputs) = (case.widths[0], *case.widths.last().unwrap());
         let case = Case { widths: vec![inputs, hidden, outputs], ..case };
-        let mut net = case.net(Policy::Plain);
+        let mut net = case.net(UpdateRule::Plain);
         let mut file = Model::of(&net);
         for part in ["mean", "var"] {
             let reverse = |rows: usize, columns: usize, v: Vec<f64>, by_row: bool| -> Vec<f64> {
@@ -154,7 +154,7 @@ proptest! {
                 file.set(&name, &turned);
             }
         }
-        let mut turned = file.load(if case.reference { Device::Reference } else { Device::cpu(1) }).unwrap();
+        let mut turned = file.load(if case.reference { Device::reference() } else { Device::cpu(1) }).unwrap();
         let (x, y) = (case.x(2), case.y(2));
         let near = |a: &[f64], b: &[f64]| {
             let scale = b.iter().fold(1e-3f64, |m, v| m.max(v.abs()));
@@ -176,7 +176,7 @@ proptest! {
     #[test]
     fn more_noise_leaves_more_doubt(case in cases()) {
         let after = |noise: f64| {
-            let mut net = Case { noise, ..case.clone() }.net(Policy::Plain);
+            let mut net = Case { noise, ..case.clone() }.net(UpdateRule::Plain);
             let before = parameters(&net).1;
             net.learn(&case.x(1), &case.y(1)).map(|_| (before, parameters(&net).1))
         };

@@ -151,9 +151,10 @@ fn bits(agent: &Agent) -> Vec<u64> {
 
 #[test]
 fn threads_change_nothing() {
-    let run = |device| {
+    let run = |device: Device| {
         let mut env = pole();
-        let mut agent = Agent::on(&env, Settings { horizon: 128, ..Settings::default() }, device).unwrap();
+        let mut agent =
+            Agent::on(&env, Settings { horizon: 128, ..Settings::default() }, device.clone()).unwrap();
         (0..4).for_each(|_| drop(agent.rollout(&mut env).unwrap()));
         bits(&agent)
     };

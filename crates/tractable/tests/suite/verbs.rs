@@ -3,14 +3,16 @@
 use crate::cases::{Batch, Draw, Model, bytes, teach, worst, zoo};
 use tractable::data::Scaler;
 use tractable::{
-    Activation, Device, Gaussian, Layer, Matrix, Network, Observation, Policy, Prior, Shape, Wanted,
+    Activation, Device, Gaussian, Layer, Matrix, Network, Observation, Prior, Shape, UpdateRule, Wanted,
 };
 
-const DEVICES: [Device; 2] = [Device::Cpu { threads: 2 }, Device::Reference];
+fn devices() -> [Device; 2] {
+    [Device::cpu(2), Device::reference()]
+}
 
 /// y = x0 + 2 x1, learned well.
 fn sum(device: Device) -> Network {
-    let net = Network::mlp([2, 30, 1], Activation::Tanh).noise_std([0.1]).device(device);
+    let net = Network::mlp([2, 30, 1], Activation::Tanh).noise_std([0.1]).device(&device);
     let mut net = net.build().unwrap();
     let mut draw = Draw::new(1);
     for _ in 0..600 {
@@ -23,8 +25,8 @@ fn sum(device: Device) -> Network {
 
 #[test]
 fn conditioning_moves_the_output_towards_what_is_wanted() {
-    for device in DEVICES {
-        let net = sum(device);
+    for device in devices() {
+        let net = sum(device.clone());
         let before = bytes(&net);
         let prior = Gaussian::new(vec![0.2, -0.1], vec![0.05, 0.05], 2).unwrap();
         let wanted = Matrix::column(vec![1.0]).unwrap();
@@ -58,9 +60,9 @@ fn conditioning_moves_the_output_towards_what_is_wanted() {
 
 #[test]
 fn conditioning_leaves_every_kind_of_network_alone() {
-    for device in DEVICES {
+    for device in devices() {
         for (what, builder) in zoo() {
-            let mut net = builder.device(device).build().unwrap();
+            let mut net = builder.device(&device).build().unwrap();
             teach(&mut net, 2, 4, 1);
             let before = bytes(&net);
             let mut draw = Draw::new(2);
@@ -93,13 +95,13 @@ fn conditioning_leaves_every_kind_of_network_alone() {
 
 #[test]
 fn nothing_observed_is_nothing_learned() {
-    for device in DEVICES {
+    for device in devices() {
         for (what, builder) in zoo() {
-            let net = builder.device(device).build().unwrap();
+            let net = builder.device(&device).build().unwrap();
             if what.contains("normalisation") {
                 continue; // running statistics follow the inputs even so
             }
-            let mut same = Model::of(&net).load(device).unwrap();
+            let mut same = Model::of(&net).load(device.clone()).unwrap();
             let batch = Batch::new(&net, 5, &mut Draw::new(1));
             let nothing = vec![false; 5 * net.output().units()];
             let info = same.learn(&batch.x, batch.seen().seen(&nothing)).unwrap();
@@ -111,8 +113,8 @@ fn nothing_observed_is_nothing_learned() {
 
 #[test]
 fn only_what_is_wanted_matters() {
-    for device in DEVICES {
-        let mut net = Network::mlp([3, 12, 4], Activation::Relu).device(device).build().unwrap();
+    for device in devices() {
+        let mut net = Network::mlp([3, 12, 4], Activation::Relu).device(&device).build().unwrap();
         teach(&mut net, 3, 4, 1);
         let mut draw = Draw::new(2);
         let (prior, y) = (draw.gaussian(2, 3), draw.matrix(2, 4));
@@ -128,7 +130,8 @@ fn only_what_is_wanted_matters() {
         assert!(worst(&x.mean()[..3], &prior.mean()[..3], 1e-3) < 1e-7);
         assert!(worst(&x.mean()[3..], &prior.mean()[3..], 1e-3) > 1e-3);
         // Learning with a mask does not look at what it hides.
-        let (mut a, mut b) = (Model::of(&net).load(device).unwrap(), Model::of(&net).load(device).unwrap());
+        let (mut a, mut b) =
+            (Model::of(&net).load(device.clone()).unwrap(), Model::of(&net).load(device.clone()).unwrap());
         let x = draw.matrix(2, 3);
         a.learn(&x, Observation::from(&y).seen(&only)).unwrap();
         b.learn(&x, Observation::from(&other).seen(&only)).unwrap();
@@ -144,8 +147,8 @@ fn an_empty_cell_is_not_seen() {
     let path = dir.path().join("t.csv");
     std::fs::write(&path, "x,y\n0.5,1\n-0.5,\n1.5,2\n").unwrap();
     let data = tractable::data::csv(&path).unwrap().target("y").unwrap();
-    let net = Network::mlp([1, 4, 1], Activation::Tanh).device(Device::Reference).build().unwrap();
-    let [mut by_table, mut by_mask] = [(); 2].map(|()| Model::of(&net).load(Device::Reference).unwrap());
+    let net = Network::mlp([1, 4, 1], Activation::Tanh).device(Device::reference()).build().unwrap();
+    let [mut by_table, mut by_mask] = [(); 2].map(|()| Model::of(&net).load(Device::reference()).unwrap());
     by_table.learn(data.x(), data.target()).unwrap();
     let y = Matrix::column(vec![1.0, 0.0, 2.0]).unwrap();
     by_mask.learn(data.x(), Observation::from(&y).seen(&[true, false, true])).unwrap();
@@ -155,13 +158,13 @@ fn an_empty_cell_is_not_seen() {
 /// The largest number that may be observed, and one beyond it, which is named by its place.
 #[test]
 fn numbers_are_observed_up_to_their_limit() {
-    for (device, most) in [(Device::cpu(1), 1e18), (Device::Reference, 1e150)] {
+    for (device, most) in [(Device::cpu(1), 1e18), (Device::reference(), 1e150)] {
         let x = Matrix::new(vec![0.5; 3], 1).unwrap();
         let y = |at: usize, v: f64| {
             let all = (0..6).map(|i| if i == at { v } else { 0.0 }).collect();
             Matrix::new(all, 2).unwrap()
         };
-        let mut net = Network::mlp([1, 2], Activation::Relu).device(device).build().unwrap();
+        let mut net = Network::mlp([1, 2], Activation::Relu).device(&device).build().unwrap();
         net.learn(&x, &y(3, -most)).unwrap();
         let beyond = net.learn(&x, &y(4, most * 1.001)).unwrap_err();
         let place = match beyond {
@@ -174,9 +177,9 @@ fn numbers_are_observed_up_to_their_limit() {
 
 #[test]
 fn learning_with_a_mask_is_learning_from_the_rest() {
-    for device in DEVICES {
+    for device in devices() {
         for (what, builder) in zoo() {
-            let net = builder.policy(Policy::Plain).device(device).build().unwrap();
+            let net = builder.update_rule(UpdateRule::Plain).device(&device).build().unwrap();
             if what.contains("normalisation") {
                 continue; // statistics are of all rows, seen or not
             }
@@ -184,7 +187,7 @@ fn learning_with_a_mask_is_learning_from_the_rest() {
             let batch = Batch::new(&net, 5, &mut Draw::new(4));
             let rows = [0, 2, 3];
             let seen: Vec<bool> = (0..5 * units).map(|i| rows.contains(&(i / units))).collect();
-            let [mut masked, mut rest] = [(); 2].map(|()| Model::of(&net).load(device).unwrap());
+            let [mut masked, mut rest] = [(); 2].map(|()| Model::of(&net).load(device.clone()).unwrap());
             masked.learn(&batch.x, batch.seen().seen(&seen)).unwrap();
             let labels: Vec<usize> = rows.iter().map(|&r| batch.labels[r]).collect();
             let y = batch.y.select(&rows);
@@ -205,9 +208,9 @@ fn learning_with_a_mask_is_learning_from_the_rest() {
 
 #[test]
 fn what_is_known_exactly_stays_bitwise() {
-    for device in DEVICES {
+    for device in devices() {
         for (what, builder) in zoo() {
-            let net = builder.device(device).build().unwrap();
+            let net = builder.device(&device).build().unwrap();
             let mut draw = Draw::new(3);
             let n = net.input().len();
             let batch = Batch::new(&net, 2, &mut draw);
@@ -226,9 +229,9 @@ fn what_is_known_exactly_stays_bitwise() {
 
 #[test]
 fn larger_noise_means_smaller_steps() {
-    for device in DEVICES {
+    for device in devices() {
         let step = |noise: f64| {
-            let net = Network::mlp([2, 10, 1], Activation::Tanh).noise_std([noise]).device(device);
+            let net = Network::mlp([2, 10, 1], Activation::Tanh).noise_std([noise]).device(&device);
             let mut net = net.build().unwrap();
             let before = Model::of(&net);
             let x = Matrix::new(vec![0.3, -0.8], 2).unwrap();
@@ -251,10 +254,10 @@ fn larger_noise_means_smaller_steps() {
 
 #[test]
 fn the_three_ways_to_give_noise_agree_bitwise() {
-    for device in DEVICES {
+    for device in devices() {
         let (std, var) = (0.5, 0.25);
         let build =
-            |std: Vec<f64>| Network::mlp([2, 9, 3], Activation::Relu).noise_std(std).device(device).build();
+            |std: Vec<f64>| Network::mlp([2, 9, 3], Activation::Relu).noise_std(std).device(&device).build();
         let batch = Batch::new(&build(vec![1.0]).unwrap(), 6, &mut Draw::new(1));
         let learned = |noise: Vec<f64>, own: Option<&[f64]>| {
             let mut net = build(noise).unwrap();
@@ -275,9 +278,9 @@ fn the_three_ways_to_give_noise_agree_bitwise() {
 /// Raw units in and out are the same as standardised data in a network without scalers.
 #[test]
 fn scalers_are_a_change_of_units() {
-    for device in DEVICES {
+    for device in devices() {
         let build =
-            || Network::mlp([2, 15, 2], Activation::Tanh).noise_std([0.3, 0.4]).device(device).build();
+            || Network::mlp([2, 15, 2], Activation::Tanh).noise_std([0.3, 0.4]).device(&device).build();
         let (mut raw, mut standard) = (build().unwrap(), build().unwrap());
         // Powers of two and small whole numbers, so that no rounding comes in.
         let input = Scaler::new(vec![3.0, -5.0], vec![4.0, 0.5]).unwrap();
@@ -328,27 +331,27 @@ fn scalers_are_a_change_of_units() {
 /// One weight, one bias, n rows of the same input 1: how much is capped and repaired can be counted by hand.
 #[test]
 fn capped_and_repaired_are_counted() {
-    for device in DEVICES {
-        let learn = |policy: Policy, rows: usize, noise: f64, y: f64| {
-            let net = Network::builder(Shape::flat(1)).layer(Layer::linear(1)).policy(policy);
-            let mut net = net.noise_std([noise]).device(device).build().unwrap();
+    for device in devices() {
+        let learn = |policy: UpdateRule, rows: usize, noise: f64, y: f64| {
+            let net = Network::builder(Shape::flat(1)).layer(Layer::linear(1)).update_rule(policy);
+            let mut net = net.noise_std([noise]).device(&device).build().unwrap();
             let [x, y] = [1.0, y].map(|v| Matrix::column(vec![v; rows]).unwrap());
             let info = net.learn(&x, &y).unwrap();
             (info.rows, info.capped, info.repaired)
         };
         // Variances 1 and 1, noise 1: each row takes 1/3 of both; four rows take more than all.
-        assert_eq!(learn(Policy::Plain, 1, 1.0, 0.0), (1, 0, 0));
-        assert_eq!(learn(Policy::Plain, 2, 1.0, 0.0), (2, 0, 0));
-        assert_eq!(learn(Policy::Plain, 4, 1.0, 0.0), (4, 0, 2));
-        assert_eq!(learn(Policy::Capped, 4, 1.0, 0.0), (4, 2, 0));
+        assert_eq!(learn(UpdateRule::Plain, 1, 1.0, 0.0), (1, 0, 0));
+        assert_eq!(learn(UpdateRule::Plain, 2, 1.0, 0.0), (2, 0, 0));
+        assert_eq!(learn(UpdateRule::Plain, 4, 1.0, 0.0), (4, 0, 2));
+        assert_eq!(learn(UpdateRule::Capped, 4, 1.0, 0.0), (4, 2, 0));
         // Two rows leave a third, more than the quarter of the cap; the mean is far off and is what is capped.
-        assert_eq!(learn(Policy::Capped, 2, 1.0, 100.0), (2, 2, 0));
+        assert_eq!(learn(UpdateRule::Capped, 2, 1.0, 100.0), (2, 2, 0));
         // One row is exact but for means that move by more than ten standard deviations.
-        assert_eq!(learn(Policy::Capped, 1, 1.0, 20.0), (1, 0, 0));
-        assert_eq!(learn(Policy::Capped, 1, 1.0, 1000.0), (1, 2, 0));
+        assert_eq!(learn(UpdateRule::Capped, 1, 1.0, 20.0), (1, 0, 0));
+        assert_eq!(learn(UpdateRule::Capped, 1, 1.0, 1000.0), (1, 2, 0));
         // By how much: half a standard deviation, a quarter of the variance.
         let mut net =
-            Network::builder(Shape::flat(1)).layer(Layer::linear(1)).device(device).build().unwrap();
+            Network::builder(Shape::flat(1)).layer(Layer::linear(1)).device(&device).build().unwrap();
         let before = Model::of(&net);
         let [x, y] = [1.0, 1e4].map(|v| Matrix::column(vec![v; 16]).unwrap());
         net.learn(&x, &y).unwrap();
@@ -359,9 +362,9 @@ fn capped_and_repaired_are_counted() {
             assert_eq!((before.get(&var), after.get(&var)), (vec![1.0], vec![0.25]), "{device:?} {name}");
         }
         // The paper's toy: batches of 16 with little noise overshoot; the cap does not let them.
-        for (policy, repairs) in [(Policy::Plain, true), (Policy::Capped, false)] {
-            let net = Network::mlp([1, 50, 1], Activation::Relu).noise_std([0.1]).policy(policy);
-            let mut net = net.prior(Prior::he()).device(device).build().unwrap();
+        for (policy, repairs) in [(UpdateRule::Plain, true), (UpdateRule::Capped, false)] {
+            let net = Network::mlp([1, 50, 1], Activation::Relu).noise_std([0.1]).update_rule(policy);
+            let mut net = net.prior(Prior::he()).device(&device).build().unwrap();
             let x = Draw::new(1).matrix(16, 1);
             let y = Matrix::column(x.data().iter().map(|x| x.powi(3)).collect()).unwrap();
             let mut info = net.learn(&x, &y).unwrap();
@@ -378,9 +381,9 @@ fn capped_and_repaired_are_counted() {
 /// Learning a number again and again brings the prediction there and takes the doubt away.
 #[test]
 fn learning_converges_where_conditioning_did_not_touch() {
-    for device in DEVICES {
+    for device in devices() {
         for (what, builder) in zoo() {
-            let mut net = builder.noise_std([0.5]).device(device).build().unwrap();
+            let mut net = builder.noise_std([0.5]).device(&device).build().unwrap();
             let batch = Batch::new(&net, 4, &mut Draw::new(1));
             let (before, units) = (net.predict(&batch.x).unwrap(), net.output().units());
             for _ in 0..30 {
@@ -407,12 +410,12 @@ fn learning_converges_where_conditioning_did_not_touch() {
 /// The variance goes a share of the way back to its prior, on both devices and in every kind of layer; the mean stays.
 #[test]
 fn forgetting_goes_back_to_the_prior() {
-    for device in DEVICES {
+    for device in devices() {
         let build = || {
             let layers =
                 [Layer::conv2d(3, 3), Layer::batch_norm(), Activation::Relu.into(), Layer::linear(2)];
             let net = layers.into_iter().fold(Network::builder(Shape::image(1, 6, 6)), |net, l| net.layer(l));
-            net.noise_std([0.1]).seed(2).device(device).build().unwrap()
+            net.noise_std([0.1]).seed(2).device(&device).build().unwrap()
         };
         let (fresh, mut net) = (build(), build());
         let x = Matrix::new((0..144).map(|i| (i % 7) as f64 / 7.0).collect(), 36).unwrap();

@@ -23,7 +23,7 @@ impl Tower {
         Tower { states, widths, maps }
     }
 
-    /// Mean, variance and covariance by the units below, and what a zero derivative makes of these.
+    /// Mean, variance and covariance by the units below.
     fn run<B: Backend>(
         &self,
         b: &B,
@@ -33,7 +33,7 @@ impl Tower {
         let mut z = self.widths.map(|w| b.state(Shape::flat(w)));
         let mut a = self.widths.map(|w| b.state(Shape::flat(w)));
         for (i, (mean, var)) in self.states.iter().enumerate() {
-            b.write(&mut z[i], mean, Some(var));
+            b.write(&mut z[i], mean, Some(var)).unwrap();
             b.activate(activations[i], &z[i], &mut a[i]);
         }
         let units = |i: usize| Units { z: &z[i], activation: activations[i], a: &a[i] };
@@ -41,15 +41,25 @@ impl Tower {
             [B::Derivative::default(), B::Derivative::default(), B::Derivative::default()];
         b.derivative_output(units(2), 1, &mut output);
         let [lower, upper] = self.maps.each_ref().map(|(map, p)| filled(b, *map, p));
-        b.derivative_map(&upper, &mut Default::default(), units(1), units(2), &output, gate, &mut above);
-        b.derivative_map(&lower, &mut Default::default(), units(0), units(1), &above, gate, &mut d);
-        let [mean, var, cov] = b.derivative_read(&d);
-        // With so much noise that the variance of the derivative decides nothing by its rounding.
-        let noise = vec![1.0; self.widths[0]];
-        b.stationary(&d, &noise, 1.0, &mut z[0]);
-        let after = [b.read(&z[0], Part::Mean), b.read(&z[0], Part::Var)];
-        let [moved, shrunk] = after;
-        vec![("mean", mean), ("var", var), ("cov", cov), ("moved", moved), ("shrunk", shrunk)]
+        b.derivative_map(
+            &upper,
+            &mut Default::default(),
+            units(1),
+            units(2),
+            &output,
+            gate,
+            false,
+            &mut above,
+        );
+        b.derivative_map(&lower, &mut Default::default(), units(0), units(1), &above, gate, false, &mut d);
+        let [mean, var, cov] = b.derivative_read(&d).unwrap();
+        // Once more on top, and below a sum.
+        b.derivative_map(&lower, &mut Default::default(), units(0), units(1), &above, gate, true, &mut d);
+        let [twice, ..] = b.derivative_read(&d).unwrap();
+        b.derivative_add(units(1), units(1), &above, gate, false, &mut d);
+        let [of_sum, var_of_sum, cov_of_sum] = b.derivative_read(&d).unwrap();
+        let below_sum = [("of a sum", of_sum), ("its var", var_of_sum), ("its cov", cov_of_sum)];
+        [("mean", mean), ("var", var), ("cov", cov), ("twice", twice)].into_iter().chain(below_sum).collect()
     }
 }
 

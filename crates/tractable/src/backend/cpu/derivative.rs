@@ -17,7 +17,7 @@ use super::tile::{LINE, PANEL, load, store};
 use super::weights::Weights;
 use super::{Cpu, Shared, turn};
 use crate::backend::Units;
-use crate::moments::derivative::{Curve, Gate, Node, Unit, repaired, shrunk, stationary};
+use crate::moments::derivative::{Curve, Gate, Node, Unit, repaired};
 use crate::moments::{Activation, Moments, mixture_relu, sigmoid, softplus, tanh};
 use pulp::{Simd, WithSimd};
 
@@ -64,6 +64,17 @@ impl Derivative {
         self.nodes.iter_mut().chain(&mut self.curves).for_each(|v| v.grow(n));
     }
 
+    fn node(&self, at: usize) -> Node<f32> {
+        let [mean, var, cov, rest, mean_mean, mean_rest, rest_rest] =
+            self.nodes.each_ref().map(|part| part[at]);
+        Node { mean, var, cov, rest, mean_mean, mean_rest, rest_rest }
+    }
+
+    fn set_node(&mut self, at: usize, n: Node<f32>) {
+        let parts = [n.mean, n.var, n.cov, n.rest, n.mean_mean, n.mean_rest, n.rest_rest];
+        self.nodes.iter_mut().zip(parts).for_each(|(to, part)| to[at] = part);
+    }
+
     pub(super) fn read(&self) -> [Vec<f64>; 3] {
         [MEAN, VAR, COV].map(|part| {
             let rows = self.nodes[part].chunks_exact(self.stride).take(self.rows);
@@ -88,9 +99,7 @@ impl Cpu {
             for unit in 0..d.width {
                 let at = row * d.stride + unit;
                 let u = Unit::new(units.activation, units.z.mean[at], units.z.var[at], units.moments(at));
-                let n = Node::output(&u, if unit == output { 1.0 } else { 0.0 });
-                let parts = [n.mean, n.var, n.cov, n.rest, n.mean_mean, n.mean_rest, n.rest_rest];
-                d.nodes.iter_mut().zip(parts).for_each(|(to, part)| to[at] = part);
+                d.set_node(at, Node::output(&u, if unit == output { 1.0 } else { 0.0 }));
             }
         }
     }
@@ -104,6 +113,7 @@ impl Cpu {
         above: Units<'_, State>,
         d_above: &Derivative,
         gate: Gate,
+        more: bool,
         d: &mut Derivative,
     ) {
         d.like(below.z);
@@ -148,18 +158,34 @@ impl Cpu {
                 curves,
                 // This task alone writes these units.
                 nodes: &nodes,
+                more,
             });
         });
     }
 
-    pub(super) fn make_stationary(&self, d: &Derivative, noise: &[f64], towards: f64, state: &mut State) {
+    /// Below a sum: one branch of weight 1 for every unit.
+    pub(super) fn derivative_below_sum(
+        &self,
+        below: Units<'_, State>,
+        above: Units<'_, State>,
+        d_above: &Derivative,
+        gate: Gate,
+        more: bool,
+        d: &mut Derivative,
+    ) {
+        d.like(below.z);
+        self.curves(&below, d);
         for row in 0..d.rows {
             for unit in 0..d.width {
-                let at = row * d.stride + unit;
-                let var = d.nodes[VAR][at] + noise[unit % noise.len()] as f32;
-                let (d_mean, d_var) = stationary(d.nodes[MEAN][at], var, d.nodes[COV][at], towards as f32);
-                state.mean[at] += d_mean;
-                state.var[at] = shrunk(state.var[at], d_var);
+                let (at, over) = (row * d.stride + unit, row * d_above.stride + unit);
+                let mut node = if more { d.node(at) } else { Node::default() };
+                let of = |units: &Units<'_, State>, at: usize| {
+                    Unit::new(units.activation, units.z.mean[at], units.z.var[at], units.moments(at))
+                };
+                let factors = gate.factors(below.activation, &of(&above, over), above.moments(over));
+                node.add(1.0, 0.0, &of(&below, at), &d_above.node(over), factors);
+                node.var = repaired(node.var);
+                d.set_node(at, node);
             }
         }
     }
@@ -288,6 +314,8 @@ struct Below<'a> {
     slope: Option<&'a [f32]>,
     curves: &'a [Lines; 4],
     nodes: &'a [Shared<*mut f32>; 7],
+    /// Adds to the nodes that are there.
+    more: bool,
 }
 
 impl WithSimd for Below<'_> {
@@ -464,7 +492,8 @@ impl Below<'_> {
         }
         for (to, node) in self.nodes.iter().zip(&nodes) {
             // SAFETY: this task's own panel of this row.
-            unsafe { *(to.at(at) as *mut [f32; PANEL]) = *node };
+            let to = unsafe { &mut *(to.at(at) as *mut [f32; PANEL]) };
+            (0..PANEL).for_each(|i| to[i] = if self.more { to[i] + node[i] } else { node[i] });
         }
     }
 }

@@ -16,7 +16,7 @@ impl Cpu {
     /// Calls `f` with ranges that cover `0..n`, on several threads when `n` is large.
     fn ranges(&self, n: usize, f: &(dyn Fn(std::ops::Range<usize>) + Sync)) {
         let tasks = n.div_ceil(TASK);
-        self.team.run(tasks, &|task, _| f(task * TASK..n.min((task + 1) * TASK)));
+        self.team().run(tasks, &|task, _| f(task * TASK..n.min((task + 1) * TASK)));
     }
 
     /// Whether the first `n` numbers are all finite.
@@ -105,6 +105,46 @@ impl Cpu {
             }
         });
         z.d_finite = !broken.into_inner();
+    }
+
+    /// States of one shape may lie in memory differently: their numbers are brought into the layout of `to`.
+    fn each_unit(of: &State, to: (usize, usize), mut f: impl FnMut(usize, usize)) {
+        let (stride, sample) = to;
+        for row in 0..of.rows {
+            for pixel in 0..of.shape.pixels() {
+                let (from, to) = (row * of.sample() + pixel * of.stride, row * sample + pixel * stride);
+                (0..of.shape.channels).for_each(|c| f(from + c, to + c));
+            }
+        }
+    }
+
+    pub(super) fn sum_of_states(&self, states: &[State], numbers: &[usize], z: &mut State) {
+        z.resize(states[numbers[0]].rows);
+        z.exact = numbers.iter().all(|&n| states[n].exact);
+        z.mean.fill(0.0);
+        z.var.fill(0.0);
+        let layout = (z.stride, z.sample());
+        for x in numbers.iter().map(|&n| &states[n]) {
+            Self::each_unit(x, layout, |from, to| {
+                z.mean[to] += x.mean[from];
+                z.var[to] += x.var[from];
+            });
+        }
+    }
+
+    pub(super) fn copy_innovation(&self, z: &State, x: &mut State) {
+        Self::each_unit(z, (x.stride, x.sample()), |from, to| {
+            (x.d_mean[to], x.d_var[to]) = (z.d_mean[from], z.d_var[from]);
+        });
+        x.d_finite = false;
+    }
+
+    pub(super) fn more_innovation(&self, more: &State, x: &mut State) {
+        Self::each_unit(more, (x.stride, x.sample()), |from, to| {
+            x.d_mean[to] += more.d_mean[from];
+            x.d_var[to] += more.d_var[from];
+        });
+        x.d_finite = false;
     }
 
     pub(super) fn output_innovation(&self, output: &mut State, seen: Seen<'_>) {

@@ -1,5 +1,6 @@
 //! Memory that starts on a cache line: a vector that straddles two lines costs two loads.
 
+use crate::error::{Error, Result};
 use std::ops::{Deref, DerefMut};
 
 #[repr(C, align(64))]
@@ -16,6 +17,15 @@ impl Lines {
         let mut lines = Lines::default();
         lines.grow(n);
         lines
+    }
+
+    /// The same, or an error where there is no such memory.
+    pub(super) fn try_zeros(n: usize) -> Result<Self> {
+        let mut lines = Vec::new();
+        let too_much = |_| Error::Memory { bytes: n as u64 * 4 };
+        lines.try_reserve_exact(n.div_ceil(16)).map_err(too_much)?;
+        lines.resize(n.div_ceil(16), Line([0.0; 16]));
+        Ok(Lines(lines))
     }
 
     /// Makes room for at least `n` numbers.

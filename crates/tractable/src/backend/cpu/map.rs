@@ -10,7 +10,7 @@ use super::tile::{self, LINE, PAIR, PANEL};
 use super::weights::{Weights, step};
 use super::window::{Scratch, padded};
 use super::{Cpu, Shared, turn};
-use crate::backend::Tally;
+use crate::backend::{Status, Tally};
 use crate::moments::product;
 use pulp::{Simd, WithSimd};
 use std::ops::Range;
@@ -30,7 +30,7 @@ const ALONE: usize = 1 << 19;
 impl Cpu {
     /// Runs `tasks`, on one thread when there are few products to share.
     pub(super) fn share(&self, products: usize, tasks: usize, job: &(dyn Fn(usize, usize) + Sync)) {
-        if products < ALONE { (0..tasks).for_each(|t| job(t, 0)) } else { self.team.run(tasks, job) }
+        if products < ALONE { (0..tasks).for_each(|t| job(t, 0)) } else { self.team().run(tasks, job) }
     }
 
     /// Copies the batch into pairs, images with their zeros around them.
@@ -123,7 +123,7 @@ impl Cpu {
         s.turned.grow(s.chunks.len() * outputs * PANEL);
         let dense = w.map.window.is_none();
         if !dense {
-            s.images.resize_with(self.team.size(), Default::default);
+            s.images.resize_with(self.team().size(), Default::default);
             for image in s.images.iter_mut().flatten() {
                 image.grow(s.sample + PANEL);
             }
@@ -195,113 +195,126 @@ impl Cpu {
         });
     }
 
-    pub(super) fn map_update(&self, w: &mut Weights, s: &mut Scratch, z: &State, cap: Option<f64>) -> Tally {
-        let (depth, n_panels, per_sample) = (w.depth(), w.n_panels(), s.starts.len());
-        let products = s.rows.len() * depth * n_panels * PANEL;
-        // Images are summed up in parts, so that a core only reads those that are in its cache.
-        let parts = if per_sample == 1 { 1 } else { (z.rows / PART).clamp(1, MOST_PARTS) };
-        let (panels, bias) = (Shared(w.panels.as_mut_ptr()), Shared(w.bias.as_mut_ptr()));
-        let w = &*w;
-        // At least two groups of inputs where there is work to share.
-        let groups = depth.div_ceil(INPUTS).max(if products < ALONE { 1 } else { 2.min(depth) });
-        let size = depth.div_ceil(groups);
-        let inputs_of = |group: usize| depth.min(group * size)..depth.min((group + 1) * size);
-        // SAFETY: one task alone has a group of a panel; the first group has the panel's bias too.
-        let lines_of = |panel: usize, inputs: &Range<usize>| unsafe {
-            let lines = panels.at((panel * depth + inputs.start) * LINE);
-            let bias = bias.at(panel * LINE) as *mut [f32; LINE];
-            let lines = std::slice::from_raw_parts_mut(lines as *mut [f32; LINE], inputs.len());
-            (lines, (inputs.start == 0).then(|| &mut *bias))
-        };
-        let cap = cap.map(|c| c as f32);
-        let tally = std::sync::Mutex::new(Tally::default());
-        let count = |t: Tally| {
-            if t != Tally::default() {
-                *tally.lock().unwrap_or_else(|e| e.into_inner()) += t;
-            }
-        };
-        let sums_of = |s: &Scratch,
-                       panel: usize,
-                       inputs: &Range<usize>,
-                       rows: Range<usize>,
-                       sums,
-                       bias: Option<&mut _>| {
-            self.arch.dispatch(Sums {
-                pairs: &s.pairs,
-                inputs: &s.inputs[inputs.clone()],
-                rows: &s.rows[rows.clone()],
-                d: [&z.d_mean, &z.d_var].map(|d| &d[rows.start * z.stride + panel * PANEL..]),
-                z_stride: z.stride,
-                lanes: w.lanes(panel),
-                sums,
-                bias,
-            });
-        };
-        if parts == 1 {
-            let s = &*s;
-            self.share(products, n_panels * groups, &|task, _| {
-                let (panel, inputs) = (task % n_panels, inputs_of(task / n_panels));
-                let (lines, bias) = lines_of(panel, &inputs);
-                let mut sums = [const { std::mem::MaybeUninit::<[f32; LINE]>::uninit() }; INPUTS];
-                let sums = sums[..inputs.len()].as_mut_ptr() as *mut [f32; LINE];
-                let mut bias_sums = [0.0; LINE];
-                let of_bias = bias.is_some().then_some(&mut bias_sums);
-                sums_of(s, panel, &inputs, 0..s.rows.len(), Shared(sums), of_bias);
-                // SAFETY: there is at least one row, so there is a line for every input.
-                let sums = unsafe { std::slice::from_raw_parts(sums, inputs.len()) };
-                count(self.arch.dispatch(
-                    #[inline(always)]
-                    || {
-                        let mut tally = Tally::default();
-                        for (line, sums) in lines.iter_mut().zip(sums) {
-                            tally += step(line, sums, cap);
-                        }
-                        if let Some(bias) = bias {
-                            tally += step(bias, &bias_sums, cap);
-                        }
-                        tally
-                    },
-                ));
-            });
-            return tally.into_inner().unwrap_or_else(|e| e.into_inner());
-        }
-        // A part's sums: panel after panel, the inputs and then the bias.
-        let (panel_size, part_size) = (depth + 1, n_panels * (depth + 1));
+    /// What a batch says about the weights, into the scratch. Images are summed up in parts, so that a core only reads
+    /// those that are in its cache; a part holds panel after panel, the inputs and then the bias.
+    pub(super) fn sum_up(&self, w: &Weights, s: &mut Scratch, z: &State) {
+        let per_sample = s.starts.len();
+        s.parts = if per_sample == 1 { 1 } else { (z.rows / PART).clamp(1, MOST_PARTS) };
+        let (cut, parts) = (Cut::new(w, s.rows.len()), s.parts);
         let mut all_sums = std::mem::take(&mut s.sums);
-        all_sums.grow(parts * part_size * LINE);
+        all_sums.grow(parts * w.lines() * LINE);
         let sums = Shared(all_sums.as_mut_ptr());
-        self.share(products, parts * n_panels * groups, &|task, _| {
-            let (part, inputs) = (task / (n_panels * groups), inputs_of(task / n_panels % groups));
-            let panel = task % n_panels;
+        let shared = &*s;
+        self.share(cut.products, parts * cut.tasks(), &|task, _| {
+            let (part, (panel, inputs)) = (task / cut.tasks(), cut.task(task % cut.tasks()));
             let samples = part * z.rows / parts..(part + 1) * z.rows / parts;
             // SAFETY: this task's own sums, and those of the bias with the first inputs.
             let (sums, bias) = unsafe {
-                let sums = sums.at((part * part_size + panel * panel_size) * LINE) as *mut [f32; LINE];
-                (Shared(sums.add(inputs.start)), (inputs.start == 0).then(|| &mut *sums.add(depth)))
+                let sums = sums.at((part * w.lines() + panel * (w.depth() + 1)) * LINE) as *mut [f32; LINE];
+                (Shared(sums.add(inputs.start)), (inputs.start == 0).then(|| &mut *sums.add(w.depth())))
             };
             let rows = samples.start * per_sample..samples.end * per_sample;
-            sums_of(s, panel, &inputs, rows, sums, bias);
+            self.arch.dispatch(Sums::new(w, shared, z, panel, &inputs, rows, sums, bias));
         });
-        let sums = all_sums.as_chunks::<LINE>().0;
-        self.share(products, n_panels * groups, &|task, _| {
-            let (panel, inputs) = (task % n_panels, inputs_of(task / n_panels));
-            let (lines, bias) = lines_of(panel, &inputs);
-            count(self.arch.dispatch(
+        s.sums = all_sums;
+    }
+
+    /// The posterior of the weights from sums in so many parts, unless something is broken.
+    pub(super) fn step_by(
+        &self,
+        w: &mut Weights,
+        sums: &Lines,
+        parts: usize,
+        cap: Option<f64>,
+        status: &mut Status,
+    ) {
+        let (sums, depth, all) = (sums.as_chunks::<LINE>().0, w.depth(), w.lines());
+        let cap = cap.map(|c| c as f32);
+        self.step_all(w, 0, status, |_, panel, inputs, lines, bias| {
+            self.arch.dispatch(
                 #[inline(always)]
                 || {
-                    let mut tally = Tally::default();
+                    let (mut tally, first) = (Tally::default(), panel * (depth + 1));
                     for (line, input) in lines.iter_mut().zip(inputs.start..) {
-                        tally += step(line, &total(sums, panel * panel_size + input, part_size, parts), cap);
+                        tally += step(line, &total(sums, first + input, all, parts), cap);
                     }
                     if let Some(bias) = bias {
-                        tally += step(bias, &total(sums, panel * panel_size + depth, part_size, parts), cap);
+                        tally += step(bias, &total(sums, first + depth, all, parts), cap);
                     }
                     tally
                 },
-            ));
+            )
         });
-        s.sums = all_sums;
-        tally.into_inner().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The posterior of the weights from one batch: the sums of a few inputs are used while they are in the cache.
+    pub(super) fn map_update(
+        &self,
+        w: &mut Weights,
+        s: &mut Scratch,
+        z: &State,
+        cap: Option<f64>,
+        status: &mut Status,
+    ) {
+        if s.starts.len() > 1 && z.rows >= 2 * PART {
+            self.sum_up(w, s, z);
+            return self.step_by(w, &s.sums, s.parts, cap, status);
+        }
+        let (s, cap) = (&*s, cap.map(|c| c as f32));
+        self.step_all(w, s.rows.len(), status, |w, panel, inputs, lines, bias| {
+            let mut sums = [const { std::mem::MaybeUninit::<[f32; LINE]>::uninit() }; INPUTS];
+            let sums = sums[..inputs.len()].as_mut_ptr() as *mut [f32; LINE];
+            let mut bias_sums = [0.0; LINE];
+            let of_bias = bias.is_some().then_some(&mut bias_sums);
+            self.arch.dispatch(Sums::new(w, s, z, panel, &inputs, 0..s.rows.len(), Shared(sums), of_bias));
+            // SAFETY: there is at least one row, so there is a line for every input.
+            let sums = unsafe { std::slice::from_raw_parts(sums, inputs.len()) };
+            self.arch.dispatch(
+                #[inline(always)]
+                || {
+                    let mut tally = Tally::default();
+                    for (line, sums) in lines.iter_mut().zip(sums) {
+                        tally += step(line, sums, cap);
+                    }
+                    if let Some(bias) = bias {
+                        tally += step(bias, &bias_sums, cap);
+                    }
+                    tally
+                },
+            )
+        });
+    }
+
+    /// Calls `f(weights, panel, inputs, their lines, the bias)` for every part of the weights, unless something is broken;
+    /// the bias comes with the first inputs of a panel.
+    fn step_all(
+        &self,
+        w: &mut Weights,
+        rows: usize,
+        status: &mut Status,
+        f: impl Fn(&Weights, usize, Range<usize>, &mut [[f32; LINE]], Option<&mut [f32; LINE]>) -> Tally + Sync,
+    ) {
+        if status.broken.is_some() {
+            return;
+        }
+        let cut = Cut::new(w, rows);
+        let (panels, bias) = (Shared(w.panels.as_mut_ptr()), Shared(w.bias.as_mut_ptr()));
+        let (w, tally) = (&*w, std::sync::Mutex::new(Tally::default()));
+        self.share(cut.products, cut.tasks(), &|task, _| {
+            let (panel, inputs) = cut.task(task);
+            // SAFETY: one task alone has a group of a panel; the first group has the panel's bias too.
+            let (lines, bias) = unsafe {
+                let lines = panels.at((panel * w.depth() + inputs.start) * LINE) as *mut [f32; LINE];
+                let bias = bias.at(panel * LINE) as *mut [f32; LINE];
+                let lines = std::slice::from_raw_parts_mut(lines, inputs.len());
+                (lines, (inputs.start == 0).then(|| &mut *bias))
+            };
+            let t = f(w, panel, inputs, lines, bias);
+            if t != Tally::default() {
+                *tally.lock().unwrap_or_else(|e| e.into_inner()) += t;
+            }
+        });
+        status.tally += tally.into_inner().unwrap_or_else(|e| e.into_inner());
     }
 }
 
@@ -395,6 +408,35 @@ impl<Z: Fn(usize) -> usize, X: Fn(usize) -> usize> WithSimd for Backward<'_, Z, 
     }
 }
 
+/// The weights of a map in tasks: some inputs of a panel each.
+struct Cut {
+    depth: usize,
+    n_panels: usize,
+    groups: usize,
+    products: usize,
+}
+
+impl Cut {
+    /// For sums over so many rows; 0 where there are none to sum over.
+    fn new(w: &Weights, rows: usize) -> Self {
+        let (depth, n_panels) = (w.depth(), w.n_panels());
+        let products = rows.max(1) * depth * n_panels * PANEL;
+        // At least two groups of inputs where there is work to share.
+        let groups = depth.div_ceil(INPUTS).max(if products < ALONE { 1 } else { 2.min(depth) });
+        Cut { depth, n_panels, groups, products }
+    }
+
+    fn tasks(&self) -> usize {
+        self.n_panels * self.groups
+    }
+
+    /// The panel and the inputs of a task.
+    fn task(&self, task: usize) -> (usize, Range<usize>) {
+        let (group, size) = (task / self.n_panels, self.depth.div_ceil(self.groups));
+        (task % self.n_panels, self.depth.min(group * size)..self.depth.min((group + 1) * size))
+    }
+}
+
 /// What a batch says about the weights of some inputs of a panel, summed up over rows.
 struct Sums<'a> {
     pairs: &'a [f32],
@@ -408,6 +450,31 @@ struct Sums<'a> {
     sums: Shared<*mut [f32; LINE]>,
     /// Of the biases, unless another task has them.
     bias: Option<&'a mut [f32; LINE]>,
+}
+
+impl<'a> Sums<'a> {
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        w: &Weights,
+        s: &'a Scratch,
+        z: &'a State,
+        panel: usize,
+        inputs: &Range<usize>,
+        rows: Range<usize>,
+        sums: Shared<*mut [f32; LINE]>,
+        bias: Option<&'a mut [f32; LINE]>,
+    ) -> Self {
+        Sums {
+            pairs: &s.pairs,
+            inputs: &s.inputs[inputs.clone()],
+            d: [&z.d_mean, &z.d_var].map(|d| &d[rows.start * z.stride + panel * PANEL..]),
+            rows: &s.rows[rows],
+            z_stride: z.stride,
+            lanes: w.lanes(panel),
+            sums,
+            bias,
+        }
+    }
 }
 
 impl WithSimd for Sums<'_> {
@@ -455,7 +522,7 @@ impl WithSimd for Sums<'_> {
 
 /// What the parts of a batch say of one line of weights, in their order.
 #[inline(always)]
-fn total(sums: &[[f32; LINE]], at: usize, part_size: usize, parts: usize) -> [f32; LINE] {
+pub(super) fn total(sums: &[[f32; LINE]], at: usize, part_size: usize, parts: usize) -> [f32; LINE] {
     let mut sum = sums[at];
     for part in 1..parts {
         let more = &sums[part * part_size + at];

@@ -17,15 +17,28 @@ mod turn;
 mod weights;
 mod window;
 
-use super::{Backend, Map, Parameters, Part, Pool, Seen, Statistics, Tally, Units};
+use super::device::width;
+use super::{
+    Backend, Broken, Field, INNOVATION, Map, PRIOR, Parameters, Pool, Seen, Statistics, Status, Units,
+};
+use crate::error::Result;
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
 use crate::shape::{Shape, Window};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 pub(crate) struct Cpu {
     arch: pulp::Arch,
-    team: team::Team,
+    threads: usize,
+    /// Started by the first kernel that is worth sharing.
+    team: OnceLock<team::Team>,
+}
+
+impl std::fmt::Debug for Cpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cpu {{ threads: {}, vectors: {} }}", self.threads, self.width())
+    }
 }
 
 /// A pointer that may go to other threads; whoever follows it says why that is sound.
@@ -55,15 +68,34 @@ impl<T> Shared<*mut T> {
 }
 
 impl Cpu {
-    /// With this many threads; 0 means one per core.
-    pub(crate) fn new(threads: usize) -> Self {
-        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
-        Self::with_arch(pulp::Arch::new(), if threads == 0 { cores() } else { threads })
+    /// With these vectors and so many threads.
+    pub(super) fn with_arch(arch: pulp::Arch, threads: usize) -> Self {
+        Self { arch, threads, team: OnceLock::new() }
     }
 
-    /// With these vectors and exactly so many threads.
-    pub(super) fn with_arch(arch: pulp::Arch, threads: usize) -> Self {
-        Self { arch, team: team::Team::new(threads) }
+    pub(super) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Numbers in a vector.
+    pub(super) fn width(&self) -> usize {
+        width(self.arch)
+    }
+
+    fn team(&self) -> &team::Team {
+        self.team.get_or_init(|| team::Team::new(self.threads))
+    }
+
+    /// The first row in which one of these fields is not finite, with that value.
+    fn not_finite(&self, state: &state::State, fields: [Field; 2]) -> Option<(usize, f64)> {
+        fields.into_iter().find_map(|field| {
+            let known = state.d_finite && INNOVATION.contains(&field);
+            match known || self.all_finite(state.field(field), state.rows * state.sample()) {
+                // Most of the time the whole memory is finite; else padding does not count.
+                true => None,
+                false => state.not_finite(field),
+            }
+        })
     }
 }
 
@@ -72,10 +104,17 @@ impl Backend for Cpu {
     type Scratch = window::Scratch;
     type Weights = weights::Weights;
     type Norm = norm::Norm;
+    type Sums = weights::Sums;
+    type Table = state::Table;
+    type Status = Status;
     type Derivative = derivative::Derivative;
 
-    fn state(&self, shape: Shape) -> Self::State {
-        state::State::new(shape)
+    fn is_double(&self) -> bool {
+        false
+    }
+
+    fn bytes(&self, map: &Map) -> u64 {
+        weights::bytes(map)
     }
 
     fn numbers(&self, shape: Shape) -> usize {
@@ -83,43 +122,78 @@ impl Backend for Cpu {
         5 * state::State::new(shape).sample()
     }
 
-    fn write(&self, state: &mut Self::State, mean: &[f64], var: Option<&[f64]>) {
+    fn state(&self, shape: Shape) -> Self::State {
+        state::State::new(shape)
+    }
+
+    fn like(&self, state: &Self::State, spare: &mut Self::State) {
+        spare.like(state);
+    }
+
+    fn write(&self, state: &mut Self::State, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
         state.write(mean, var);
+        Ok(())
     }
 
-    fn read(&self, state: &Self::State, part: Part) -> Vec<f64> {
-        state.read(part)
+    fn read(&self, state: &Self::State, field: Field) -> Result<Vec<f64>> {
+        Ok(state.read(field))
     }
 
-    fn not_finite(&self, state: &Self::State, parts: [Part; 2]) -> Option<(usize, f64)> {
-        parts.into_iter().find_map(|part| {
-            let known = state.d_finite && matches!(part, Part::DMean | Part::DVar);
-            match known || self.all_finite(state.part(part), state.rows * state.sample()) {
-                // Most of the time the whole memory is finite; else padding does not count.
-                true => None,
-                false => state.not_finite(part),
-            }
-        })
+    fn table(&self, shape: Shape, rows: usize) -> Result<Self::Table> {
+        state::Table::new(shape, rows)
     }
 
-    fn weights(&self, map: Map) -> Self::Weights {
+    fn table_write(&self, table: &mut Self::Table, first: usize, values: &[f64]) -> Result<()> {
+        table.write(first, values);
+        Ok(())
+    }
+
+    fn gather(&self, table: &Self::Table, rows: &[usize], state: &mut Self::State) {
+        state.gather(table, rows);
+    }
+
+    fn status(&self, status: &mut Self::Status) -> Result<Status> {
+        Ok(std::mem::take(status))
+    }
+
+    fn check_states(&self, states: &[Self::State], status: &mut Self::Status) {
+        let broken = |state: usize| {
+            self.not_finite(&states[state], PRIOR).map(|(row, value)| Broken { state, row, value })
+        };
+        if broken(states.len() - 1).is_some() {
+            status.note((0..states.len()).find_map(broken));
+        }
+    }
+
+    fn check_innovation(&self, state: &Self::State, number: usize, status: &mut Self::Status) {
+        let broken = self.not_finite(state, INNOVATION);
+        status.note(broken.map(|(row, value)| Broken { state: number, row, value }));
+    }
+
+    fn weights(&self, map: Map) -> Result<Self::Weights> {
         weights::Weights::zeros(map)
     }
 
-    fn set_weights(&self, weights: &mut Self::Weights, outputs: Range<usize>, parameters: &Parameters) {
+    fn set_weights(
+        &self,
+        weights: &mut Self::Weights,
+        outputs: Range<usize>,
+        parameters: &Parameters,
+    ) -> Result<()> {
         weights.set(outputs, parameters);
+        Ok(())
     }
 
-    fn weights_parameters(&self, weights: &Self::Weights) -> Parameters {
-        weights.parameters()
+    fn weights_parameters(&self, weights: &Self::Weights) -> Result<Parameters> {
+        Ok(weights.parameters())
     }
 
-    fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Self::Norm {
-        norm::Norm::new(parameters, statistics)
+    fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Result<Self::Norm> {
+        Ok(norm::Norm::new(parameters, statistics))
     }
 
-    fn norm_parameters(&self, norm: &Self::Norm) -> (Parameters, Statistics) {
-        norm.parameters()
+    fn norm_parameters(&self, norm: &Self::Norm) -> Result<(Parameters, Statistics)> {
+        Ok(norm.parameters())
     }
 
     fn map(&self, w: &Self::Weights, scratch: &mut Self::Scratch, x: &Self::State, z: &mut Self::State) {
@@ -130,6 +204,26 @@ impl Backend for Cpu {
         self.map_backward(w, scratch, z, x);
     }
 
+    fn map_sums(&self, w: &Self::Weights) -> Self::Sums {
+        w.sums()
+    }
+
+    fn map_accumulate(
+        &self,
+        w: &Self::Weights,
+        scratch: &mut Self::Scratch,
+        _: &Self::State,
+        z: &Self::State,
+        sums: &mut Self::Sums,
+    ) {
+        self.sum_up(w, scratch, z);
+        sums.add(scratch);
+    }
+
+    fn map_apply(&self, w: &mut Self::Weights, sums: &Self::Sums, cap: Option<f64>, status: &mut Status) {
+        self.step_by(w, &sums.lines, 1, cap, status);
+    }
+
     fn map_learn(
         &self,
         w: &mut Self::Weights,
@@ -137,8 +231,9 @@ impl Backend for Cpu {
         _: &Self::State,
         z: &Self::State,
         cap: Option<f64>,
-    ) -> Tally {
-        self.map_update(w, scratch, z, cap)
+        status: &mut Status,
+    ) {
+        self.map_update(w, scratch, z, cap, status);
     }
 
     fn pool(&self, pool: Pool, window: Window, x: &Self::State, z: &mut Self::State) {
@@ -164,15 +259,27 @@ impl Backend for Cpu {
         self.norm_backward(n, scratch, z, x);
     }
 
-    fn normalize_learn(
+    fn normalize_sums(&self, norm: &Self::Norm) -> Self::Sums {
+        norm.sums()
+    }
+
+    fn normalize_accumulate(
         &self,
-        norm: &mut Self::Norm,
+        norm: &Self::Norm,
         scratch: &mut Self::Scratch,
         x: &Self::State,
         z: &Self::State,
-        cap: Option<f64>,
-    ) -> Tally {
-        self.norm_update(norm, scratch, x, z, cap)
+        sums: &mut Self::Sums,
+    ) {
+        self.norm_sum_up(norm, scratch, x, z, sums);
+    }
+
+    fn normalize_apply(&self, n: &mut Self::Norm, sums: &Self::Sums, cap: Option<f64>, status: &mut Status) {
+        n.apply(sums, cap, status);
+    }
+
+    fn clear(&self, sums: &mut Self::Sums) {
+        sums.clear();
     }
 
     fn activate(&self, activation: Activation, z: &Self::State, a: &mut Self::State) {
@@ -183,12 +290,25 @@ impl Backend for Cpu {
         self.activation_backward(a, z);
     }
 
+    fn add(&self, states: &[Self::State], numbers: &[usize], z: &mut Self::State) {
+        self.sum_of_states(states, numbers, z);
+    }
+
+    fn add_back(&self, z: &Self::State, x: &mut Self::State) {
+        self.copy_innovation(z, x);
+    }
+
+    fn add_innovation(&self, more: &Self::State, x: &mut Self::State) {
+        self.more_innovation(more, x);
+    }
+
     fn observe(&self, output: &mut Self::State, seen: Seen<'_>) {
         self.output_innovation(output, seen);
     }
 
-    fn innovate(&self, output: &mut Self::State, d_mean: &[f64]) {
+    fn innovate(&self, output: &mut Self::State, d_mean: &[f64]) -> Result<()> {
         output.innovate(d_mean);
+        Ok(())
     }
 
     fn posterior(&self, state: &mut Self::State) {
@@ -207,16 +327,25 @@ impl Backend for Cpu {
         above: Units<'_, Self::State>,
         d_above: &Self::Derivative,
         gate: Gate,
+        more: bool,
         d: &mut Self::Derivative,
     ) {
-        self.derivative_below(w, &mut scratch.derivative, below, above, d_above, gate, d);
+        self.derivative_below(w, &mut scratch.derivative, below, above, d_above, gate, more, d);
     }
 
-    fn derivative_read(&self, d: &Self::Derivative) -> [Vec<f64>; 3] {
-        d.read()
+    fn derivative_add(
+        &self,
+        below: Units<'_, Self::State>,
+        above: Units<'_, Self::State>,
+        d_above: &Self::Derivative,
+        gate: Gate,
+        more: bool,
+        d: &mut Self::Derivative,
+    ) {
+        self.derivative_below_sum(below, above, d_above, gate, more, d);
     }
 
-    fn stationary(&self, d: &Self::Derivative, noise: &[f64], towards: f64, state: &mut Self::State) {
-        self.make_stationary(d, noise, towards, state);
+    fn derivative_read(&self, d: &Self::Derivative) -> Result<[Vec<f64>; 3]> {
+        Ok(d.read())
     }
 }

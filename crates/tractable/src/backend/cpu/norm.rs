@@ -4,10 +4,10 @@
 use super::lines::Lines;
 use super::state::State;
 use super::tile::{LINE, PANEL};
-use super::weights::step;
+use super::weights::{Sums, step};
 use super::window::Scratch;
 use super::{Cpu, Shared};
-use crate::backend::{Parameters, Statistics, Tally};
+use crate::backend::{Parameters, Pooled, Statistics, Status};
 use crate::moments::product;
 
 /// Scale and shift, one number a channel, padded to whole panels with zeros; the running statistics.
@@ -82,7 +82,7 @@ impl Standard {
 impl Cpu {
     /// Runs `f` for every sample, compiled for the vectors at hand.
     fn each_sample(&self, rows: usize, f: impl Fn(usize) + Sync) {
-        self.team.run(rows, &|row, _| {
+        self.team().run(rows, &|row, _| {
             self.arch.dispatch(
                 #[inline(always)]
                 || f(row),
@@ -191,14 +191,7 @@ impl Cpu {
         );
     }
 
-    pub(super) fn norm_update(
-        &self,
-        norm: &mut Norm,
-        s: &mut Scratch,
-        x: &State,
-        z: &State,
-        cap: Option<f64>,
-    ) -> Tally {
+    pub(super) fn norm_sum_up(&self, norm: &Norm, s: &mut Scratch, x: &State, z: &State, to: &mut Sums) {
         let s = &mut s.standard;
         let (channels, pixels) = (norm.channels, x.shape.pixels());
         s.clear_sums(x.rows * 4 * channels);
@@ -228,23 +221,54 @@ impl Cpu {
                 }
             },
         );
-        let cap = cap.map(|c| c as f32);
-        let mut tally = Tally::default();
-        for (k, [mean, var]) in [&mut norm.scale, &mut norm.shift].into_iter().enumerate() {
+        for k in 0..4 {
+            for c in 0..channels {
+                to.norm.sums[k * channels + c] += s.total(k, 4, channels, c);
+            }
+        }
+        to.norm.batch.add(&s.mean, &s.var, (x.rows * pixels) as f64);
+    }
+}
+
+impl Norm {
+    pub(super) fn sums(&self) -> Sums {
+        let norm = NormSums { sums: vec![0.0; 4 * self.channels], batch: Pooled::default() };
+        Sums { lines: Lines::default(), norm }
+    }
+
+    pub(super) fn apply(&mut self, from: &Sums, cap: Option<f64>, status: &mut Status) {
+        if status.broken.is_some() {
+            return;
+        }
+        let (cap, channels) = (cap.map(|c| c as f32), self.channels);
+        for (k, [mean, var]) in [&mut self.scale, &mut self.shift].into_iter().enumerate() {
             for panel in (0..channels).step_by(PANEL) {
                 let (mut line, mut sums) = ([0.0; LINE], [0.0; LINE]);
                 line[..PANEL].copy_from_slice(&mean[panel..][..PANEL]);
                 line[PANEL..].copy_from_slice(&var[panel..][..PANEL]);
                 for c in panel..channels.min(panel + PANEL) {
-                    sums[c - panel] = s.total(2 * k, 4, channels, c) as f32;
-                    sums[PANEL + c - panel] = s.total(2 * k + 1, 4, channels, c) as f32;
+                    sums[c - panel] = from.norm.sums[2 * k * channels + c] as f32;
+                    sums[PANEL + c - panel] = from.norm.sums[(2 * k + 1) * channels + c] as f32;
                 }
-                tally += step(&mut line, &sums, cap);
+                status.tally += step(&mut line, &sums, cap);
                 mean[panel..][..PANEL].copy_from_slice(&line[..PANEL]);
                 var[panel..][..PANEL].copy_from_slice(&line[PANEL..]);
             }
         }
-        norm.running.follow(&s.mean, &s.var);
-        tally
+        self.running.follow(&from.norm.batch);
+    }
+}
+
+/// What batches say about scale (mean, variance) and shift (the same), and their statistics.
+#[derive(Default)]
+pub(super) struct NormSums {
+    sums: Vec<f64>,
+    batch: Pooled,
+}
+
+impl NormSums {
+    pub(super) fn clear(&mut self) {
+        self.sums.fill(0.0);
+        self.batch.clear();
     }
 }

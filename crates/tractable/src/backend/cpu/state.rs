@@ -3,7 +3,8 @@
 
 use super::lines::Lines;
 use super::tile::PANEL;
-use crate::backend::Part;
+use crate::backend::Field;
+use crate::error::Result;
 use crate::shape::Shape;
 
 pub(crate) struct State {
@@ -76,24 +77,32 @@ impl State {
         }
     }
 
-    pub(super) fn write(&mut self, mean: &[f64], var: Option<&[f64]>) {
-        // An image that comes from outside may have a single channel: no padding there.
+    /// The layout of what comes from outside: an image there may have a single channel, so it has no padding.
+    fn from_outside(&mut self) {
         if !self.shape.is_flat() {
             self.stride = self.shape.channels;
         }
+    }
+
+    /// Samples from outside in this layout, from the start of `to` on.
+    fn lay_out(&self, from: &[f64], to: &mut [f32]) {
+        if !self.shape.is_flat() {
+            return self.places(from.len() / self.shape.len(), |here, there| to[here] = from[there] as f32);
+        }
+        for (to, from) in to.chunks_exact_mut(self.stride).zip(from.chunks_exact(self.shape.channels)) {
+            to.iter_mut().zip(from).for_each(|(t, &f)| *t = f as f32);
+            // A posterior that overflowed may have left its mark there.
+            to[from.len()..].fill(0.0);
+        }
+    }
+
+    pub(super) fn write(&mut self, mean: &[f64], var: Option<&[f64]>) {
+        self.from_outside();
         let rows = mean.len() / self.shape.len();
         self.resize(rows);
         self.exact = var.is_none_or(|v| v.iter().all(|&v| v == 0.0));
         let mut to = std::mem::take(&mut self.mean);
-        if self.shape.is_flat() {
-            for (to, from) in to.chunks_exact_mut(self.stride).zip(mean.chunks_exact(self.shape.channels)) {
-                to.iter_mut().zip(from).for_each(|(t, &f)| *t = f as f32);
-                // A posterior that overflowed may have left its mark there.
-                to[from.len()..].fill(0.0);
-            }
-        } else {
-            self.places(rows, |here, there| to[here] = mean[there] as f32);
-        }
+        self.lay_out(mean, &mut to);
         self.mean = to;
         let mut to = std::mem::take(&mut self.var);
         match var {
@@ -106,6 +115,19 @@ impl State {
         self.var = to;
     }
 
+    /// Sets the batch to these rows of a table, known exactly.
+    pub(super) fn gather(&mut self, table: &Table, rows: &[usize]) {
+        self.stride = table.layout.stride;
+        self.resize(rows.len());
+        let sample = self.sample();
+        for (to, &row) in self.mean.chunks_exact_mut(sample).zip(rows) {
+            to.copy_from_slice(&table.mean[row * sample..][..sample]);
+        }
+        if !std::mem::replace(&mut self.exact, true) {
+            self.var.fill(0.0);
+        }
+    }
+
     pub(super) fn innovate(&mut self, d_mean: &[f64]) {
         let mut to = std::mem::take(&mut self.d_mean);
         to.fill(0.0);
@@ -115,16 +137,16 @@ impl State {
         self.d_finite = false;
     }
 
-    pub(super) fn read(&self, part: Part) -> Vec<f64> {
-        let from = self.part(part);
+    pub(super) fn read(&self, field: Field) -> Vec<f64> {
+        let from = self.field(field);
         let mut to = vec![0.0; self.rows * self.shape.len()];
         self.places(self.rows, |here, there| to[there] = f64::from(from[here]));
         to
     }
 
     /// First row in which a part is not finite, padding left aside, with that value.
-    pub(super) fn not_finite(&self, part: Part) -> Option<(usize, f64)> {
-        let (v, pixels) = (self.part(part), self.shape.pixels());
+    pub(super) fn not_finite(&self, field: Field) -> Option<(usize, f64)> {
+        let (v, pixels) = (self.field(field), self.shape.pixels());
         (0..self.rows * pixels).find_map(|i| {
             let (row, pixel) = (i / pixels, i % pixels);
             let v = &v[row * self.sample() + pixel * self.stride..][..self.shape.channels];
@@ -132,13 +154,32 @@ impl State {
         })
     }
 
-    pub(super) fn part(&self, part: Part) -> &[f32] {
-        match part {
-            Part::Mean => &self.mean,
-            Part::Var => &self.var,
-            Part::Slope => &self.slope,
-            Part::DMean => &self.d_mean,
-            Part::DVar => &self.d_var,
+    pub(super) fn field(&self, field: Field) -> &[f32] {
+        match field {
+            Field::Mean => &self.mean,
+            Field::Var => &self.var,
+            Field::Slope => &self.slope,
+            Field::DMean => &self.d_mean,
+            Field::DVar => &self.d_var,
         }
+    }
+}
+
+/// Rows of a data set, laid out as a state that they are gathered into.
+pub(crate) struct Table {
+    layout: State,
+    mean: Lines,
+}
+
+impl Table {
+    pub(super) fn new(shape: Shape, rows: usize) -> Result<Self> {
+        let mut layout = State::new(shape);
+        layout.from_outside();
+        Ok(Table { mean: Lines::try_zeros(rows * layout.sample())?, layout })
+    }
+
+    pub(super) fn write(&mut self, first: usize, values: &[f64]) {
+        let at = first * self.layout.sample();
+        self.layout.lay_out(values, &mut self.mean[at..]);
     }
 }

@@ -5,7 +5,7 @@
 //! on who did it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, TryLockError};
 use std::thread::JoinHandle;
 
 /// Spins before a worker goes to sleep: some tens of microseconds, hours where every instruction is interpreted.
@@ -89,7 +89,12 @@ impl Team {
             (0..tasks).for_each(|task| job(task, 0));
             return;
         }
-        let _turn = self.turn.lock().unwrap_or_else(|e| e.into_inner());
+        // One round at a time: whoever finds the team at work does without it.
+        let _turn = match self.turn.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
+            Err(TryLockError::WouldBlock) => return (0..tasks).for_each(|task| job(task, 0)),
+        };
         let s = &*self.shared;
         // SAFETY: only the lifetime is erased; this function returns after the last worker has let go.
         let erased = unsafe { std::mem::transmute::<*const Job<'_>, *const Job<'static>>(job) };

@@ -1,8 +1,12 @@
 //! Gaussian weights of a map as the fast device keeps them, and the step that learning takes them.
 
 use super::lines::Lines;
+use super::map::total;
+use super::norm::NormSums;
 use super::tile::{LINE, PANEL};
+use super::window::Scratch;
 use crate::backend::{Map, Parameters, Tally};
+use crate::error::Result;
 use crate::moments::posterior;
 use std::mem::take;
 use std::ops::Range;
@@ -50,11 +54,20 @@ impl Weights {
         }
     }
 
-    pub(super) fn zeros(map: Map) -> Self {
+    /// Lines of all panels, biases included.
+    pub(super) fn lines(&self) -> usize {
+        self.n_panels() * (self.depth() + 1)
+    }
+
+    pub(super) fn zeros(map: Map) -> Result<Self> {
         let mut w = Weights { map, panels: Lines::default(), bias: Lines::default() };
-        w.panels = Lines::zeros(w.n_panels() * w.depth() * LINE);
+        w.panels = Lines::try_zeros(w.n_panels() * w.depth() * LINE)?;
         w.bias = Lines::zeros(w.n_panels() * LINE);
-        w
+        Ok(w)
+    }
+
+    pub(super) fn sums(&self) -> Sums {
+        Sums { lines: Lines::zeros(self.lines() * LINE), norm: NormSums::default() }
     }
 
     /// Sets the weights and biases of some outputs.
@@ -92,6 +105,36 @@ impl Weights {
             p.bias_var[o] = f64::from(bias[here + PANEL]);
         }
         p
+    }
+}
+
+/// Bytes that the weights of a map take.
+pub(super) fn bytes(map: &Map) -> u64 {
+    let outputs = map.output.channels.next_multiple_of(PANEL) as u64;
+    outputs * (map.fan_in() as u64 + 1) * 8
+}
+
+/// What batches say about the parameters of one layer.
+pub(crate) struct Sums {
+    /// Of a map: a line per input and one for the bias, panel after panel.
+    pub(super) lines: Lines,
+    pub(super) norm: NormSums,
+}
+
+impl Sums {
+    pub(super) fn clear(&mut self) {
+        self.lines.fill(0.0);
+        self.norm.clear();
+    }
+
+    /// Adds what a batch says, all its parts.
+    pub(super) fn add(&mut self, s: &Scratch) {
+        let (mine, theirs) = (self.lines.as_chunks_mut::<LINE>().0, s.sums.as_chunks::<LINE>().0);
+        let all = mine.len();
+        for (at, line) in mine.iter_mut().enumerate() {
+            let more = total(theirs, at, all, s.parts);
+            (0..LINE).for_each(|i| line[i] += more[i]);
+        }
     }
 }
 

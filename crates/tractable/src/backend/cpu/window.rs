@@ -27,8 +27,9 @@ pub(crate) struct Scratch {
     pub(super) turned: Lines,
     /// One padded image of innovations for every thread.
     pub(super) images: Vec<[Lines; 2]>,
-    /// Of an update: what the parts of a batch say, to be added up.
+    /// Of an update: what the parts of a batch say, to be added up, and how many there are.
     pub(super) sums: Lines,
+    pub(super) parts: usize,
     /// Where every window of the batch starts.
     pub(super) rows: Vec<usize>,
     /// Of a derivative.

@@ -1,9 +1,9 @@
 //! Derivatives on the reference device: a sum over the branches of every unit, as the formulae stand.
 
 use super::Reference;
-use super::parts::{State, Weights};
+use super::parts::State;
 use crate::backend::Units;
-use crate::moments::derivative::{Gate, Node, Unit, repaired, shrunk, stationary};
+use crate::moments::derivative::{Gate, Node, Unit, repaired};
 use crate::moments::{Activation, Moments};
 
 /// One node a unit, `[row][unit]`.
@@ -27,32 +27,26 @@ impl Reference {
         (0..units.z.mean.len()).map(|unit| Node::output(&units.unit(unit), chosen(unit))).collect()
     }
 
+    /// `branches` calls its argument with (unit above, unit below, mean, variance) of every weight between them.
     pub(super) fn derivative_below(
-        w: &Weights,
-        below: Units<'_, State>,
-        above: Units<'_, State>,
+        branches: impl FnOnce(&mut dyn FnMut(usize, usize, f64, f64)),
+        below: &Units<'_, State>,
+        above: &Units<'_, State>,
         d_above: &Derivative,
         gate: Gate,
-    ) -> Derivative {
+        more: bool,
+        d: &mut Derivative,
+    ) {
         let units: Vec<_> = (0..below.z.mean.len()).map(|unit| below.unit(unit)).collect();
         let factors: Vec<_> = (0..above.z.mean.len())
             .map(|unit| gate.factors(below.activation, &above.unit(unit), above.moments(unit)))
             .collect();
-        let mut nodes = vec![Node::default(); units.len()];
-        w.each(below.a, above.z, |out, from, weight| {
-            let (mu_w, var_w) = (w.p.mean[weight], w.p.var[weight]);
-            nodes[from].add(mu_w, var_w, &units[from], &d_above[out], factors[out]);
-        });
-        nodes.iter_mut().for_each(|node| node.var = repaired(node.var));
-        nodes
-    }
-
-    pub(super) fn make_stationary(d: &Derivative, noise: &[f64], towards: f64, state: &mut State) {
-        for (unit, node) in d.iter().enumerate() {
-            let var = node.var + noise[unit % noise.len()];
-            let (d_mean, d_var) = stationary(node.mean, var, node.cov, towards);
-            state.mean[unit] += d_mean;
-            state.var[unit] = shrunk(state.var[unit], d_var);
+        if !more {
+            *d = vec![Node::default(); units.len()];
         }
+        branches(&mut |out, from, mu_w, var_w| {
+            d[from].add(mu_w, var_w, &units[from], &d_above[out], factors[out]);
+        });
+        d.iter_mut().for_each(|node| node.var = repaired(node.var));
     }
 }

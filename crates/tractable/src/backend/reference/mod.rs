@@ -6,14 +6,16 @@
 mod derivative;
 mod parts;
 
-use parts::{Norm, Scratch, State, Weights, positions};
+use parts::{Norm, Scratch, State, Sums, Table, Weights, positions};
 
-use super::{Backend, Map, Parameters, Part, Pool, Seen, Statistics, Tally, Units};
+use super::{Backend, Field, INNOVATION, Map, PRIOR, Parameters, Pool, Seen, Statistics, Status, Units};
+use crate::error::Result;
 use crate::moments::derivative::{Gate, Node};
 use crate::moments::{Activation, observe, product, smooth};
 use crate::shape::{Shape, Window};
 use std::ops::Range;
 
+#[derive(Debug)]
 pub(crate) struct Reference;
 
 impl Reference {
@@ -38,58 +40,100 @@ impl Backend for Reference {
     type Scratch = Scratch;
     type Weights = Weights;
     type Norm = Norm;
+    type Sums = Sums;
+    type Table = Table;
+    type Status = Status;
     type Derivative = derivative::Derivative;
 
-    fn state(&self, shape: Shape) -> State {
-        State { shape, ..State::default() }
+    fn is_double(&self) -> bool {
+        true
+    }
+
+    fn bytes(&self, map: &Map) -> u64 {
+        map.output.channels as u64 * (map.fan_in() as u64 + 1) * 16
     }
 
     fn numbers(&self, shape: Shape) -> usize {
         6 * shape.len()
     }
 
-    fn write(&self, state: &mut State, mean: &[f64], var: Option<&[f64]>) {
+    fn state(&self, shape: Shape) -> State {
+        State { shape, ..State::default() }
+    }
+
+    fn like(&self, state: &State, spare: &mut State) {
+        spare.like(state);
+    }
+
+    fn write(&self, state: &mut State, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
         state.mean = mean.to_vec();
         state.var = var.map_or(vec![0.0; mean.len()], <[f64]>::to_vec);
         state.slope = vec![1.0; mean.len()];
         state.d_mean = vec![0.0; mean.len()];
         state.d_var = vec![0.0; mean.len()];
+        Ok(())
     }
 
-    fn read(&self, state: &State, part: Part) -> Vec<f64> {
-        state.part(part).to_vec()
+    fn read(&self, state: &State, field: Field) -> Result<Vec<f64>> {
+        Ok(state.field(field).to_vec())
     }
 
-    fn not_finite(&self, state: &State, parts: [Part; 2]) -> Option<(usize, f64)> {
-        let bad = |v: &[f64]| v.iter().position(|v| !v.is_finite()).map(|at| (at / state.shape.len(), v[at]));
-        parts.into_iter().find_map(|part| bad(state.part(part)))
+    fn table(&self, shape: Shape, rows: usize) -> Result<Table> {
+        Ok(Table { width: shape.len(), values: vec![0.0; rows * shape.len()] })
     }
 
-    fn weights(&self, map: Map) -> Weights {
+    fn table_write(&self, table: &mut Table, first: usize, values: &[f64]) -> Result<()> {
+        table.values[first * table.width..][..values.len()].copy_from_slice(values);
+        Ok(())
+    }
+
+    fn gather(&self, table: &Table, rows: &[usize], state: &mut State) {
+        let values: Vec<f64> =
+            rows.iter().flat_map(|r| &table.values[r * table.width..][..table.width]).copied().collect();
+        self.write(state, &values, None).expect("memory of the host");
+    }
+
+    fn status(&self, status: &mut Status) -> Result<Status> {
+        Ok(std::mem::take(status))
+    }
+
+    fn check_states(&self, states: &[State], status: &mut Status) {
+        let broken = |number: usize| states[number].broken(PRIOR, number);
+        if broken(states.len() - 1).is_some() {
+            status.note((0..states.len()).find_map(broken));
+        }
+    }
+
+    fn check_innovation(&self, state: &State, number: usize, status: &mut Status) {
+        status.note(state.broken(INNOVATION, number));
+    }
+
+    fn weights(&self, map: Map) -> Result<Weights> {
         let outputs = map.output.channels;
         let (w, b) = (vec![0.0; outputs * map.fan_in()], vec![0.0; outputs]);
-        Weights { map, p: Parameters { mean: w.clone(), var: w, bias_mean: b.clone(), bias_var: b } }
+        Ok(Weights { map, p: Parameters { mean: w.clone(), var: w, bias_mean: b.clone(), bias_var: b } })
     }
 
-    fn set_weights(&self, weights: &mut Weights, outputs: Range<usize>, p: &Parameters) {
+    fn set_weights(&self, weights: &mut Weights, outputs: Range<usize>, p: &Parameters) -> Result<()> {
         let (own, n) = (&mut weights.p, weights.map.fan_in());
         let at = outputs.start * n..outputs.end * n;
         own.mean[at.clone()].copy_from_slice(&p.mean);
         own.var[at].copy_from_slice(&p.var);
         own.bias_mean[outputs.clone()].copy_from_slice(&p.bias_mean);
         own.bias_var[outputs].copy_from_slice(&p.bias_var);
+        Ok(())
     }
 
-    fn weights_parameters(&self, weights: &Weights) -> Parameters {
-        weights.p.clone()
+    fn weights_parameters(&self, weights: &Weights) -> Result<Parameters> {
+        Ok(weights.p.clone())
     }
 
-    fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Norm {
-        Norm { p: parameters.clone(), running: statistics.clone() }
+    fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Result<Norm> {
+        Ok(Norm { p: parameters.clone(), running: statistics.clone() })
     }
 
-    fn norm_parameters(&self, norm: &Norm) -> (Parameters, Statistics) {
-        (norm.p.clone(), norm.running.clone())
+    fn norm_parameters(&self, norm: &Norm) -> Result<(Parameters, Statistics)> {
+        Ok((norm.p.clone(), norm.running.clone()))
     }
 
     fn map(&self, w: &Weights, _: &mut Scratch, x: &State, z: &mut State) {
@@ -120,9 +164,29 @@ impl Backend for Reference {
         (x.d_mean, x.d_var) = (d_mean, d_var);
     }
 
-    fn map_learn(&self, w: &mut Weights, _: &mut Scratch, x: &State, z: &State, cap: Option<f64>) -> Tally {
-        let sum = w.sums(x, z);
-        w.p.learn(&sum, cap)
+    fn map_sums(&self, w: &Weights) -> Sums {
+        Sums::zeros(&w.p)
+    }
+
+    fn map_accumulate(&self, w: &Weights, _: &mut Scratch, x: &State, z: &State, sums: &mut Sums) {
+        sums.add(&w.sums(x, z));
+    }
+
+    fn map_apply(&self, w: &mut Weights, sums: &Sums, cap: Option<f64>, status: &mut Status) {
+        w.p.learn(&sums.p, cap, status);
+    }
+
+    fn map_learn(
+        &self,
+        w: &mut Weights,
+        _: &mut Scratch,
+        x: &State,
+        z: &State,
+        cap: Option<f64>,
+        status: &mut Status,
+    ) {
+        let sums = w.sums(x, z);
+        w.p.learn(&sums, cap, status);
     }
 
     fn pool(&self, pool: Pool, window: Window, x: &State, z: &mut State) {
@@ -221,26 +285,35 @@ impl Backend for Reference {
         }
     }
 
-    fn normalize_learn(
-        &self,
-        norm: &mut Norm,
-        scratch: &mut Scratch,
-        x: &State,
-        z: &State,
-        cap: Option<f64>,
-    ) -> Tally {
+    fn normalize_sums(&self, norm: &Norm) -> Sums {
+        Sums::zeros(&norm.p)
+    }
+
+    fn normalize_accumulate(&self, norm: &Norm, s: &mut Scratch, x: &State, z: &State, sums: &mut Sums) {
         let (channels, pixels) = (x.shape.channels, x.shape.pixels());
         let mut sum = norm.p.zeros_like();
         for unit in 0..x.mean.len() {
             let c = unit / pixels % channels;
-            let mu_a = (x.mean[unit] - scratch.mean[c]) / (scratch.var[c] + norm.running.epsilon).sqrt();
+            let mu_a = (x.mean[unit] - s.mean[c]) / (s.var[c] + norm.running.epsilon).sqrt();
             sum.mean[c] += mu_a * z.d_mean[unit];
             sum.var[c] += mu_a * mu_a * z.d_var[unit];
             sum.bias_mean[c] += z.d_mean[unit];
             sum.bias_var[c] += z.d_var[unit];
         }
-        norm.running.follow(&scratch.mean, &scratch.var);
-        norm.p.learn(&sum, cap)
+        sums.add(&sum);
+        sums.batch.add(&s.mean, &s.var, (x.rows() * pixels) as f64);
+    }
+
+    fn normalize_apply(&self, norm: &mut Norm, sums: &Sums, cap: Option<f64>, status: &mut Status) {
+        norm.p.learn(&sums.p, cap, status);
+        if status.broken.is_none() {
+            norm.running.follow(&sums.batch);
+        }
+    }
+
+    fn clear(&self, sums: &mut Sums) {
+        sums.p = sums.p.zeros_like();
+        sums.batch.clear();
     }
 
     fn activate(&self, activation: Activation, z: &State, a: &mut State) {
@@ -258,6 +331,29 @@ impl Backend for Reference {
         }
     }
 
+    fn add(&self, states: &[State], numbers: &[usize], z: &mut State) {
+        z.like(&states[numbers[0]]);
+        z.slope.fill(1.0);
+        for x in numbers.iter().map(|&n| &states[n]) {
+            for unit in 0..z.mean.len() {
+                z.mean[unit] += x.mean[unit];
+                z.var[unit] += x.var[unit];
+            }
+        }
+    }
+
+    fn add_back(&self, z: &State, x: &mut State) {
+        x.d_mean.copy_from_slice(&z.d_mean);
+        x.d_var.copy_from_slice(&z.d_var);
+    }
+
+    fn add_innovation(&self, more: &State, x: &mut State) {
+        for unit in 0..x.d_mean.len() {
+            x.d_mean[unit] += more.d_mean[unit];
+            x.d_var[unit] += more.d_var[unit];
+        }
+    }
+
     fn observe(&self, output: &mut State, seen: Seen<'_>) {
         let width = output.shape.len();
         for unit in 0..output.mean.len() {
@@ -268,9 +364,10 @@ impl Backend for Reference {
         }
     }
 
-    fn innovate(&self, output: &mut State, d_mean: &[f64]) {
+    fn innovate(&self, output: &mut State, d_mean: &[f64]) -> Result<()> {
         output.d_mean.copy_from_slice(d_mean);
         output.d_var.fill(0.0);
+        Ok(())
     }
 
     fn posterior(&self, state: &mut State) {
@@ -292,17 +389,33 @@ impl Backend for Reference {
         above: Units<'_, State>,
         d_above: &Self::Derivative,
         gate: Gate,
+        more: bool,
         d: &mut Self::Derivative,
     ) {
-        *d = Self::derivative_below(w, below, above, d_above, gate);
+        let branches = |f: &mut dyn FnMut(usize, usize, f64, f64)| {
+            w.each(below.a, above.z, |out, from, weight| f(out, from, w.p.mean[weight], w.p.var[weight]));
+        };
+        Self::derivative_below(branches, &below, &above, d_above, gate, more, d);
     }
 
-    fn derivative_read(&self, d: &Self::Derivative) -> [Vec<f64>; 3] {
+    fn derivative_add(
+        &self,
+        below: Units<'_, State>,
+        above: Units<'_, State>,
+        d_above: &Self::Derivative,
+        gate: Gate,
+        more: bool,
+        d: &mut Self::Derivative,
+    ) {
+        // One branch of weight 1 for every unit.
+        let units = below.z.mean.len();
+        let branches =
+            |f: &mut dyn FnMut(usize, usize, f64, f64)| (0..units).for_each(|unit| f(unit, unit, 1.0, 0.0));
+        Self::derivative_below(branches, &below, &above, d_above, gate, more, d);
+    }
+
+    fn derivative_read(&self, d: &Self::Derivative) -> Result<[Vec<f64>; 3]> {
         let parts: [fn(&Node<f64>) -> f64; 3] = [|n| n.mean, |n| n.var, |n| n.cov];
-        parts.map(|part| d.iter().map(part).collect())
-    }
-
-    fn stationary(&self, d: &Self::Derivative, noise: &[f64], towards: f64, state: &mut State) {
-        Self::make_stationary(d, noise, towards, state);
+        Ok(parts.map(|part| d.iter().map(part).collect()))
     }
 }

@@ -1,6 +1,6 @@
 //! What the reference device computes with: states, weights, and the loops over their connections.
 
-use crate::backend::{Map, Parameters, Part, Statistics, Tally};
+use crate::backend::{Broken, Field, Map, Parameters, Pooled, Statistics, Status};
 use crate::moments::posterior;
 use crate::shape::Shape;
 
@@ -29,6 +29,36 @@ pub(crate) struct Norm {
     pub(super) running: Statistics,
 }
 
+/// What batches say about the parameters of one layer, and the statistics of a normalisation.
+pub(crate) struct Sums {
+    pub(super) p: Parameters,
+    pub(super) batch: Pooled,
+}
+
+/// Rows of a data set.
+pub(crate) struct Table {
+    pub(super) width: usize,
+    pub(super) values: Vec<f64>,
+}
+
+impl Sums {
+    pub(super) fn zeros(like: &Parameters) -> Self {
+        Sums { p: like.zeros_like(), batch: Pooled::default() }
+    }
+
+    pub(super) fn add(&mut self, more: &Parameters) {
+        let parts = [
+            (&mut self.p.mean, &more.mean),
+            (&mut self.p.var, &more.var),
+            (&mut self.p.bias_mean, &more.bias_mean),
+            (&mut self.p.bias_var, &more.bias_var),
+        ];
+        for (mine, more) in parts {
+            mine.iter_mut().zip(more).for_each(|(m, v)| *m += v);
+        }
+    }
+}
+
 /// Mean and variance a normalisation subtracted and divided by.
 #[derive(Default)]
 pub(crate) struct Scratch {
@@ -52,14 +82,24 @@ impl State {
         self.picked.resize(n, 0);
     }
 
-    pub(super) fn part(&self, part: Part) -> &[f64] {
-        match part {
-            Part::Mean => &self.mean,
-            Part::Var => &self.var,
-            Part::Slope => &self.slope,
-            Part::DMean => &self.d_mean,
-            Part::DVar => &self.d_var,
+    pub(super) fn field(&self, field: Field) -> &[f64] {
+        match field {
+            Field::Mean => &self.mean,
+            Field::Var => &self.var,
+            Field::Slope => &self.slope,
+            Field::DMean => &self.d_mean,
+            Field::DVar => &self.d_var,
         }
+    }
+
+    /// The first of these numbers that is not finite.
+    pub(super) fn broken(&self, fields: [Field; 2], state: usize) -> Option<Broken> {
+        let width = self.shape.len();
+        fields.into_iter().find_map(|field| {
+            let v = self.field(field);
+            let at = v.iter().position(|v| !v.is_finite())?;
+            Some(Broken { state, row: at / width, value: v[at] })
+        })
     }
 
     pub(super) fn clear_innovation(&mut self) {
@@ -132,25 +172,33 @@ pub(super) fn positions(shape: Shape) -> impl Iterator<Item = (usize, usize)> {
     (0..shape.height).flat_map(move |y| (0..shape.width).map(move |x| (y, x)))
 }
 
-/// Posterior of parameters from the sums over the batch, by the policy that `cap` stands for.
-fn update(mean: &mut [f64], var: &mut [f64], g_mean: &[f64], g_var: &[f64], cap: Option<f64>) -> Tally {
-    let mut tally = Tally::default();
+/// Posterior of parameters from the sums over the batch, by the rule that `cap` stands for.
+fn update(
+    mean: &mut [f64],
+    var: &mut [f64],
+    g_mean: &[f64],
+    g_var: &[f64],
+    cap: Option<f64>,
+    status: &mut Status,
+) {
     for i in 0..mean.len() {
         let step = match cap {
             None => posterior::plain(mean[i], var[i], g_mean[i], g_var[i]),
             Some(cap) => posterior::capped(mean[i], var[i], g_mean[i], g_var[i], cap),
         };
         (mean[i], var[i]) = (step.mean, step.var);
-        tally += Tally { capped: step.capped as u64, repaired: step.repaired as u64 };
+        status.tally.capped += step.capped as u64;
+        status.tally.repaired += step.repaired as u64;
     }
-    tally
 }
 
 impl Parameters {
-    pub(super) fn learn(&mut self, g: &Parameters, cap: Option<f64>) -> Tally {
-        let mut tally = update(&mut self.mean, &mut self.var, &g.mean, &g.var, cap);
-        tally += update(&mut self.bias_mean, &mut self.bias_var, &g.bias_mean, &g.bias_var, cap);
-        tally
+    /// Unless something is broken.
+    pub(super) fn learn(&mut self, g: &Parameters, cap: Option<f64>, status: &mut Status) {
+        if status.broken.is_none() {
+            update(&mut self.mean, &mut self.var, &g.mean, &g.var, cap, status);
+            update(&mut self.bias_mean, &mut self.bias_var, &g.bias_mean, &g.bias_var, cap, status);
+        }
     }
 
     pub(super) fn zeros_like(&self) -> Parameters {

@@ -4,9 +4,9 @@ use super::{dense, with_var};
 use crate::cases::{Draw, bytes};
 use tractable::data::{Dataset, Scaler};
 use tractable::moments::derivative::{shrunk, stationary};
-use tractable::{Activation, Device, Fit, Gate, Gaussian, Matrix, Network, Wanted, Wrt};
+use tractable::{Activation, Device, Extremum, Fit, Gate, Gaussian, Matrix, Network, Wanted, Wrt};
 
-const ALL: [(f64, fn() -> Wanted<'static>); 3] =
+const ALL: [(f64, fn() -> Extremum<'static>); 3] =
     [(0.0, Wanted::stationary), (1.0, Wanted::maximum), (-1.0, Wanted::minimum)];
 
 fn net() -> Network {
@@ -109,10 +109,10 @@ fn leads_to_the_optimum() {
     let x: Vec<f64> = (0..100).map(|i| f64::from(i) / 25.0 - 2.0).collect();
     let y = x.iter().map(|x| x.powi(3) - 3.0 * x).collect();
     let data = Dataset::new(Matrix::column(x).unwrap(), Matrix::column(y).unwrap()).unwrap();
-    for device in [Device::Reference, Device::cpu(1)] {
+    for device in [Device::reference(), Device::cpu(1)] {
         let mut net = dense(&[1, 32, 32, 1], &[Activation::Tanh, Activation::Relu])
             .seed(3)
-            .device(device)
+            .device(&device)
             .build()
             .unwrap();
         net.fit(&data, &Fit::new().epochs(50).batch(1).noise_std(0.1)).unwrap();

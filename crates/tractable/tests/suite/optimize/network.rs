@@ -3,7 +3,7 @@
 use super::refuses;
 use tractable::data::Dataset;
 use tractable::optimize::{Bounds, Follow, Goal, Search, follow, search};
-use tractable::{Activation, Device, Fit, Gaussian, Layer, Matrix, Network, Policy, Shape, Wanted, rng};
+use tractable::{Activation, Device, Fit, Gaussian, Layer, Matrix, Network, Shape, UpdateRule, Wanted, rng};
 
 /// Learns the columns of `y` over a grid of points, in units far from 1.
 fn trained(x: Matrix, y: Matrix, standardize: bool) -> Network {
@@ -106,7 +106,7 @@ fn papers(seed: u64) -> (Network, Matrix, Matrix) {
         .layer(Activation::Relu)
         .layer(Layer::linear(1))
         .noise_std([0.1])
-        .policy(Policy::Plain)
+        .update_rule(UpdateRule::Plain)
         .seed(seed)
         .device(Device::cpu(1))
         .build()

@@ -1,0 +1,182 @@
+//! [`Device`]: where a network computes, as a handle that many networks share.
+
+use super::{Cpu, Reference};
+use crate::error::{Error, Result};
+use std::sync::{Arc, Mutex, Weak};
+
+/// Where a network computes. A handle: clones, and all networks built on them, share one team of threads. Asking again
+/// for the same processor gives the same team as long as it is in use.
+///
+/// ```
+/// use tractable::{Activation, Device, Matrix, Network};
+/// let x = Matrix::new(vec![0.5, -1.0], 2)?;
+/// let net = |device| Network::mlp([2, 8, 1], Activation::Tanh).seed(1).device(device).build();
+/// let exact = net(Device::reference())?.predict(&x)?;
+/// let fast = net(Device::cpu(1))?.predict(&x)?;
+/// assert!((exact.mean()[0] - fast.mean()[0]).abs() < 1e-6);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device(pub(crate) Handle);
+
+/// The devices there are.
+#[derive(Debug, Clone)]
+pub(crate) enum Handle {
+    Cpu(Arc<Cpu>),
+    Reference(Arc<Reference>),
+}
+
+impl PartialEq for Handle {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Handle::Cpu(a), Handle::Cpu(b)) => Arc::ptr_eq(a, b),
+            (Handle::Reference(_), Handle::Reference(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Handle {}
+
+/// Processors in use.
+static IN_USE: Mutex<Vec<Weak<Cpu>>> = Mutex::new(Vec::new());
+
+/// Threads a team may have.
+const MOST_THREADS: usize = 1024;
+
+impl Device {
+    /// The processor in f32, with this many threads and the widest vectors it has; 0 means one thread per core, and more
+    /// than 1024 are refused when a network is built. Results do not depend on the number of threads.
+    ///
+    /// ```
+    /// use tractable::Device;
+    /// assert_eq!(Device::cpu(2), Device::cpu(2));
+    /// ```
+    pub fn cpu(threads: usize) -> Self {
+        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+        Self::shared(if threads == 0 { cores() } else { threads }, pulp::Arch::new())
+    }
+
+    /// The processor in f64 with plain loops on one thread: slow, and the measure of the others.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Device::reference().to_string(), "reference");
+    /// ```
+    pub fn reference() -> Self {
+        Device(Handle::Reference(Arc::new(Reference)))
+    }
+
+    /// The widths of vectors this processor has, in f32 numbers, from 1 (none) to the widest.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Device::vector_widths()[0], 1);
+    /// ```
+    pub fn vector_widths() -> Vec<usize> {
+        archs().into_iter().map(|(width, _)| width).collect()
+    }
+
+    /// The same processor with vectors of this [width](Device::vector_widths): to compare, or to get the bits of a
+    /// machine whose vectors are narrower.
+    ///
+    /// ```
+    /// use tractable::Device;
+    /// assert_eq!(Device::cpu(1).vectors(1)?.to_string(), "cpu, 1 thread, vectors of 1");
+    /// assert!(Device::cpu(1).vectors(3).is_err());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn vectors(&self, width: usize) -> Result<Self> {
+        let known =
+            || format!("{width} is not a width of this processor; it has {:?}", Self::vector_widths());
+        match (&self.0, archs().into_iter().find(|(w, _)| *w == width)) {
+            (Handle::Cpu(cpu), Some((_, arch))) => Ok(Self::shared(cpu.threads(), arch)),
+            (Handle::Cpu(_), None) => Err(Error::invalid("vectors", known())),
+            _ => Err(Error::invalid("vectors", "only the processor has them")),
+        }
+    }
+
+    /// The processor of this kind that is in use, or a new one.
+    fn shared(threads: usize, arch: pulp::Arch) -> Self {
+        let mut in_use = IN_USE.lock().unwrap_or_else(|e| e.into_inner());
+        in_use.retain(|cpu| cpu.strong_count() > 0);
+        let same = |cpu: &Arc<Cpu>| cpu.threads() == threads && cpu.width() == width(arch);
+        if let Some(cpu) = in_use.iter().filter_map(Weak::upgrade).find(same) {
+            return Device(Handle::Cpu(cpu));
+        }
+        let cpu = Arc::new(Cpu::with_arch(arch, threads));
+        in_use.push(Arc::downgrade(&cpu));
+        Device(Handle::Cpu(cpu))
+    }
+
+    /// Refuses what cannot be had.
+    pub(crate) fn check(&self) -> Result<()> {
+        match &self.0 {
+            Handle::Cpu(cpu) if cpu.threads() > MOST_THREADS => {
+                Err(Error::invalid("threads", format!("{} is more than {MOST_THREADS}", cpu.threads())))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The instruction sets of this processor by the width of their vectors.
+pub(super) fn archs() -> Vec<(usize, pulp::Arch)> {
+    let mut archs = vec![pulp::Arch::Scalar];
+    #[cfg(target_arch = "x86_64")]
+    {
+        archs.extend(pulp::x86::V3::try_new().map(pulp::Arch::V3));
+        archs.extend(pulp::x86::V4::try_new().map(pulp::Arch::V4));
+    }
+    #[cfg(target_arch = "aarch64")]
+    archs.extend(pulp::aarch64::Neon::try_new().map(pulp::Arch::Neon));
+    archs.into_iter().map(|arch| (width(arch), arch)).collect()
+}
+
+/// Numbers in a vector.
+pub(super) fn width(arch: pulp::Arch) -> usize {
+    struct Lanes;
+    impl pulp::WithSimd for Lanes {
+        type Output = usize;
+        fn with_simd<S: pulp::Simd>(self, _: S) -> usize {
+            S::F32_LANES
+        }
+    }
+    arch.dispatch(Lanes)
+}
+
+/// A handle to the same device, so that `&device` can be given wherever a device is taken.
+impl From<&Device> for Device {
+    fn from(device: &Device) -> Self {
+        device.clone()
+    }
+}
+
+impl Default for Device {
+    /// The processor with one thread per core.
+    fn default() -> Self {
+        Device::cpu(0)
+    }
+}
+
+impl std::fmt::Display for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            Handle::Cpu(cpu) => {
+                let (n, width) = (cpu.threads(), cpu.width());
+                write!(f, "cpu, {n} thread{}, vectors of {width}", if n == 1 { "" } else { "s" })
+            }
+            Handle::Reference(_) => f.write_str("reference"),
+        }
+    }
+}
+
+impl std::str::FromStr for Device {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "cpu" => Ok(Device::default()),
+            "reference" => Ok(Device::reference()),
+            _ => Err(Error::invalid("device", format!("`{name}` is not known; use cpu or reference"))),
+        }
+    }
+}

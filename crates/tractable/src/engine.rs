@@ -1,0 +1,457 @@
+//! A network's layers on one device, and the plans run over a batch. Numbers only: names, units and checks of what a
+//! caller gives are [`crate::network`]'s.
+
+use crate::backend::{Backend, Device, Field, Handle, PRIOR, Seen, Tally, Units, UpdateRule};
+use crate::error::{Error, Result};
+use crate::graph::Graph;
+use crate::layer::{Block, Contents, Layer};
+use crate::moments::Activation;
+use crate::moments::derivative::Gate;
+use crate::plan::Op;
+use crate::shape::Shape;
+use std::any::Any;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+/// Mean and variance of a state, row after row.
+pub(crate) type MeanVar = [Vec<f64>; 2];
+
+/// Sums, or a table, on whatever device made it.
+pub(crate) type OnDevice = Box<dyn Any + Send + Sync>;
+
+/// The samples of a batch.
+#[derive(Clone, Copy)]
+pub(crate) enum Batch<'a> {
+    /// Means and, unless exact, variances, `[rows, width]`.
+    Values(&'a [f64], Option<&'a [f64]>),
+    /// Rows of a table.
+    Rows(&'a OnDevice, &'a [usize]),
+}
+
+/// A derivative that is asked for: of this output, by the state `at` (0 is the input).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slope {
+    pub(crate) output: usize,
+    pub(crate) at: usize,
+    pub(crate) gate: Gate,
+}
+
+/// The layers on a device.
+pub(crate) trait Engine: Send + Sync {
+    fn is_double(&self) -> bool;
+    /// Numbers that the states of one sample take.
+    fn numbers(&self) -> usize;
+    /// Puts the numbers of some outputs into a layer.
+    fn fill(&mut self, layer: usize, outputs: Range<usize>, contents: &Contents) -> Result<()>;
+    /// The parameters of a layer, if it has any.
+    fn contents(&self, layer: usize) -> Result<Option<Contents>>;
+    /// A pass of the caller's own.
+    fn session(&self) -> Box<dyn Session + '_>;
+    /// Updates the parameters with a batch, unless something is broken; [`status`](Engine::status) tells.
+    fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, rule: UpdateRule, rows: usize) -> Result<()>;
+    /// What [`learn`](Engine::learn) and [`apply`](Engine::apply) noted since the last call.
+    fn status(&mut self) -> Result<Tally>;
+    /// Sums that are zero.
+    fn sums(&self) -> OnDevice;
+    /// Adds what a batch says about the parameters.
+    fn accumulate(&self, batch: Batch<'_>, seen: Seen<'_>, sums: &mut OnDevice) -> Result<()>;
+    /// Updates the parameters with sums over so many samples.
+    fn apply(&mut self, sums: &OnDevice, rule: UpdateRule, rows: usize) -> Result<()>;
+    /// Room for so many samples.
+    fn table(&self, rows: usize) -> Result<OnDevice>;
+    /// Sets rows of a table from `first` on.
+    fn table_write(&self, table: &mut OnDevice, first: usize, values: &[f64]) -> Result<()>;
+}
+
+/// A pass over a batch, with memory of its own.
+pub(crate) trait Session {
+    fn write(&mut self, state: usize, mean: &[f64], var: Option<&[f64]>) -> Result<()>;
+    fn read(&self, state: usize, field: Field) -> Result<Vec<f64>>;
+    /// Runs a plan and tells what was broken; `seen` is what [`Op::Observe`] observes.
+    fn run(&mut self, ops: &[Op], seen: Option<Seen<'_>>) -> Result<()>;
+    /// Gives the output's means an innovation, and its variances none.
+    fn innovate(&mut self, d_mean: &[f64]) -> Result<()>;
+    /// After a forward pass: mean and variance of a derivative, and its covariance with the state. Layers must be dense.
+    fn derivative(&mut self, slope: Slope) -> Result<[Vec<f64>; 3]>;
+
+    fn read_prior(&self, state: usize) -> Result<MeanVar> {
+        let [mean, var] = PRIOR;
+        Ok([self.read(state, mean)?, self.read(state, var)?])
+    }
+}
+
+/// Bytes that the weights of a network may take on a device whatever they hold; beyond these, [`MOST_TIMES`] what a
+/// file takes: lest a small file fill memory.
+const FREE_BYTES: u64 = 256 << 20;
+const MOST_TIMES: u64 = 4;
+
+/// Puts layers on a device, all their parameters zero.
+pub(crate) fn load(device: &Device, graph: &Arc<Graph>) -> Result<Box<dyn Engine>> {
+    device.check()?;
+    Ok(match &device.0 {
+        Handle::Cpu(backend) => Box::new(Loaded::new(backend.clone(), graph.clone())?),
+        Handle::Reference(backend) => Box::new(Loaded::new(backend.clone(), graph.clone())?),
+    })
+}
+
+struct Loaded<B: Backend> {
+    layers: Layers<B>,
+    /// The plan of learning, and the memory it runs in.
+    learn: Vec<Op>,
+    learning: Mutex<Pass<B>>,
+    /// Passes that nobody uses now.
+    idle: Mutex<Vec<Pass<B>>>,
+}
+
+/// The layers themselves.
+struct Layers<B: Backend> {
+    backend: Arc<B>,
+    graph: Arc<Graph>,
+    blocks: Vec<Block<B>>,
+}
+
+/// The memory of a pass: states of all layers, the input first, and what kernels work with.
+struct Pass<B: Backend> {
+    states: Vec<B::State>,
+    scratch: Vec<B::Scratch>,
+    /// Room for a second innovation, of states that several layers read.
+    spares: Vec<Option<B::State>>,
+    /// Of normalisations that learn.
+    sums: Vec<Option<B::Sums>>,
+    /// The derivative by every state that was asked for it.
+    derivatives: Vec<B::Derivative>,
+    status: B::Status,
+}
+
+/// Units of a layer by the numbers of their states: pre-activation, activation, what it makes of them.
+type Station = (usize, Activation, usize);
+
+impl<B: Backend> Loaded<B> {
+    fn new(backend: Arc<B>, graph: Arc<Graph>) -> Result<Self> {
+        let mut bytes = 0u64;
+        for (i, layer) in graph.layers.iter().enumerate() {
+            let map = layer.map(graph.input_shape(i))?;
+            bytes += map.map_or(0, |map| backend.bytes(&map));
+        }
+        if bytes > FREE_BYTES + MOST_TIMES * 8 * graph.parameters as u64 {
+            let why = format!(
+                "the weights of these narrow layers take {bytes} bytes on this device, more than {MOST_TIMES} times \
+                 their size"
+            );
+            return Err(Error::invalid("layers", why));
+        }
+        let blocks = graph.layers.iter().enumerate();
+        let blocks = blocks.map(|(i, l)| Block::new(&*backend, l, graph.input_shape(i)));
+        let blocks = blocks.collect::<Result<Vec<_>>>()?;
+        let layers = Layers { backend, graph, blocks };
+        let (learn, learning) = (layers.graph.learn(), Mutex::new(layers.pass()));
+        Ok(Loaded { layers, learn, learning, idle: Mutex::default() })
+    }
+
+    /// A pass that nobody uses, or a new one.
+    fn running(&self) -> Running<'_, B> {
+        let idle = self.idle.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        Running { engine: self, pass: Some(idle.unwrap_or_else(|| self.layers.pass())) }
+    }
+}
+
+impl<B: Backend> Layers<B> {
+    fn pass(&self) -> Pass<B> {
+        let state = |shape: &Shape| self.backend.state(*shape);
+        let shared = |s: usize| (self.graph.readers(s).count() > 1).then(|| state(&self.graph.shapes[s]));
+        Pass {
+            states: self.graph.shapes.iter().map(state).collect(),
+            scratch: self.blocks.iter().map(|_| B::Scratch::default()).collect(),
+            spares: (0..self.graph.shapes.len()).map(shared).collect(),
+            sums: Vec::new(),
+            derivatives: Vec::new(),
+            status: B::Status::default(),
+        }
+    }
+
+    fn set(&self, pass: &mut Pass<B>, batch: Batch<'_>) -> Result<()> {
+        match batch {
+            Batch::Values(mean, var) => self.backend.write(&mut pass.states[0], mean, var),
+            Batch::Rows(table, rows) => {
+                let table = table.downcast_ref().expect("a table of this device");
+                self.backend.gather(table, rows, &mut pass.states[0]);
+                Ok(())
+            }
+        }
+    }
+
+    /// Does what a plan says, from top to bottom.
+    fn run(&self, pass: &mut Pass<B>, ops: &[Op], seen: Option<Seen<'_>>) {
+        let backend = &*self.backend;
+        let Pass { states, scratch, spares, status, .. } = pass;
+        for &op in ops {
+            match op {
+                Op::Forward { layer, learning } => {
+                    let (below, above) = states.split_at_mut(layer + 1);
+                    let inputs = &self.graph.inputs[layer];
+                    self.blocks[layer].forward(
+                        backend,
+                        &mut scratch[layer],
+                        below,
+                        inputs,
+                        &mut above[0],
+                        learning,
+                    );
+                }
+                Op::CheckStates => backend.check_states(states, status),
+                Op::Observe => {
+                    let output = states.last_mut().expect("there is an output");
+                    backend.observe(output, seen.expect("a plan that observes is given what to"));
+                }
+                Op::Back { layer, state, more } => {
+                    let (below, above) = states.split_at_mut(layer + 1);
+                    let (x, z, scratch) = (&mut below[state], &above[0], &mut scratch[layer]);
+                    if !more {
+                        self.blocks[layer].back(backend, scratch, z, x);
+                        continue;
+                    }
+                    let spare = spares[state].as_mut().expect("several layers read this state");
+                    backend.like(x, spare);
+                    self.blocks[layer].back(backend, scratch, z, spare);
+                    backend.add_innovation(spare, x);
+                }
+                Op::CheckInnovation { state } => backend.check_innovation(&states[state], state, status),
+                Op::Posterior { state } => backend.posterior(&mut states[state]),
+            }
+        }
+    }
+
+    /// What was broken, or what was counted.
+    fn told(&self, status: &mut B::Status) -> Result<Tally> {
+        let status = self.backend.status(status)?;
+        match status.broken {
+            None => Ok(status.tally),
+            Some(broken) => {
+                let layer = broken.state.checked_sub(1).map_or("input", |i| &self.graph.names[i]).into();
+                Err(Error::Diverged { layer, row: broken.row, value: broken.value })
+            }
+        }
+    }
+
+    /// The units of which this state is the activation, or the pre-activation where there is none.
+    fn station(&self, a: usize, at: usize) -> Station {
+        match a.checked_sub(1).map(|i| (i, self.graph.layers[i])) {
+            // A layer that is asked for after its activation stands for itself.
+            Some((i, Layer::Activation { function })) if a != at => (self.graph.inputs[i][0], function, a),
+            _ => (a, Activation::Identity, a),
+        }
+    }
+
+    /// Layers that are differentiated as they read a state; activations go with it.
+    fn branches(&self, state: usize) -> impl Iterator<Item = usize> + '_ {
+        self.graph.readers(state).filter(|&i| !matches!(self.graph.layers[i], Layer::Activation { .. }))
+    }
+
+    /// The activations of a state that has branches of its own, or is the output: itself, or what its activations make.
+    fn stations(&self, z: usize, at: usize) -> impl Iterator<Item = Station> + '_ {
+        let activated =
+            self.graph.readers(z).filter(|&i| matches!(self.graph.layers[i], Layer::Activation { .. }));
+        let itself = (z == self.graph.output() || self.branches(z).next().is_some()).then_some(z);
+        activated.map(|i| i + 1).chain(itself).map(move |a| self.station(a, at))
+    }
+
+    /// The derivative by the units of one state, from the output down, after a forward pass.
+    fn differentiate(&self, pass: &mut Pass<B>, Slope { output, at, gate }: Slope) {
+        let Pass { states, scratch, derivatives, .. } = pass;
+        derivatives.resize_with(states.len(), Default::default);
+        let units = |(z, activation, a): Station| Units { z: &states[z], activation, a: &states[a] };
+        let above_at = self.graph.above(|s| s == at);
+        for a in (at..=self.graph.output()).rev().filter(|&a| above_at[a]) {
+            let below = self.station(a, at);
+            // By a state below the one that is asked for: by an activation of something else.
+            if !above_at[below.0] {
+                continue;
+            }
+            let (lower, upper) = derivatives.split_at_mut(a + 1);
+            let d = &mut lower[a];
+            let mut more = false;
+            if a == self.graph.output() {
+                self.backend.derivative_output(units(below), output, d);
+                more = true;
+            }
+            for layer in self.branches(a) {
+                for above in self.stations(layer + 1, at) {
+                    // The authors' code knows no covariance with the slope of an output that has none.
+                    let bare = above == (self.graph.output(), Activation::Identity, self.graph.output());
+                    let gate = if bare { Gate::Both } else { gate };
+                    let d_above = &upper[above.2 - a - 1];
+                    let (below, above) = (units(below), units(above));
+                    match &self.blocks[layer] {
+                        Block::Map(w, _) => {
+                            let scratch = &mut scratch[layer];
+                            self.backend.derivative_map(w, scratch, below, above, d_above, gate, more, d);
+                        }
+                        _ => self.backend.derivative_add(below, above, d_above, gate, more, d),
+                    }
+                    more = true;
+                }
+            }
+        }
+    }
+}
+
+impl<B: Backend> Engine for Loaded<B> {
+    fn is_double(&self) -> bool {
+        self.layers.backend.is_double()
+    }
+
+    fn numbers(&self) -> usize {
+        self.layers.graph.shapes.iter().map(|&s| self.layers.backend.numbers(s)).sum()
+    }
+
+    fn fill(&mut self, layer: usize, outputs: Range<usize>, contents: &Contents) -> Result<()> {
+        self.layers.blocks[layer].fill(&self.layers.backend, outputs, contents)
+    }
+
+    fn contents(&self, layer: usize) -> Result<Option<Contents>> {
+        self.layers.blocks[layer].contents(&self.layers.backend)
+    }
+
+    fn session(&self) -> Box<dyn Session + '_> {
+        Box::new(self.running())
+    }
+
+    fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, rule: UpdateRule, rows: usize) -> Result<()> {
+        let pass = mine(&mut self.learning);
+        self.layers.set(pass, batch)?;
+        self.layers.run(pass, &self.learn, Some(seen));
+        let Layers { backend, graph, blocks } = &mut self.layers;
+        let Pass { states, scratch, sums, status, .. } = pass;
+        if sums.is_empty() {
+            let of_norm = |b: &Block<B>| if matches!(b, Block::Norm(_)) { b.sums(backend) } else { None };
+            sums.extend(blocks.iter().map(of_norm));
+        }
+        for (i, block) in blocks.iter_mut().enumerate() {
+            let (x, z) = (&states[graph.inputs[i][0]], &states[i + 1]);
+            block.learn(backend, &mut scratch[i], x, z, sums[i].as_mut(), rule, rows, status);
+        }
+        Ok(())
+    }
+
+    fn status(&mut self) -> Result<Tally> {
+        self.layers.told(&mut mine(&mut self.learning).status)
+    }
+
+    fn sums(&self) -> OnDevice {
+        let sums: Vec<Option<B::Sums>> =
+            self.layers.blocks.iter().map(|b| b.sums(&self.layers.backend)).collect();
+        Box::new(sums)
+    }
+
+    fn accumulate(&self, batch: Batch<'_>, seen: Seen<'_>, sums: &mut OnDevice) -> Result<()> {
+        let sums = sums.downcast_mut::<Vec<Option<B::Sums>>>().ok_or_else(other_device)?;
+        let mut running = self.running();
+        self.layers.set(running.pass_mut(), batch)?;
+        running.run(&self.learn, Some(seen))?;
+        let pass = running.pass_mut();
+        for (i, (block, sums)) in self.layers.blocks.iter().zip(sums).enumerate() {
+            let (x, z) = (&pass.states[self.layers.graph.inputs[i][0]], &pass.states[i + 1]);
+            if let Some(sums) = sums {
+                block.accumulate(&self.layers.backend, &mut pass.scratch[i], x, z, sums);
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, sums: &OnDevice, rule: UpdateRule, rows: usize) -> Result<()> {
+        let sums = sums.downcast_ref::<Vec<Option<B::Sums>>>().ok_or_else(other_device)?;
+        let status = &mut mine(&mut self.learning).status;
+        for (block, sums) in self.layers.blocks.iter_mut().zip(sums) {
+            if let Some(sums) = sums {
+                block.apply(&self.layers.backend, sums, rule, rows, status);
+            }
+        }
+        Ok(())
+    }
+
+    fn table(&self, rows: usize) -> Result<OnDevice> {
+        Ok(Box::new(self.layers.backend.table(self.layers.graph.shapes[0], rows)?))
+    }
+
+    fn table_write(&self, table: &mut OnDevice, first: usize, values: &[f64]) -> Result<()> {
+        let table = table.downcast_mut().expect("a table of this device");
+        self.layers.backend.table_write(table, first, values)
+    }
+}
+
+/// What nobody else can reach.
+fn mine<T>(mutex: &mut Mutex<T>) -> &mut T {
+    mutex.get_mut().unwrap_or_else(|e| e.into_inner())
+}
+
+fn other_device() -> Error {
+    Error::invalid("sums", "they were made by a network on another device")
+}
+
+/// A pass in use; it goes back to the idle ones.
+struct Running<'e, B: Backend> {
+    engine: &'e Loaded<B>,
+    pass: Option<Pass<B>>,
+}
+
+impl<B: Backend> Running<'_, B> {
+    fn pass_mut(&mut self) -> &mut Pass<B> {
+        self.pass.as_mut().expect("it is there until the end")
+    }
+
+    fn pass(&self) -> &Pass<B> {
+        self.pass.as_ref().expect("it is there until the end")
+    }
+}
+
+impl<B: Backend> Drop for Running<'_, B> {
+    fn drop(&mut self) {
+        // A pass overwrites whatever an earlier one left; what one noted that panicked does not count.
+        if let Some(mut pass) = self.pass.take() {
+            pass.status = B::Status::default();
+            self.engine.idle.lock().unwrap_or_else(|e| e.into_inner()).push(pass);
+        }
+    }
+}
+
+impl<B: Backend> Session for Running<'_, B> {
+    fn write(&mut self, state: usize, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
+        let backend = &*self.engine.layers.backend;
+        backend.write(&mut self.pass_mut().states[state], mean, var)
+    }
+
+    fn read(&self, state: usize, field: Field) -> Result<Vec<f64>> {
+        self.engine.layers.backend.read(&self.pass().states[state], field)
+    }
+
+    fn run(&mut self, ops: &[Op], seen: Option<Seen<'_>>) -> Result<()> {
+        let engine = self.engine;
+        let pass = self.pass_mut();
+        engine.layers.run(pass, ops, seen);
+        engine.layers.told(&mut pass.status).map(drop)
+    }
+
+    fn innovate(&mut self, d_mean: &[f64]) -> Result<()> {
+        let backend = &*self.engine.layers.backend;
+        backend.innovate(self.pass_mut().states.last_mut().expect("there is an output"), d_mean)
+    }
+
+    fn derivative(&mut self, slope: Slope) -> Result<[Vec<f64>; 3]> {
+        let engine = self.engine;
+        let pass = self.pass_mut();
+        engine.layers.differentiate(pass, slope);
+        // The sum over what the state's activations make of it, and its own branches.
+        let mut sum: Option<[Vec<f64>; 3]> = None;
+        for (_, _, a) in engine.layers.stations(slope.at, slope.at) {
+            let more = engine.layers.backend.derivative_read(&pass.derivatives[a])?;
+            match &mut sum {
+                None => sum = Some(more),
+                Some(sum) => {
+                    let all = sum.iter_mut().flatten().zip(more.iter().flatten());
+                    all.for_each(|(sum, more)| *sum += more);
+                }
+            }
+        }
+        Ok(sum.expect("every state leads to the output"))
+    }
+}

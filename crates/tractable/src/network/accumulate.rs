@@ -1,0 +1,112 @@
+//! Learning in two halves: [`Network::accumulate`] sums up what data say, [`Network::apply`] changes the weights.
+
+use super::{LearnInfo, Network};
+use crate::engine::{Batch, OnDevice};
+use crate::error::{Error, Result};
+use crate::gaussian::Input;
+use crate::output::{DefaultNoise, Observation, ObservationBuffer};
+
+/// What samples say about the weights of a network, summed up; made by [`Network::sums`]. Sums of several batches, each
+/// from the same weights, make one update.
+///
+/// ```
+/// use tractable::{Activation, Matrix, Network};
+/// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+/// let mut sums = net.sums();
+/// for (x, y) in [(0.1, 0.3), (0.5, 0.9)] {
+///     net.accumulate(&Matrix::column(vec![x])?, &Matrix::column(vec![y])?, &mut sums)?;
+/// }
+/// assert_eq!(net.apply(&sums)?.rows, 2);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub struct Sums {
+    layers: OnDevice,
+    parameters: usize,
+    rows: usize,
+}
+
+impl std::fmt::Debug for Sums {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sums").field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+impl Network {
+    /// Sums for this network, all zero.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// let nothing = net.sums();
+    /// assert!(net.apply(&nothing).is_err());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn sums(&self) -> Sums {
+        Sums { layers: self.engine.sums(), parameters: self.parameters(), rows: 0 }
+    }
+
+    /// The first half of [`learn`](Network::learn): adds what a batch says about the weights to `sums` and leaves the
+    /// network alone. An error leaves the sums as they were. A normalisation uses the statistics of each batch.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network};
+    /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// let mut sums = net.sums();
+    /// net.accumulate(&Matrix::column(vec![0.1])?, &Matrix::column(vec![0.3])?, &mut sums)?;
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn accumulate<'a, 'b>(
+        &self,
+        x: impl Into<Input<'a>>,
+        observation: impl Into<Observation<'b>>,
+        sums: &mut Sums,
+    ) -> Result<()> {
+        let x = self.check_input(x.into())?;
+        self.check_sums(sums)?;
+        let (mut observed, mut buffers) = (ObservationBuffer::default(), Default::default());
+        let noise = DefaultNoise::Network(&self.spec.noise);
+        let seen = observed.fill(
+            &observation.into(),
+            noise,
+            self.output(),
+            self.output_scaler(),
+            x.rows(),
+            self.largest(),
+        )?;
+        let (mean, var) = self.standardize(x, &mut buffers);
+        self.engine.accumulate(Batch::Values(mean, var), seen, &mut sums.layers)?;
+        sums.rows += x.rows();
+        Ok(())
+    }
+
+    /// The second half of [`learn`](Network::learn): updates the weights with what was summed up, by the network's
+    /// [update rule](Network::update_rule) for a batch of so many samples.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network};
+    /// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// let mut same = net.clone();
+    /// let (x, y) = (Matrix::column(vec![0.1, 0.5])?, Matrix::column(vec![0.3, 0.9])?);
+    /// let mut sums = net.sums();
+    /// net.accumulate(&x, &y, &mut sums)?;
+    /// net.apply(&sums)?;
+    /// same.learn(&x, &y)?;
+    /// assert_eq!(net.predict(&x)?, same.predict(&x)?);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn apply(&mut self, sums: &Sums) -> Result<LearnInfo> {
+        self.check_sums(sums)?;
+        if sums.rows == 0 {
+            return Err(Error::invalid("sums", "nothing was accumulated"));
+        }
+        self.engine.apply(&sums.layers, self.spec.update, sums.rows)?;
+        self.learned(sums.rows)
+    }
+
+    fn check_sums(&self, sums: &Sums) -> Result<()> {
+        match sums.parameters == self.parameters() {
+            true => Ok(()),
+            false => Err(Error::shape("sums", format!("{} parameters", self.parameters()), sums.parameters)),
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! [`Network::condition`] and [`Conditioning`], the object behind it: the posterior of a layer, round by round.
+
+use super::Network;
+use crate::derivative::Derivative;
+use crate::engine::{Session, Slope};
+use crate::error::{Error, Result};
+use crate::gaussian::{Gaussian, Input};
+use crate::moments::derivative::{shrunk, stationary};
+use crate::output::{Aim, DefaultNoise, ObservationBuffer, Wanted};
+use crate::plan::Op;
+
+/// A layer on its way to what is wanted of the output: made by [`Network::conditioning`], moved by
+/// [`round`](Conditioning::round). In between, look at the output, and [`project`](Conditioning::project) the layer into
+/// a range, a budget or a box. It has memory of its own and does not hinder others that use the network.
+///
+/// ```
+/// use tractable::{Activation, Gaussian, Matrix, Network, Wanted};
+/// let net = Network::mlp([2, 16, 1], Activation::Tanh).seed(3).build()?;
+/// let start = Gaussian::new(vec![0.5, -0.2], vec![0.01; 2], 2)?;
+/// let mut x = net.conditioning(&start, Wanted::maximum())?;
+/// for _ in 0..20 {
+///     x.round()?;
+///     x.project(|_, mean, _| mean.iter_mut().for_each(|x| *x = x.clamp(0.0, 1.0)))?;
+/// }
+/// assert!(x.posterior()?.mean().iter().all(|x| (0.0..=1.0).contains(x)));
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub struct Conditioning<'n> {
+    net: &'n Network,
+    session: Box<dyn Session + 'n>,
+    /// The state that moves, and how many rows it has.
+    at: usize,
+    rows: usize,
+    goal: Held,
+    /// The plan of the first round, and of the others.
+    plans: [Vec<Op>; 2],
+    rounds: usize,
+    /// The state in the user's units, where it has been read.
+    place: Option<Gaussian>,
+    /// It was changed there, and not yet on the device.
+    changed: bool,
+    slope: Option<Derivative>,
+    /// The output before the last round, where the output is what moves.
+    before: Option<Gaussian>,
+}
+
+/// What is wanted, in memory of its own.
+enum Held {
+    Output(ObservationBuffer),
+    /// That the derivative is zero up to a noise variance.
+    Stationary {
+        slope: Slope,
+        towards: f64,
+        noise_var: f64,
+    },
+}
+
+impl std::fmt::Debug for Conditioning<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Conditioning").field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+impl Network {
+    /// **What must the input, or a hidden layer, be, given what I want at the output?** The posterior of the
+    /// input (or of [`Wanted::layer`]), starting from the prior `x`; the weights are left alone. Hidden units
+    /// count as independent, so a large prior variance makes the input move too far in one round:
+    /// see [`Wanted::rounds`], and [`Network::conditioning`] to look at every round.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Network, Wanted};
+    /// let net = Network::mlp([4, 16, 3], Activation::Relu).classes(3).seed(1).build()?;
+    /// let x = Gaussian::new(vec![0.1, 0.2, 0.3, 0.4], vec![0.01; 4], 4)?;
+    /// let changed = net.condition(&x, Wanted::from(&[2]).rounds(20))?;
+    /// let p = |x| net.predict_classes(x).map(|p| p.data()[2]);
+    /// assert!(p(&changed)? > p(&x)?);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn condition<'a, 'b>(
+        &self,
+        x: impl Into<Input<'a>>,
+        wanted: impl Into<Wanted<'b>>,
+    ) -> Result<Gaussian> {
+        let (x, wanted) = (self.check_input(x.into())?, wanted.into());
+        if wanted.rounds == 0 {
+            return Err(Error::invalid("rounds", "at least one is needed"));
+        }
+        let (at, mut goal) = self.held(x, &wanted)?;
+        let out = self.in_parts(x.rows(), |rows| {
+            let goal = goal.rows_between(rows.clone(), self.spec.output.units(), x.rows());
+            let mut c = Conditioning::new(self, x.rows_between(rows.start, rows.end), at, goal)?;
+            (0..wanted.rounds).try_for_each(|_| c.round().map(drop))?;
+            c.posterior()?;
+            let posterior = c.place.take().expect("just read");
+            Ok(posterior.into_parts())
+        })?;
+        let [mean, var] = out;
+        let width = mean.len() / x.rows();
+        Ok(Gaussian::computed(mean, var, width))
+    }
+
+    /// [`condition`](Network::condition), one round at a time: the caller moves the layer, looks at the output and may
+    /// change the layer in between. [`Wanted::rounds`] does not count. Memory grows with the rows: at most
+    /// [`rows_at_once`](Network::rows_at_once) is a good number.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Network, Wanted};
+    /// let net = Network::mlp([4, 16, 3], Activation::Relu).classes(3).seed(1).build()?;
+    /// let start = Gaussian::new(vec![0.1, 0.2, 0.3, 0.4], vec![0.01; 4], 4)?;
+    /// let mut x = net.conditioning(&start, &[2])?;
+    /// let before = x.round()?.output()?;
+    /// let after = x.round()?.output()?;
+    /// assert_ne!(before.mean(), after.mean());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn conditioning<'a, 'b>(
+        &self,
+        prior: impl Into<Input<'a>>,
+        wanted: impl Into<Wanted<'b>>,
+    ) -> Result<Conditioning<'_>> {
+        let x = self.check_input(prior.into())?;
+        let (at, goal) = self.held(x, &wanted.into())?;
+        Conditioning::new(self, x, at, goal)
+    }
+
+    /// Checks what is wanted: the state that moves, and the goal in the network's units.
+    fn held(&self, x: Input<'_>, wanted: &Wanted<'_>) -> Result<(usize, Held)> {
+        let at = self.state_number(wanted.layer.unwrap_or("input"))?;
+        if at == 0 && x.var().is_none_or(|v| v.iter().all(|&v| v == 0.0)) {
+            return Err(Error::invalid(
+                "input",
+                "it is known exactly, so nothing can move: give it a variance",
+            ));
+        }
+        let goal = match &wanted.goal {
+            Aim::Output(observation) => {
+                let (mut buffer, noise) = (ObservationBuffer::default(), DefaultNoise::Var(wanted.noise_var));
+                buffer.fill(
+                    observation,
+                    noise,
+                    self.output(),
+                    self.output_scaler(),
+                    x.rows(),
+                    self.largest(),
+                )?;
+                Held::Output(buffer)
+            }
+            &Aim::Stationary { towards, output, gate, only } => {
+                if only {
+                    let why = "a maximum or minimum is of one output; there are no entries to choose";
+                    return Err(Error::invalid("wanted entries", why));
+                }
+                let slope = self.slope(wanted.layer.unwrap_or("input"), output, gate)?;
+                self.check_can_move(at)?;
+                let noise_var = wanted.noise_var;
+                if !(noise_var >= 0.0 && noise_var.is_finite()) {
+                    let why = format!("a variance of {noise_var} is not a number of at least 0");
+                    return Err(Error::invalid("noise", why));
+                }
+                Held::Stationary { slope, towards, noise_var }
+            }
+        };
+        Ok((at, goal))
+    }
+}
+
+impl Held {
+    /// The goal of some rows; all of them take it as it is.
+    fn rows_between(&mut self, rows: std::ops::Range<usize>, units: usize, all: usize) -> Held {
+        match self {
+            Held::Output(buffer) if rows.len() == all => Held::Output(std::mem::take(buffer)),
+            Held::Output(buffer) => Held::Output(buffer.rows_between(rows, units)),
+            &mut Held::Stationary { slope, towards, noise_var } => {
+                Held::Stationary { slope, towards, noise_var }
+            }
+        }
+    }
+}
+
+impl<'n> Conditioning<'n> {
+    fn new(net: &'n Network, x: Input<'_>, at: usize, goal: Held) -> Result<Self> {
+        let plans = match goal {
+            Held::Output(_) => [true, false].map(|first| net.graph.condition(at, first)),
+            Held::Stationary { .. } => [0, at].map(|from| net.graph.forward(from, false)),
+        };
+        let place = (at == 0).then(|| {
+            let var = x.var().map_or(vec![0.0; x.mean().len()], <[f64]>::to_vec);
+            Gaussian::computed(x.mean().to_vec(), var, x.width())
+        });
+        let session = net.session(x)?;
+        let (rows, rounds) = (x.rows(), 0);
+        Ok(Conditioning {
+            net,
+            session,
+            at,
+            rows,
+            goal,
+            plans,
+            rounds,
+            place,
+            changed: false,
+            slope: None,
+            before: None,
+        })
+    }
+
+    /// Moves the layer once: a pass forward, what is wanted is observed, and the layer's posterior becomes its prior.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Matrix, Network};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// let mut x = net.conditioning(&Gaussian::new(vec![0.5], vec![0.1], 1)?, &Matrix::column(vec![1.0])?)?;
+    /// assert!(x.round()?.posterior()?.var()[0] < 0.1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn round(&mut self) -> Result<&mut Self> {
+        if std::mem::take(&mut self.changed) {
+            let place = self.place.as_ref().expect("it was changed");
+            let mut buffers = Default::default();
+            let scaler = self.net.scaler_at(self.at);
+            let (mean, var) = super::standardized(scaler, Input::from(place), &mut buffers);
+            self.session.write(self.at, mean, var)?;
+        }
+        let plan = &self.plans[usize::from(self.rounds > 0)];
+        self.rounds += 1;
+        match &self.goal {
+            Held::Output(buffer) => {
+                let seen = buffer.seen(self.net.spec.output.units());
+                let (last, first) = plan.split_last().expect("a plan has operations");
+                self.session.run(first, Some(seen))?;
+                // The output itself moves: what it was is kept.
+                if self.at == self.net.graph.output() {
+                    let before = self.session.read_prior(self.at)?;
+                    self.before = Some(self.net.in_users_units(before, self.rows, self.at)?);
+                }
+                self.session.run(&[*last], None)?;
+                self.place = None;
+            }
+            &Held::Stationary { slope, towards, noise_var } => {
+                self.session.run(plan, None)?;
+                let d = self.net.derivative_in(&mut *self.session, slope, self.rows)?;
+                let mut place = self.posterior()?.clone();
+                place.change(|i, mean, var| {
+                    let total = d.var()[i] + noise_var;
+                    let (d_mean, d_var) = stationary(d.mean()[i], total, d.cov()[i], towards);
+                    *mean += d_mean;
+                    *var = shrunk(*var, d_var);
+                });
+                (self.place, self.slope, self.changed) = (Some(place), Some(d), true);
+            }
+        }
+        Ok(self)
+    }
+
+    /// The network's output before the last round.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Matrix, Network};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// let start = Gaussian::new(vec![0.5], vec![0.1], 1)?;
+    /// let mut x = net.conditioning(&start, &Matrix::column(vec![1.0])?)?;
+    /// assert_eq!(x.round()?.output()?, net.predict(&start)?);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn output(&self) -> Result<Gaussian> {
+        if self.rounds == 0 {
+            return Err(Error::invalid("output", "there was no round yet"));
+        }
+        if let Some(before) = &self.before {
+            return Ok(before.clone());
+        }
+        let output = self.net.graph.output();
+        self.net.in_users_units(self.session.read_prior(output)?, self.rows, output)
+    }
+
+    /// The layer as it is now, in the units of the data.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Matrix, Network};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// let start = Gaussian::new(vec![0.5], vec![0.1], 1)?;
+    /// let mut x = net.conditioning(&start, &Matrix::column(vec![1.0])?)?;
+    /// assert_eq!(x.posterior()?, &start); // nothing was observed yet
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn posterior(&mut self) -> Result<&Gaussian> {
+        if self.place.is_none() {
+            if self.rounds == 0 {
+                self.session.run(&self.net.forward, None)?;
+            }
+            let now = self.session.read_prior(self.at)?;
+            self.place = Some(self.net.in_users_units(now, self.rows, self.at)?);
+        }
+        Ok(self.place.as_ref().expect("just read"))
+    }
+
+    /// The derivative that the last round made zero; `None` where an output is wanted.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Network, Wanted};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// let mut x = net.conditioning(&Gaussian::new(vec![0.5], vec![0.1], 1)?, Wanted::maximum())?;
+    /// assert!(x.round()?.slope().is_some());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn slope(&self) -> Option<&Derivative> {
+        self.slope.as_ref()
+    }
+
+    /// Changes the layer between two rounds: `f` gets every row's number, means and variances. What it makes of them must
+    /// be finite, and variances at least 0.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Matrix, Network};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// let mut x = net.conditioning(&Gaussian::new(vec![0.5], vec![0.1], 1)?, &Matrix::column(vec![9.0])?)?;
+    /// x.round()?.project(|_row, mean, _var| mean[0] = mean[0].clamp(0.4, 0.6))?;
+    /// assert!((0.4..=0.6).contains(&x.posterior()?.mean()[0]));
+    /// assert!(x.project(|_, mean, _| mean[0] = f64::NAN).is_err());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn project(&mut self, mut f: impl FnMut(usize, &mut [f64], &mut [f64])) -> Result<()> {
+        let now = self.posterior()?;
+        let (width, [mut mean, mut var]) = (now.width(), now.clone().into_parts());
+        let rows = mean.chunks_exact_mut(width).zip(var.chunks_exact_mut(width));
+        rows.enumerate().for_each(|(row, (mean, var))| f(row, mean, var));
+        self.place = Some(Gaussian::new(mean, var, width)?);
+        self.changed = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,50 @@
+//! [`Network::gradient`]: how a function of the output changes with the input, in one pass back.
+
+use super::Network;
+use crate::backend::Field;
+use crate::error::{Error, Result};
+use crate::gaussian::{Gaussian, Input, Matrix};
+
+impl Network {
+    /// The output, and the gradient by the input of a function of the output's means. `by_output` is given the output
+    /// and returns the function's gradient by those means, `[rows, outputs]`. Variances count as constant: this is the
+    /// gradient of the network of means. Memory grows with the rows: at most
+    /// [`rows_at_once`](Network::rows_at_once) is a good number.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network};
+    /// let net = Network::mlp([2, 16, 1], Activation::Tanh).seed(1).build()?;
+    /// let at = |x0: f64| Matrix::new(vec![x0, 0.7], 2);
+    /// let (y, slope) = net.gradient(&at(0.3)?, |_| Matrix::column(vec![1.0]))?; // of the output itself
+    /// let further = net.predict(&at(0.301)?)?.mean()[0];
+    /// assert!((slope.data()[0] - (further - y.mean()[0]) / 0.001).abs() < 0.01);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn gradient<'a>(
+        &self,
+        x: impl Into<Input<'a>>,
+        by_output: impl FnOnce(&Gaussian) -> Result<Matrix>,
+    ) -> Result<(Gaussian, Matrix)> {
+        let x = self.check_input(x.into())?;
+        let mut session = self.forward(x)?;
+        let output =
+            self.in_users_units(session.read_prior(self.graph.output())?, x.rows(), self.graph.output())?;
+        let mut d = by_output(&output)?.data().to_vec();
+        if d.len() != output.mean().len() {
+            return Err(Error::shape("gradient by the output", output.mean().len(), d.len()));
+        }
+        if let Some(scaler) = &self.spec.output_scaler {
+            d.iter_mut().zip(scaler.std().iter().cycle()).for_each(|(d, std)| *d *= std);
+        }
+        session.innovate(&d)?;
+        session.run(&self.graph.back(|state| state == 0), None)?;
+        let mut gradient = session.read(0, Field::DMean)?;
+        if let Some(scaler) = &self.spec.input_scaler {
+            gradient.iter_mut().zip(scaler.std().iter().cycle()).for_each(|(g, std)| *g /= std);
+        }
+        match gradient.iter().position(|g| !g.is_finite()) {
+            None => Ok((output, Matrix::new(gradient, x.width())?)),
+            Some(at) => Err(self.diverged(0, at / x.width(), gradient[at])),
+        }
+    }
+}

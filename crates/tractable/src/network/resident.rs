@@ -1,0 +1,97 @@
+//! A data set where a network computes: tables are standardised once and gathered by index, images stay bytes and become
+//! numbers a batch at a time.
+
+use super::Network;
+use crate::data::{Dataset, Images, Target};
+use crate::engine::{Batch, OnDevice};
+use crate::error::Result;
+use crate::gaussian::Input;
+use crate::output::{DefaultNoise, Observation, ObservationBuffer, Tree};
+use crate::rng::ChaCha8Rng;
+
+/// Data to learn from, batch by batch.
+pub(crate) struct Resident<'d> {
+    inputs: Inputs<'d>,
+    targets: Targets<'d>,
+    /// The targets of a batch.
+    observed: ObservationBuffer,
+}
+
+enum Inputs<'d> {
+    Table(OnDevice),
+    Images { images: &'d Images, changes: Option<ChaCha8Rng>, batch: Vec<f64> },
+}
+
+enum Targets<'d> {
+    /// All of them, in the network's units.
+    Values(ObservationBuffer),
+    Labels(Tree, &'d [usize]),
+    Images(Tree, &'d Images),
+}
+
+/// Rows standardised at a time.
+const AT_ONCE: usize = 4096;
+
+impl Network {
+    pub(crate) fn resident_table<'d>(&self, data: &'d Dataset) -> Result<Resident<'d>> {
+        let mut table = self.engine.table(data.rows())?;
+        let mut buffers = Default::default();
+        for from in (0..data.rows()).step_by(AT_ONCE) {
+            let x = Input::from(data.x()).rows_between(from, data.rows().min(from + AT_ONCE));
+            self.engine.table_write(&mut table, from, self.standardize(x, &mut buffers).0)?;
+        }
+        let targets = match data.target() {
+            Target::Labels { labels, .. } => Targets::Labels(self.tree()?, labels),
+            target => {
+                let (mut all, noise) =
+                    (ObservationBuffer::default(), DefaultNoise::Network(&self.spec.noise));
+                let (seen, most) = (Observation::from(target), self.largest());
+                all.fill(&seen, noise, self.output(), self.output_scaler(), data.rows(), most)?;
+                Targets::Values(all)
+            }
+        };
+        Ok(Resident { inputs: Inputs::Table(table), targets, observed: ObservationBuffer::default() })
+    }
+
+    pub(crate) fn resident_images<'d>(&self, images: &'d Images) -> Result<Resident<'d>> {
+        let inputs = Inputs::Images { images, changes: None, batch: Vec::new() };
+        let targets = Targets::Images(self.tree()?, images);
+        Ok(Resident { inputs, targets, observed: ObservationBuffer::default() })
+    }
+
+    /// Updates the weights with some rows. What became of it is told by [`learned`](Network::learned).
+    pub(crate) fn learn_rows(&mut self, data: &mut Resident<'_>, rows: &[usize]) -> Result<()> {
+        let (units, observed) = (self.spec.output.units(), &mut data.observed);
+        observed.set_noise(&self.spec.noise);
+        match &data.targets {
+            Targets::Values(all) => observed.gather(all, units, rows),
+            Targets::Labels(tree, labels) => observed.label(*tree, rows.iter().map(|&r| labels[r])),
+            Targets::Images(tree, images) => observed.label(*tree, rows.iter().map(|&r| images.label(r))),
+        }
+        let batch = match &mut data.inputs {
+            Inputs::Table(table) => Batch::Rows(table, rows),
+            Inputs::Images { images, changes, batch } => {
+                batch.clear();
+                images.gather(rows, changes.as_mut(), batch);
+                if let Some(scaler) = &self.spec.input_scaler {
+                    scaler.apply_in_place(batch);
+                }
+                Batch::Values(batch, None)
+            }
+        };
+        self.engine.learn(batch, data.observed.seen(units), self.spec.update, rows.len())
+    }
+
+    fn tree(&self) -> Result<Tree> {
+        Tree::new(self.spec.output.classes())
+    }
+}
+
+impl Resident<'_> {
+    /// An epoch begins: images are changed anew.
+    pub(crate) fn begin(&mut self, seed: u64, epoch: usize) {
+        if let Inputs::Images { images, changes, .. } = &mut self.inputs {
+            *changes = images.changes(seed, epoch);
+        }
+    }
+}

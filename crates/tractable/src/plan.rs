@@ -1,0 +1,123 @@
+//! What a device does with a batch: lists of operations over numbered states, made from the [`Graph`] once. A device
+//! runs a list from top to bottom without asking anybody in between: what goes wrong is noted in its status.
+
+use crate::graph::Graph;
+
+/// One operation. States are numbered as in [`Graph`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// Makes a layer's state from those it reads. A normalisation uses the statistics of the batch when `learning`,
+    /// the running ones otherwise.
+    Forward { layer: usize, learning: bool },
+    /// Notes the first state that is not finite, if the output is not.
+    CheckStates,
+    /// The innovation of the output, from what was observed.
+    Observe,
+    /// Takes a layer's innovation down to a state it reads; `more`: another layer has been there, add to it.
+    Back { layer: usize, state: usize, more: bool },
+    /// Notes an innovation of this state that is not finite.
+    CheckInnovation { state: usize },
+    /// The state's posterior becomes its prior.
+    Posterior { state: usize },
+}
+
+impl Graph {
+    /// Fills the states that depend on `from`, and checks what came out.
+    pub(crate) fn forward(&self, from: usize, learning: bool) -> Vec<Op> {
+        let above = self.above(|state| state == from);
+        let layers = (0..self.layers.len()).filter(|&i| from == 0 || (i + 1 > from && above[i + 1]));
+        layers.map(|layer| Op::Forward { layer, learning }).chain([Op::CheckStates]).collect()
+    }
+
+    /// The output's innovation down to every state that is `wanted`.
+    pub(crate) fn back(&self, wanted: impl Fn(usize) -> bool) -> Vec<Op> {
+        let needed = self.above(wanted);
+        let mut reached = vec![false; needed.len()];
+        let mut ops = Vec::new();
+        for layer in (0..self.layers.len()).rev() {
+            for &state in self.inputs[layer].iter().filter(|&&s| needed[s]) {
+                ops.push(Op::Back { layer, state, more: reached[state] });
+                reached[state] = true;
+            }
+        }
+        ops
+    }
+
+    /// From the input to the innovations of all layers with parameters.
+    pub(crate) fn learn(&self) -> Vec<Op> {
+        let mut ops = self.forward(0, true);
+        ops.push(Op::Observe);
+        let has_parameters = |state: usize| state > 0 && self.has_parameters(state - 1);
+        ops.extend(self.back(has_parameters));
+        // What is not finite in one state is not finite in those below it: the lowest tell, and the output.
+        let needed = self.above(has_parameters);
+        let lowest = |s: &usize| needed[*s] && (*s == 0 || !self.inputs[*s - 1].iter().any(|&b| needed[b]));
+        let states = (0..self.output()).filter(lowest).chain([self.output()]);
+        ops.extend(states.map(|state| Op::CheckInnovation { state }));
+        ops
+    }
+
+    /// One round of conditioning a state on what is observed: `first` fills the whole network, the others what
+    /// depends on the state.
+    pub(crate) fn condition(&self, state: usize, first: bool) -> Vec<Op> {
+        let mut ops = self.forward(if first { 0 } else { state }, false);
+        ops.push(Op::Observe);
+        ops.extend(self.back(|s| s == state));
+        ops.push(Op::Posterior { state });
+        ops
+    }
+
+    /// Whether a layer learns.
+    pub(crate) fn has_parameters(&self, layer: usize) -> bool {
+        matches!(self.layers[layer].parameter_shape(self.input_shape(layer)), Ok(Some(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layer::Layer;
+    use crate::moments::Activation;
+    use crate::shape::Shape;
+
+    /// linear1 -> tanh1 -> linear2 -> add1(linear1, linear2) -> linear3
+    fn branched() -> Graph {
+        let linear = Layer::linear(4);
+        let layers = [linear, Activation::Tanh.into(), linear, Layer::Add, Layer::linear(1)];
+        let names = ["a", "b", "c", "d", "e"].map(String::from);
+        let inputs = [vec![0], vec![1], vec![2], vec![1, 3], vec![4]];
+        Graph::new(Shape::flat(4), &layers, &names, &inputs).unwrap()
+    }
+
+    #[test]
+    fn a_state_that_two_layers_read_is_added_up() {
+        let back: Vec<_> = branched()
+            .back(|s| s == 1)
+            .into_iter()
+            .map(|op| match op {
+                Op::Back { layer, state, more } => (layer, state, more),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(back, [(4, 4, false), (3, 1, false), (3, 3, false), (2, 2, false), (1, 1, true)]);
+    }
+
+    #[test]
+    fn only_what_depends_on_a_state_is_computed_again() {
+        let layers = |from| {
+            let ops = branched().forward(from, false).into_iter();
+            ops.filter_map(|op| if let Op::Forward { layer, .. } = op { Some(layer) } else { None })
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(layers(0), [0, 1, 2, 3, 4]);
+        assert_eq!(layers(3), [3, 4]);
+        assert_eq!(layers(1), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn learning_does_not_go_down_to_the_input() {
+        let ops = branched().learn();
+        assert!(ops.iter().all(|op| !matches!(op, Op::Back { state: 0, .. })));
+        assert!(ops.contains(&Op::CheckInnovation { state: 1 }));
+    }
+}
