@@ -416,6 +416,7 @@ fn pooled(opinions: &[Gaussian]) -> Result<Gaussian> {
     let (n, width) = (opinions.len() as f64, opinions[0].width());
     let average = |of: &dyn Fn(&Gaussian) -> f64| opinions.iter().map(of).sum::<f64>() / n;
     let mean: Vec<f64> = (0..width).map(|i| average(&|g| g.mean()[i])).collect();
-    let var = (0..width).map(|i| average(&|g| g.var()[i] + (g.mean()[i] - mean[i]).powi(2))).collect();
+    let var = |i: usize| average(&|g| g.var()[i] + (g.mean()[i] - mean[i]).powi(2)).min(f64::MAX);
+    let var = (0..width).map(var).collect();
     Gaussian::new(mean, var, width)
 }

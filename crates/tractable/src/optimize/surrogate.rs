@@ -153,7 +153,8 @@ impl Surrogate {
         let x = Gaussian::new(x, sure, region.len())?;
         let y = self.net.predict(&x)?;
         let (value, rate) = self.warp.undo(y.mean()[0]);
-        let value = Gaussian::new(vec![goal.sign() * value], vec![y.var()[0] * rate * rate], 1)?;
+        let var = (y.var()[0] * rate * rate).min(f64::MAX);
+        let value = Gaussian::new(vec![goal.sign() * value], vec![var], 1)?;
         Ok(Optimum { x, value })
     }
 }

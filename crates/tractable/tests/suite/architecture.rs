@@ -33,7 +33,9 @@ const FLOORS: &[&[&str]] = &[
     &["files", "moments", "gaussian", "shape", "metrics"],
     &["backend", "data"],
     &["layer", "output"],
-    &["stack"],
+    &["graph"],
+    &["plan"],
+    &["engine"],
     // A builder makes networks, and a network checks shapes as the builder does.
     // A derivative is asked of a network, which conditions on one that is zero.
     &["network", "builder", "derivative"],

@@ -49,6 +49,24 @@ pub(crate) fn zoo() -> Vec<(&'static str, NetworkBuilder)> {
     vec![
         ("one linear layer", Network::builder(Shape::flat(3)).layer(Layer::linear(2))),
         ("dense", Network::mlp([4, 33, 5, 2], Activation::Relu)),
+        (
+            "branches",
+            Network::builder(Shape::flat(3))
+                .layer(Layer::linear(6))
+                .layer(Activation::Tanh)
+                .layer(Layer::linear(6))
+                .layer(Layer::Add.of(["linear1", "linear2"]))
+                .layer(Activation::Relu)
+                .layer(Layer::linear(2)),
+        ),
+        (
+            "image that goes around a convolution",
+            image()
+                .layer(Layer::conv2d(2, 3).padding(1))
+                .layer(Activation::Relu)
+                .layer(Layer::Add.of(["input", "relu1"]))
+                .layer(Layer::linear(2)),
+        ),
         ("dense classes", Network::mlp([4, 9, 3], Activation::Tanh).classes(3)),
         (
             "every activation",
@@ -121,6 +139,12 @@ impl Batch {
             labels: (0..rows).map(|_| draw.below(n)).collect(),
             classes,
         }
+    }
+
+    /// Some of its rows.
+    pub(crate) fn select(&self, rows: &[usize]) -> Self {
+        let labels = rows.iter().map(|&r| self.labels[r]).collect();
+        Batch { x: self.x.select(rows), y: self.y.select(rows), labels, classes: self.classes }
     }
 
     pub(crate) fn seen(&self) -> Observation<'_> {

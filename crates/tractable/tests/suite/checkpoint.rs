@@ -88,14 +88,14 @@ fn the_metadata_say_what_the_model_is() {
     net.fit(&data.unwrap().standardize(), &Fit::new().epochs(2).noise_std(0.7)).unwrap();
     let model = Model::of(&net);
     assert_eq!(model.metadata["format"], "tractable");
-    assert_eq!(model.metadata["version"], "1");
+    assert_eq!(model.metadata["version"], "2");
     assert_eq!(model.metadata["library"], env!("CARGO_PKG_VERSION"));
     let spec = model.spec();
     for (at, expected) in [
         ("/seed", json!(12)),
         ("/epochs", json!(2)),
         ("/noise", json!([0.7])),
-        ("/policy", json!("capped")),
+        ("/update", json!("capped")),
         ("/prior/scheme", json!("he")),
         ("/output", json!({"kind": "classes", "classes": 3})),
         ("/input", json!({"channels": 2, "height": 1, "width": 1})),
@@ -237,9 +237,9 @@ const TAMPERINGS: &[Tampering] = &[
         "linear1.bias.mean: has type I8",
     ),
     (
-        "version 2",
-        |m| drop(m.metadata.insert("version".into(), "2".into())),
-        "metadata: version 2 is not known",
+        "version 3",
+        |m| drop(m.metadata.insert("version".into(), "3".into())),
+        "metadata: version 3 is not known",
     ),
     ("no version", |m| drop(m.metadata.remove("version")), "metadata: `version` is missing"),
     ("no spec", |m| drop(m.metadata.remove("spec")), "metadata: `spec` is missing"),
@@ -253,11 +253,15 @@ const TAMPERINGS: &[Tampering] = &[
         |m| (edit(m, "/layers", json!([])), edit(m, "/names", json!([]))).0,
         "spec: layers: a network has 1 to 1000, not 0",
     ),
-    ("too few names", |m| edit(m, "/names", json!(["linear1"])), "spec: 4 layers but 1 names"),
+    (
+        "too few names",
+        |m| edit(m, "/names", json!(["linear1"])),
+        "spec: layers: expected 4 names and inputs, got 1 names",
+    ),
     (
         "too many names",
         |m| edit(m, "/names", json!(["linear1", "batch_norm1", "relu1", "linear2", "x"])),
-        "spec: 4 layers but 5 names",
+        "spec: layers: expected 4 names and inputs, got 5 names",
     ),
     ("a name twice", |m| edit(m, "/names/2", json!("linear1")), "layer name `linear1`"),
     ("an empty name", |m| edit(m, "/names/2", json!("")), "layer name ``"),
@@ -321,7 +325,33 @@ const TAMPERINGS: &[Tampering] = &[
         },
         "spec: number out of range",
     ),
-    ("an unknown policy", |m| edit(m, "/policy", json!("wild")), "spec: unknown variant `wild`"),
+    ("an unknown rule", |m| edit(m, "/update", json!("wild")), "spec: unknown variant `wild`"),
+    ("no inputs", |m| edit(m, "/inputs", json!([])), "spec: layers: expected 4 names and inputs"),
+    (
+        "a layer that reads itself",
+        |m| edit(m, "/inputs/1", json!([2])),
+        "layer `batch_norm1`: inputs: a layer can only",
+    ),
+    (
+        "a layer that reads nothing",
+        |m| edit(m, "/inputs/1", json!([])),
+        "layer `batch_norm1`: inputs: expected one",
+    ),
+    (
+        "a layer that reads two",
+        |m| edit(m, "/inputs/1", json!([0, 1])),
+        "layer `batch_norm1`: inputs: expected one",
+    ),
+    (
+        "a layer that nobody reads",
+        |m| edit(m, "/inputs/2", json!([1])),
+        "layer `batch_norm1`: no other layer",
+    ),
+    (
+        "an absurd input of a layer",
+        |m| edit(m, "/inputs/1", json!([u64::MAX])),
+        "layer `batch_norm1`: inputs: a layer",
+    ),
     (
         "an entry of the spec misspelt",
         |m| edit(m, "/inputs_scaler", json!(null)),
@@ -451,6 +481,7 @@ fn absurd_specifications_cost_nothing() {
         let mut model = Model::of(&net);
         edit(&mut model, "/layers", json!(vec![json!({"kind": "activation", "function": "relu"}); n]));
         edit(&mut model, "/names", json!((0..n).map(|i| format!("relu{i}")).collect::<Vec<_>>()));
+        edit(&mut model, "/inputs", json!((0..n).map(|i| [i]).collect::<Vec<_>>()));
         model.load(Device::cpu(1))
     };
     assert_eq!(layers(1000).unwrap().layers().len(), 1000);

@@ -194,7 +194,7 @@ fn building() {
         ("absurd layer", mlp(&[3, MAX, 1]), "layer `linear1`"),
         ("absurd product", mlp(&[1 << 26, 1 << 40]), "layer `linear1`"),
         ("huge input", mlp(&[1 << 30, 1]), "input shape"),
-        ("a narrow layer", mlp(&[1 << 19, 1]), "layer `linear1`: size: weights lie in rows of 32"),
+        ("a narrow layer", mlp(&[1 << 21, 1]), "narrow layers take 536871168 bytes on this device"),
         ("too many weights", mlp(&[1 << 20, 1 << 20]), "layer `linear1`: size: more than 2^31"),
         (
             "absurd image",
@@ -341,13 +341,7 @@ fn observing() {
             Shape,
             "observation: expected 2 columns, got 1",
         ),
-        (
-            "labels",
-            x.clone(),
-            Observation::from(&[0, 1]),
-            Invalid,
-            "puts out 2 numbers: give numbers, not labels",
-        ),
+        ("labels", x.clone(), Observation::from(&[0, 1]), Invalid, "2 outputs: give numbers, not labels"),
         (
             "mask too short",
             x.clone(),

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod attack;
+mod branches;
 mod cases;
 mod checkpoint;
 mod corpora;
@@ -11,6 +12,7 @@ mod data;
 mod dependencies;
 mod derivative;
 mod determinism;
+mod devices;
 mod environments;
 mod errors;
 mod exact;
