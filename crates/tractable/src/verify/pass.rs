@@ -81,7 +81,7 @@ pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Resul
         let out = &trace[trace.len() - 1];
         compare_probabilities(tree, &out.mean, &out.var, &probabilities, worst)?;
     }
-    deltas(&network, &places, &trace, &backward, worst)?;
+    deltas(&network, &places, &trace, &backward.get("theta")?, worst)?;
 
     let prior = network.contents();
     network.learn_seen(&mean, Some(&var), seen)?;
@@ -168,58 +168,36 @@ fn innovations(l: usize, z: &Trace, backward: &Golden, worst: &mut Worst) -> Res
 /// Deltas of the parameters. The update itself adds them to the prior in the device's own precision, where
 /// small ones drown; here they follow from the device's states and innovations in f64. What the update
 /// makes of them is compared as `updated`.
-fn deltas(
+pub(super) fn deltas(
     network: &Network,
     places: &[(usize, usize)],
     trace: &[Trace],
-    backward: &Golden,
+    golden: &Golden,
     worst: &mut Worst,
 ) -> Result<()> {
-    let theta = backward.get("theta")?.list()?;
+    let theta = golden.list()?;
     if theta.len() != places.len() {
-        return Err(backward.error(format!("theta has {} entries, not {}", theta.len(), places.len())));
+        return Err(golden.error(format!("has {} entries, not {}", theta.len(), places.len())));
     }
-    for (l, deltas) in parameter_deltas(network, places, trace)? {
-        compare_parameters(theta[l].at(), &deltas, &theta[l], worst)?;
-    }
-    Ok(())
-}
-
-/// The deltas of every golden layer that has parameters, with its number.
-pub(super) fn parameter_deltas(
-    network: &Network,
-    places: &[(usize, usize)],
-    trace: &[Trace],
-) -> Result<Vec<(usize, Parameters)>> {
     let spec = &network.spec;
     let shapes = shapes(spec.input, &spec.layers, &spec.names)?;
     let contents = network.contents();
-    let mut all = Vec::new();
     for (l, &(at, _)) in places.iter().enumerate().skip(1) {
         let (Some(contents), Some(map)) = (&contents[at - 1], spec.layers[at - 1].map(shapes[at - 1])?)
         else {
             continue;
         };
         let (x, z) = (&trace[at - 1], &trace[at]);
-        all.push((l, Reference::deltas(map, &contents.parameters, &x.mean, &z.d_mean, &z.d_var)));
-    }
-    Ok(all)
-}
-
-pub(super) fn compare_parameters(
-    at: &str,
-    ours: &Parameters,
-    golden: &Golden,
-    worst: &mut Worst,
-) -> Result<()> {
-    let parts = [("mw", &ours.mean), ("Sw", &ours.var), ("mb", &ours.bias_mean), ("Sb", &ours.bias_var)];
-    for (key, ours) in parts {
-        worst.compare(format!("{at}.{key}"), ours, &golden.get(key)?.numbers()?);
+        let ours = Reference::deltas(map, &contents.parameters, &x.mean, &z.d_mean, &z.d_var);
+        let parts = [("mw", &ours.mean), ("Sw", &ours.var), ("mb", &ours.bias_mean), ("Sb", &ours.bias_var)];
+        for (key, ours) in parts {
+            worst.compare(format!("{}.{key}", theta[l].at()), ours, &theta[l].get(key)?.numbers()?);
+        }
     }
     Ok(())
 }
 
-/// As [`compare_parameters`]. A golden file holds the plain sum even where it drives a variance below zero;
+/// Parameters after learning. A golden file holds the plain sum even where it drives a variance below zero;
 /// such a variance is repaired in a network, and must be what the repair makes of it.
 pub(super) fn compare_updated(
     at: &str,

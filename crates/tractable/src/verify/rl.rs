@@ -2,12 +2,11 @@
 
 use super::Worst;
 use super::json::Golden;
-use super::pass::{Net, build_from, compare_parameters, compare_updated, parameter_deltas};
+use super::pass::{Net, build_from, compare_updated, deltas};
 use crate::backend::{Device, NoiseVar, Seen};
 use crate::error::Result;
 use crate::gaussian::Input;
 use crate::moments::derivative::Gate;
-use crate::network::Network;
 use crate::rl::{After, How, Running, beside, infer_actions, learn_actions, learn_values, targets};
 use crate::shape::Shape;
 
@@ -36,10 +35,11 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
     let prior = value.contents();
     learn_values(&mut value, &x, (&my, &sy), noise_q)?;
     let updated = value.contents();
-    for (l, layer) in golden.get("Q_updated")?.list()?.iter().enumerate() {
-        let Some(&(place, _)) = places.get(l + 1) else {
-            return Err(golden.error("Q_updated has more layers than Q"));
-        };
+    let layers = golden.get("Q_updated")?.list()?;
+    if layers.len() + 1 != places.len() {
+        return Err(golden.error("Q_updated does not have the layers of Q"));
+    }
+    for (layer, &(place, _)) in layers.iter().zip(&places[1..]) {
         if let (Some(prior), Some(updated)) = (&prior[place - 1], &updated[place - 1]) {
             compare_updated(layer.at(), &prior.parameters, &updated.parameters, layer, worst)?;
         }
@@ -85,21 +85,6 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
                 worst.compare(format!("{}.mw, learned", delta.at()), now, &wanted);
             }
         }
-    }
-    Ok(())
-}
-
-fn deltas(
-    network: &Network,
-    places: &[(usize, usize)],
-    trace: &[crate::stack::Trace],
-    theta: &Golden,
-    worst: &mut Worst,
-) -> Result<()> {
-    let theta = theta.list()?;
-    for (l, ours) in parameter_deltas(network, places, trace)? {
-        let Some(reference) = theta.get(l) else { continue };
-        compare_parameters(reference.at(), &ours, reference, worst)?;
     }
     Ok(())
 }
