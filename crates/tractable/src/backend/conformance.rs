@@ -6,9 +6,8 @@
 
 use super::{Backend, Cpu, Map, NoiseVar, Parameters, Part, Pool, Reference, Seen, Statistics, Tally};
 use crate::moments::Activation;
-use crate::rng;
+use crate::rng::{self, Rng};
 use crate::shape::{Padding, Shape, Window};
-use rand::Rng;
 
 macro_rules! on {
     ($which:expr, $b:ident => $body:expr) => {
