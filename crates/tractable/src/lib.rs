@@ -56,7 +56,8 @@
 //! | [`recipes`] | the paper's networks |
 //! | [`rl`] | environments to act in, and an agent that infers its actions |
 //! | [`verify`] | golden vectors, recomputed on this machine |
-//! | [`rng`] | named random streams from one seed |
+//! | [`rng`], [`fnv`] | named random streams from one seed; fingerprints of data |
+//! | [`files`] | files that a crash leaves whole |
 //!
 //! # Features
 //!
@@ -89,6 +90,7 @@ pub mod data;
 mod derivative;
 mod error;
 pub mod files;
+pub mod fnv;
 mod gaussian;
 mod layer;
 pub mod metrics;

@@ -4,15 +4,9 @@
 //! that adding a draw in one place moves no number in another. Nothing here calls the platform's
 //! mathematics library.
 
+use crate::fnv::fnv1a_128;
 use rand_chacha::rand_core::SeedableRng;
 pub use rand_chacha::{ChaCha8Rng, rand_core::Rng};
-
-/// FNV-1a with 128 bits: `h = (h ^ byte) * prime` over the bytes, starting from the offset basis.
-fn fnv1a_128(bytes: &[u8]) -> u128 {
-    const BASIS: u128 = 0x6c62272e07bb014262b821756295c58d;
-    const PRIME: u128 = 0x0000000001000000000000000000013b;
-    bytes.iter().fold(BASIS, |h, &b| (h ^ u128::from(b)).wrapping_mul(PRIME))
-}
 
 /// The stream number `index` called `name` of `seed`.
 ///

@@ -4,10 +4,27 @@
 use crate::cases::{Batch, Draw, bytes, teach, worst, zoo};
 use std::ops::ControlFlow;
 use tractable::data::Dataset;
+use tractable::fnv::{EMPTY, fnv1a_64};
 use tractable::{
     Activation, Device, Fit, Gaussian, Input, Layer, Matrix, Network, NetworkBuilder, NoiseSchedule,
     Observation, Policy, Progress, Shape,
 };
+
+/// The noise of every epoch is the correctly rounded power, whatever the system's `pow` does. Digits and fingerprint come
+/// from exact fractions in Python.
+#[test]
+fn noise_schedules_have_the_same_bits_everywhere() {
+    let at = |decay, epoch| NoiseSchedule { start: 1.0, decay, floor: 0.0 }.at(epoch);
+    let some = [(0.9, 4), (0.975, 12), (0.99, 19), (0.96, 21), (0.9999, 999)].map(|(d, e)| at(d, e));
+    assert_eq!(
+        some,
+        [0.6561, 0.7379983458266509, 0.8261686238355866, 0.42432233652423107, 0.9049233858971459]
+    );
+    let decays = [0.7, 0.8, 0.85, 0.9, 0.95, 0.96, 0.97, 0.975, 0.98, 0.99, 0.995, 0.999, 0.9999];
+    let all = decays.iter().flat_map(|&decay| (0..1000).map(move |epoch| at(decay, epoch)));
+    assert_eq!(fnv1a_64(EMPTY, all.flat_map(f64::to_le_bytes)), 0x593e1e2ad22292e8);
+    assert_eq!([at(0.5, 1070), at(0.5, 2000), at(2.0, 2000)], [f64::from_bits(16), 0.0, f64::INFINITY]);
+}
 
 const DEVICES: [Device; 2] = [Device::Cpu { threads: 2 }, Device::Reference];
 

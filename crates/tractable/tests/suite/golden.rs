@@ -128,6 +128,17 @@ fn files_that_say_too_little_are_no_pass() {
         let again = |g: &mut Value| number(g, list).as_array_mut().unwrap().push(Value::Null);
         assert!(changed(rl, again).is_err(), "{list} too long");
     }
+    for list in ["/s/3", "/u/3", "/Sy"] {
+        let last = |g: &mut Value| drop(number(g, list).as_array_mut().unwrap().pop());
+        let said = changed(rl, last).unwrap_err().to_string();
+        assert!(said.contains("do not fit together"), "{list}: {said}");
+    }
+    for list in ["/s", "/u", "/my"] {
+        let said = changed(rl, |g| *number(g, list) = json!([])).unwrap_err().to_string();
+        assert!(said.contains("do not fit together"), "{list}: {said}");
+    }
+    let skipped = check(pass, |g| *g = json!({ "note": "of another kind" })).unwrap();
+    assert_eq!(skipped.status, verify::Status::Skipped("no part of this build computes this kind".into()));
     let skipped = check(pass, |g| g["net"][0]["act"] = json!("gelu")).unwrap();
     assert_eq!(skipped.status, verify::Status::Skipped("the activation gelu is not built".into()));
     let skipped = check(pass, |g| g["net"][0]["kind"] = json!("lstm")).unwrap();
