@@ -125,20 +125,24 @@ fn pole() -> TimeLimit<InvertedPendulum> {
     TimeLimit::new(InvertedPendulum::new(Version::V5), 1000).unwrap()
 }
 
-#[test]
-fn a_pole_is_learned_in_seconds() {
-    let mut env = pole();
-    let mut agent = Agent::new(&env, Settings::gentle()).unwrap();
-    let first = {
-        agent.rollout(&mut env).unwrap();
-        agent.average().unwrap()
-    };
-    while agent.steps() < 100_000 {
-        agent.rollout(&mut env).unwrap();
+mod slow {
+    use super::*;
+
+    #[test]
+    fn a_pole_is_learned_in_seconds() {
+        let mut env = pole();
+        let mut agent = Agent::new(&env, Settings::gentle()).unwrap();
+        let first = {
+            agent.rollout(&mut env).unwrap();
+            agent.average().unwrap()
+        };
+        while agent.steps() < 100_000 {
+            agent.rollout(&mut env).unwrap();
+        }
+        let played = agent.evaluate(&mut env, 5, 1).unwrap();
+        let mean = played.episodes.iter().map(|e| e.total).sum::<f64>() / 5.0;
+        assert!(first < 60.0 && mean > 800.0, "{first} at first, {mean} after 100,000 steps");
     }
-    let played = agent.evaluate(&mut env, 5, 1).unwrap();
-    let mean = played.episodes.iter().map(|e| e.total).sum::<f64>() / 5.0;
-    assert!(first < 60.0 && mean > 800.0, "{first} at first, {mean} after 100,000 steps");
 }
 
 /// Bits of everything an agent has learned.
