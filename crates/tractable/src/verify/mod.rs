@@ -139,6 +139,13 @@ struct Worst {
 }
 
 impl Worst {
+    /// Compares an array with the file's entry of that name.
+    fn check(&mut self, golden: &Golden, key: &str, ours: &[f64]) -> Result<()> {
+        let reference = golden.get(key)?;
+        self.compare(reference.at(), ours, &reference.numbers()?);
+        Ok(())
+    }
+
     /// Compares an array with its reference, relative to the reference's largest number.
     fn compare(&mut self, at: impl Into<String>, ours: &[f64], reference: &[f64]) {
         let scale = reference.iter().fold(0.0, |m: f64, v| m.max(v.abs()));

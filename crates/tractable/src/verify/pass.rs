@@ -55,10 +55,7 @@ pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Resul
     }
     for (l, state) in states.iter().enumerate() {
         let (z, a) = (&trace[places[l].0], &trace[places[l].1]);
-        let mut compare = |key: &str, ours: &[f64]| -> Result<()> {
-            worst.compare(format!("states[{l}].{key}"), ours, &state.get(key)?.numbers()?);
-            Ok(())
-        };
+        let mut compare = |key: &str, ours: &[f64]| worst.check(state, key, ours);
         compare("mz", &z.mean)?;
         compare("Sz", &z.var)?;
         compare("ma", &a.mean)?;
@@ -73,8 +70,8 @@ pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Resul
     let posterior = golden.get("posterior_input")?;
     let (dm, ds) = moves(&trace[0]);
     let add = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + b).collect::<Vec<_>>();
-    worst.compare("posterior_input.mx", &add(&trace[0].mean, &dm), &posterior.get("mx")?.numbers()?);
-    worst.compare("posterior_input.Sx", &add(&trace[0].var, &ds), &posterior.get("Sx")?.numbers()?);
+    worst.check(&posterior, "mx", &add(&trace[0].mean, &dm))?;
+    worst.check(&posterior, "Sx", &add(&trace[0].var, &ds))?;
     if golden.has("class_probabilities") {
         let probabilities = golden.get("class_probabilities")?;
         let tree = Tree::new(probabilities.dims().last().copied().unwrap_or(0))?;
@@ -89,7 +86,7 @@ pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Resul
     for (l, layer) in updated_net.iter().enumerate() {
         let at = places[l + 1].0 - 1;
         if let (Some(prior), Some(updated)) = (&prior[at], &updated[at]) {
-            compare_updated(&format!("updated[{l}]"), &prior.parameters, &updated.parameters, layer, worst)?;
+            compare_updated(&prior.parameters, &updated.parameters, layer, worst)?;
         }
     }
     Ok(())
@@ -122,11 +119,7 @@ pub(super) fn attack(golden: &Golden, device: Device, worst: &mut Worst) -> Resu
         let seen = Seen { y: &y, noise, seen: Some(&seen) };
         let trace = network.trace(&mean, Some(&var), seen)?;
         let out = &trace[trace.len() - 1];
-        let mut compare = |key: &str, ours: &[f64]| -> Result<()> {
-            let reference = iteration.get(key)?;
-            worst.compare(reference.at(), ours, &reference.numbers()?);
-            Ok(())
-        };
+        let mut compare = |key: &str, ours: &[f64]| worst.check(&iteration, key, ours);
         compare("out_ma_before", &out.mean)?;
         compare("out_Sa_before", &out.var)?;
         [mean, var] = network.condition_seen(&mean, Some(&var), seen)?;
@@ -189,10 +182,10 @@ pub(super) fn deltas(
         };
         let (x, z) = (&trace[at - 1], &trace[at]);
         let ours = Reference::deltas(map, &contents.parameters, &x.mean, &z.d_mean, &z.d_var);
-        let parts = [("mw", &ours.mean), ("Sw", &ours.var), ("mb", &ours.bias_mean), ("Sb", &ours.bias_var)];
-        for (key, ours) in parts {
-            worst.compare(format!("{}.{key}", theta[l].at()), ours, &theta[l].get(key)?.numbers()?);
-        }
+        worst.check(&theta[l], "mw", &ours.mean)?;
+        worst.check(&theta[l], "Sw", &ours.var)?;
+        worst.check(&theta[l], "mb", &ours.bias_mean)?;
+        worst.check(&theta[l], "Sb", &ours.bias_var)?;
     }
     Ok(())
 }
@@ -200,7 +193,6 @@ pub(super) fn deltas(
 /// Parameters after learning. A golden file holds the plain sum even where it drives a variance below zero;
 /// such a variance is repaired in a network, and must be what the repair makes of it.
 pub(super) fn compare_updated(
-    at: &str,
     prior: &Parameters,
     ours: &Parameters,
     golden: &Golden,
@@ -214,10 +206,10 @@ pub(super) fn compare_updated(
         let mend = |(v, p): (f64, &f64)| if v > 0.0 || *p == 0.0 { v } else { p * posterior::REPAIR };
         Ok(plain.into_iter().zip(prior).map(mend).collect())
     };
-    worst.compare(format!("{at}.mw"), &ours.mean, &golden.get("mw")?.numbers()?);
-    worst.compare(format!("{at}.Sw"), &ours.var, &repaired("Sw", &prior.var)?);
-    worst.compare(format!("{at}.mb"), &ours.bias_mean, &golden.get("mb")?.numbers()?);
-    worst.compare(format!("{at}.Sb"), &ours.bias_var, &repaired("Sb", &prior.bias_var)?);
+    worst.check(golden, "mw", &ours.mean)?;
+    worst.check(golden, "mb", &ours.bias_mean)?;
+    worst.compare(format!("{}.Sw", golden.at()), &ours.var, &repaired("Sw", &prior.var)?);
+    worst.compare(format!("{}.Sb", golden.at()), &ours.bias_var, &repaired("Sb", &prior.bias_var)?);
     Ok(())
 }
 

@@ -28,8 +28,8 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
     let noise: Vec<f64> = sy.iter().map(|s| noise_q * noise_q + s).collect();
     let seen = Seen { y: &my, noise: NoiseVar::PerEntry(&noise), seen: None };
     let out = value.predict(Input::checked(&x, ns + na))?;
-    worst.compare("q_out.ma", out.mean(), &golden.get("q_out")?.get("ma")?.numbers()?);
-    worst.compare("q_out.Sa", out.var(), &golden.get("q_out")?.get("Sa")?.numbers()?);
+    worst.check(&golden.get("q_out")?, "ma", out.mean())?;
+    worst.check(&golden.get("q_out")?, "Sa", out.var())?;
     let trace = value.trace(&x, None, seen)?;
     deltas(&value, &places, &trace, &golden.get("q_theta_delta")?, worst)?;
     let prior = value.contents();
@@ -41,7 +41,7 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
     }
     for (layer, &(place, _)) in layers.iter().zip(&places[1..]) {
         if let (Some(prior), Some(updated)) = (&prior[place - 1], &updated[place - 1]) {
-            compare_updated(layer.at(), &prior.parameters, &updated.parameters, layer, worst)?;
+            compare_updated(&prior.parameters, &updated.parameters, layer, worst)?;
         }
     }
 
@@ -50,11 +50,7 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
         let Net { network: mut policy, places } = build_from(&golden.get("A")?, Shape::flat(ns), device)?;
         let inferred = infer_actions(&value, &policy, &s, How { gate, steps: 1, cut: false })?;
         let [slope, slope_var, cov] = &inferred.slope;
-        let mut compare = |key: &str, ours: &[f64]| -> Result<()> {
-            let reference = reference.get(key)?;
-            worst.compare(reference.at(), ours, &reference.numbers()?);
-            Ok(())
-        };
+        let mut compare = |key: &str, ours: &[f64]| worst.check(&reference, key, ours);
         compare("ma", inferred.policy.mean())?;
         compare("Sa", inferred.policy.var())?;
         compare("dq_da_mean", slope)?;
@@ -101,8 +97,8 @@ pub(super) fn returns(golden: &Golden, worst: &mut Worst) -> Result<()> {
         let after: Vec<After> = dones.iter().map(ended).collect();
         let beyond = (number("q_last")?, number("Sq_last")?);
         let (mean, var) = targets(&rewards, &after, beyond, number("gamma")?, None);
-        worst.compare(format!("{}.my", case.at()), &mean, &case.get("my")?.numbers()?);
-        worst.compare(format!("{}.Sy", case.at()), &var, &case.get("Sy")?.numbers()?);
+        worst.check(&case, "my", &mean)?;
+        worst.check(&case, "Sy", &var)?;
     }
     Ok(())
 }
@@ -116,11 +112,10 @@ pub(super) fn running(golden: &Golden, worst: &mut Worst) -> Result<()> {
         let mut x = row.get("x")?.numbers()?;
         seen.update(&x);
         seen.normalize(&mut x);
-        for (key, ours) in
-            [("mean", seen.mean()), ("var", seen.var()), ("count", &[seen.count()]), ("normalised", &x)]
-        {
-            worst.compare(format!("{}.{key}", row.at()), ours, &row.get(key)?.numbers()?);
-        }
+        worst.check(row, "mean", seen.mean())?;
+        worst.check(row, "var", seen.var())?;
+        worst.check(row, "count", &[seen.count()])?;
+        worst.check(row, "normalised", &x)?;
     }
     Ok(())
 }
