@@ -74,12 +74,12 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
         let after = policy.contents();
         for (l, delta) in reference.get("theta_delta")?.list()?.iter().enumerate().skip(1) {
             let at = places[l].0 - 1;
-            if let (Some(before), Some(after)) = (&before[at], &after[at]) {
-                let (prior, now) = (&before.parameters.mean, &after.parameters.mean);
-                let d = delta.get("mw")?.numbers()?;
-                let wanted: Vec<f64> = prior.iter().zip(&d).map(|(p, d)| p + d).collect();
-                worst.compare(format!("{}.mw, learned", delta.at()), now, &wanted);
-            }
+            let (Some(before), Some(after)) = (&before[at], &after[at]) else {
+                return Err(delta.error("belongs to a layer without parameters"));
+            };
+            let (prior, d) = (&before.parameters.mean, delta.get("mw")?.numbers()?);
+            let wanted: Vec<f64> = prior.iter().zip(&d).map(|(p, d)| p + d).collect();
+            worst.compare(format!("{}.mw, learned", delta.at()), &after.parameters.mean, &wanted);
         }
     }
     Ok(())
