@@ -4,6 +4,7 @@ use crate::report::{Outcome, Stop};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use tractable::data::{self, Images};
+use tractable::fnv;
 
 /// A set of labelled images, in two parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,9 +40,8 @@ impl ImageSet {
 
     /// The set of this name, or an error that knows what was meant.
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
-        let plain = |s: &str| s.to_lowercase().replace(['-', '_', ' '], "");
-        let near = Self::ALL.into_iter().find(|s| close(&plain(name), &plain(s.name())));
-        let hint = near.map_or(String::new(), |s| format!("; did you mean `{}`?", s.name()));
+        let near = data::nearest(name, Self::ALL.map(Self::name));
+        let hint = near.map_or(String::new(), |s| format!("; did you mean `{s}`?"));
         let all = Self::ALL.map(Self::name).join(", ");
         Self::named(name).ok_or(format!("`{name}` is not an image set ({all}){hint}"))
     }
@@ -109,24 +109,10 @@ impl ImageSet {
     }
 }
 
-/// Whether one letter more, less or other makes one word of the other, or two swapped.
-fn close(a: &str, b: &str) -> bool {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let start = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
-    let rest = a.len().min(b.len()) - start;
-    let end = a.iter().rev().zip(b.iter().rev()).take(rest).take_while(|(x, y)| x == y).count();
-    let (x, y) = (&a[start..a.len() - end], &b[start..b.len() - end]);
-    x.len().max(y.len()) <= 1 || (x.len() == 2 && y.len() == 2 && x[0] == y[1] && x[1] == y[0])
-}
-
 /// FNV-1a, 64 bits, of labels and pixels, so that other data are noticed.
 pub(crate) fn fingerprint(images: &Images) -> String {
-    let step = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x100000001b3);
-    let mut hash = 0xcbf29ce484222325;
-    for i in 0..images.len() {
-        hash = step(hash, images.label(i) as u8);
-        hash = images.pixels(i).iter().fold(hash, |h, &b| step(h, b));
-    }
+    let bytes = (0..images.len()).flat_map(|i| [&[images.label(i) as u8], images.pixels(i)].concat());
+    let hash = fnv::fnv1a_64(fnv::EMPTY, bytes);
     format!("{hash:016x}")
 }
 

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use tractable::{Device, Network};
+use tractable::{Device, Network, fnv};
 
 /// The model in a run's folder, or the file itself.
 pub(crate) fn locate(path: &Path) -> Outcome<PathBuf> {
@@ -67,7 +67,7 @@ impl DataFile {
     pub(crate) fn look(path: &Path) -> Outcome<Self> {
         let fail = file_error(path, "read it");
         let mut file = File::open(path).map_err(file_error(path, "open it"))?;
-        let (mut bytes, mut hash) = (0, 0xcbf29ce484222325u64);
+        let (mut bytes, mut hash) = (0, fnv::EMPTY);
         let mut buffer = vec![0; 1 << 16];
         loop {
             let n = file.read(&mut buffer).map_err(&fail)?;
@@ -75,7 +75,7 @@ impl DataFile {
                 break;
             }
             bytes += n as u64;
-            hash = buffer[..n].iter().fold(hash, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x100000001b3));
+            hash = fnv::fnv1a_64(hash, buffer[..n].iter().copied());
         }
         let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
         Ok(DataFile { path, bytes, hash: format!("{hash:016x}") })

@@ -15,7 +15,7 @@ use crate::layer::{Contents, Layer};
 use crate::network::{Network, Spec};
 use crate::output::{Noise, Output};
 use safetensors::tensor::{Dtype, TensorView};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
@@ -48,12 +48,9 @@ impl Network {
     pub(crate) fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let spec = serde_json::to_string(&self.spec).map_err(|e| refuse("metadata", e.to_string()))?;
-        let metadata = HashMap::from([
-            ("format".to_string(), "tractable".to_string()),
-            ("version".to_string(), VERSION.to_string()),
-            ("library".to_string(), env!("CARGO_PKG_VERSION").to_string()),
-            ("spec".to_string(), spec),
-        ]);
+        let library = env!("CARGO_PKG_VERSION");
+        let metadata = [("format", "tractable"), ("version", VERSION), ("library", library), ("spec", &spec)]
+            .map(|(k, v)| (k.to_string(), v.to_string()));
         let dtype = if self.is_double() { Dtype::F64 } else { Dtype::F32 };
         let mut tensors = Vec::new();
         for slots in slots(&self.graph)?.chunk_by(|a, b| a.layer == b.layer) {
@@ -71,8 +68,8 @@ impl Network {
             Ok((name.as_str(), view))
         });
         let views = views.collect::<Result<Vec<_>>>()?;
-        let bytes =
-            safetensors::serialize(views, Some(metadata)).map_err(|e| refuse("tensors", e.to_string()))?;
+        let bytes = safetensors::serialize(views, Some(metadata.into()))
+            .map_err(|e| refuse("tensors", e.to_string()))?;
         with_sorted_header(&bytes).map_err(|why| refuse("header", why))
     }
 

@@ -56,7 +56,20 @@
 //! | [`recipes`] | the paper's networks |
 //! | [`rl`] | environments to act in, and an agent that infers its actions |
 //! | [`verify`] | golden vectors, recomputed on this machine |
-//! | [`rng`] | named random streams from one seed |
+//! | [`rng`], [`fnv`] | named random streams from one seed; fingerprints of data |
+//! | [`files`] | files that a crash leaves whole |
+//!
+//! # Features
+//!
+//! All are on by default. Without any, a [`Network`] can be built, fitted, asked, saved and loaded, and half of the
+//! dependencies are gone.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `attack`, `optimize`, `rl`, `verify` | the module of that name; `verify` brings `rl` and `csv` |
+//! | `csv` | tables from CSV files: `data::csv`, `data::Table`, `data::CsvRows` |
+//! | `gzip` | image files that are compressed |
+//! | `mujoco` | `rl::env::mujoco`: a real MuJoCo, opened at run time; brings `rl` |
 //!
 //! # What is approximate
 //!
@@ -65,6 +78,10 @@
 //! [`MixtureRelu`](Activation::MixtureRelu) are linearised at the mean. The sums over a batch count the prior
 //! once per sample; [`UpdateRule`] says what is done about it.
 
+// Some functions of the core serve one feature only.
+#![cfg_attr(not(feature = "default"), allow(dead_code))]
+
+#[cfg(feature = "attack")]
 pub mod attack;
 mod backend;
 mod builder;
@@ -74,20 +91,24 @@ mod derivative;
 mod engine;
 mod error;
 pub mod files;
+pub mod fnv;
 mod gaussian;
 mod graph;
 mod layer;
 pub mod metrics;
 pub mod moments;
 mod network;
+#[cfg(feature = "optimize")]
 pub mod optimize;
 mod output;
 mod plan;
 pub mod recipes;
+#[cfg(feature = "rl")]
 pub mod rl;
 pub mod rng;
 mod shape;
 mod train;
+#[cfg(feature = "verify")]
 pub mod verify;
 
 pub use backend::{Device, UpdateRule};

@@ -4,15 +4,9 @@
 //! that adding a draw in one place moves no number in another. Nothing here calls the platform's
 //! mathematics library.
 
-use rand::{Rng, SeedableRng};
-pub use rand_chacha::ChaCha8Rng;
-
-/// FNV-1a with 128 bits: `h = (h ^ byte) * prime` over the bytes, starting from the offset basis.
-fn fnv1a_128(bytes: &[u8]) -> u128 {
-    const BASIS: u128 = 0x6c62272e07bb014262b821756295c58d;
-    const PRIME: u128 = 0x0000000001000000000000000000013b;
-    bytes.iter().fold(BASIS, |h, &b| (h ^ u128::from(b)).wrapping_mul(PRIME))
-}
+use crate::fnv::fnv1a_128;
+use rand_chacha::rand_core::SeedableRng;
+pub use rand_chacha::{ChaCha8Rng, rand_core::Rng};
 
 /// The stream number `index` called `name` of `seed`.
 ///
@@ -27,8 +21,7 @@ fn fnv1a_128(bytes: &[u8]) -> u128 {
 /// not depend on this function, but repeating a run from its seed does, so the layout is fixed.
 ///
 /// ```
-/// use rand::Rng;
-/// use tractable::rng::stream;
+/// use tractable::rng::{Rng, stream};
 /// let mut a = stream(7, "init", 3);
 /// assert_eq!(a.next_u64(), stream(7, "init", 3).next_u64());
 /// assert_ne!(stream(7, "init", 3).next_u64(), stream(7, "init", 4).next_u64());

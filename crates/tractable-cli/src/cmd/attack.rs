@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tractable::attack::{Budget, Settings, Stop as StopAt};
 use tractable::data::Images;
-use tractable::{Matrix, Network, Output, Shape};
+use tractable::{Matrix, Network, Output, Shape, metrics};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -328,10 +328,9 @@ fn transfer(
     changed: &[f32],
 ) -> Outcome<Transfer> {
     let width = images.shape().len();
-    let likeliest = |p: &[f64]| (1..p.len()).fold(0, |best, k| if p[k] > p[best] { k } else { best });
     let classes = |x: &Matrix| -> Outcome<Vec<usize>> {
         let p = other.predict_classes(x)?;
-        Ok((0..p.rows()).map(|r| likeliest(p.row(r))).collect())
+        Ok((0..p.rows()).map(|r| metrics::argmax(p.row(r))).collect())
     };
     let mut before = Vec::new();
     for x in images.batches(256) {

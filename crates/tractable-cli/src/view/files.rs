@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use tractable::fnv;
 
 /// No more of a file is read than this.
 const MOST: u64 = 64 << 20;
@@ -89,8 +90,8 @@ impl Folder {
 
 /// Changes whenever one of the files does that a view is made from.
 pub(crate) fn fingerprint(path: &Path) -> u64 {
-    let mut print = 0xcbf29ce484222325u64;
-    let mut add = |n: u64| print = (print ^ n).wrapping_mul(0x100000001b3);
+    let mut print = fnv::EMPTY;
+    let mut add = |n: u64| print = fnv::fnv1a_64(print, n.to_le_bytes());
     let mut look = |folder: &Path| {
         let Ok(entries) = fs::read_dir(folder) else { return };
         let mut files: Vec<_> = entries.flatten().take(1000).map(|e| e.path()).collect();

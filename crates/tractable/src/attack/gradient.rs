@@ -8,8 +8,7 @@ use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::network::Network;
 use crate::output::{Output, Tree};
-use crate::rng::{self, standard_normal};
-use rand::Rng;
+use crate::rng::{self, Rng, standard_normal};
 
 /// The gradient of `ln P(label)` by the pixels, for every image: of the network of means, as if variances were
 /// constant. The innovation of means goes back through every layer as a gradient does, so that this is one pass.

@@ -1,11 +1,12 @@
 //! Many attacks side by side: every image has a lane until it is done, then the next one takes it.
 
+use super::Attacked;
 use super::limits::{Limits, l_inf, l2};
 use super::settings::{Settings, Stop};
 use super::targets::{Targets, Task};
-use super::{Attacked, likeliest};
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Matrix};
+use crate::metrics::argmax;
 use crate::network::Network;
 use crate::output::{Output, Tree};
 
@@ -197,7 +198,7 @@ impl Lanes<'_> {
 }
 
 fn succeeded(label: usize, target: Option<usize>, p: &[f64]) -> bool {
-    let class = likeliest(p);
+    let class = argmax(p);
     target.map_or(class != label, |t| class == t)
 }
 

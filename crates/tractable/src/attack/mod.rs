@@ -43,6 +43,7 @@ pub use settings::{Budget, Settings, Stop};
 pub use targets::Targets;
 
 use crate::gaussian::Gaussian;
+use crate::metrics::argmax;
 
 /// What became of one image.
 ///
@@ -96,7 +97,7 @@ impl Attacked {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn class_before(&self) -> usize {
-        likeliest(&self.before)
+        argmax(&self.before)
     }
 
     /// The most likely class at the end.
@@ -110,7 +111,7 @@ impl Attacked {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn class_after(&self) -> usize {
-        likeliest(&self.after)
+        argmax(&self.after)
     }
 
     /// The image at the end, given the one it began with.
@@ -126,9 +127,4 @@ impl Attacked {
     pub fn result(&self, image: &[f64]) -> Vec<f64> {
         image.iter().zip(self.change.mean()).map(|(x, d)| x + d).collect()
     }
-}
-
-/// The first of the largest.
-fn likeliest(p: &[f64]) -> usize {
-    (1..p.len()).fold(0, |best, k| if p[k] > p[best] { k } else { best })
 }

@@ -1,8 +1,8 @@
 //! What the images show and what they are to be taken for: [`Targets`].
 
-use super::likeliest;
 use crate::error::{Error, Result};
 use crate::gaussian::Matrix;
+use crate::metrics::argmax;
 use crate::rng;
 
 /// What every image shows, and what it is to be taken for.
@@ -123,7 +123,7 @@ impl<'a> Targets<'a> {
                 }
                 Choice::Untargeted => {
                     let others: Vec<f64> = wrong().map(|k| p[k]).collect();
-                    let nearest = likeliest(&others);
+                    let nearest = argmax(&others);
                     let nearest = nearest + usize::from(nearest >= label);
                     tasks.push(Task { image, label, target: None, towards: nearest });
                 }

@@ -9,9 +9,8 @@ use super::{
     Backend, Cpu, Field, Map, NoiseVar, Parameters, Pool, Reference, Seen, Statistics, Status, UpdateRule,
 };
 use crate::moments::Activation;
-use crate::rng;
+use crate::rng::{self, Rng};
 use crate::shape::{Padding, Shape, Window};
-use rand::Rng;
 
 macro_rules! on {
     ($which:expr, $b:ident => $body:expr) => {

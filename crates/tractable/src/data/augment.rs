@@ -1,9 +1,8 @@
 //! Random changes to images while a network learns: mirrored, shifted, with a hole.
 
 use super::images::unit;
-use crate::rng;
+use crate::rng::{self, Rng};
 use crate::shape::Shape;
-use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 /// How the images of a fit are changed at random, anew in every epoch. What falls outside of an image is 0.

@@ -1,6 +1,6 @@
 //! The binary batches of CIFAR-10, plain or gzip: records of one label byte and three 32 by 32 planes.
 
-use super::complaint::data_error;
+use super::data_error::data_error;
 use super::idx::{check_labels, open};
 use super::images::Images;
 use crate::error::{Error, Result};

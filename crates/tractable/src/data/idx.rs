@@ -1,19 +1,13 @@
 //! IDX files, plain or gzip: the form of MNIST and its relatives. The files are not trusted.
 
-use super::complaint::data_error;
+use super::data_error::data_error;
 use super::images::Images;
 use crate::error::{Error, Result};
 use crate::shape::Shape;
-use flate2::bufread::MultiGzDecoder;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
-/// Deflate cannot make more than this many bytes out of one.
-const MOST_FROM_ONE: u64 = 1032;
-/// A file that holds more than so many bytes from each of its own, and so many in all, is a bomb: images have five.
-const BOMB_FROM_ONE: u64 = 16;
-const BOMB: u64 = 16 << 20;
 /// The longest side of an image that is believed.
 const LONGEST_SIDE: u32 = 1 << 14;
 
@@ -149,17 +143,26 @@ pub(super) fn open(path: &Path) -> Result<(Box<dyn BufRead>, u64)> {
     let mut file = BufReader::with_capacity(1 << 16, file);
     // Files are told apart by what is in them: names lie.
     let gzip = file.fill_buf().map_err(fail("read it"))?.starts_with(&[0x1f, 0x8b]);
-    Ok(match gzip {
+    match gzip {
+        #[cfg(feature = "gzip")]
         true => {
-            let unpacked = BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file));
-            (Box::new(unpacked), packed(about.len()))
+            let unpacked = flate2::bufread::MultiGzDecoder::new(file);
+            Ok((Box::new(BufReader::with_capacity(1 << 16, unpacked)), packed(about.len())))
         }
-        false => (Box::new(file), about.len()),
-    })
+        #[cfg(not(feature = "gzip"))]
+        true => Err(data_error(path, 0, None, "compressed, which needs the feature `gzip`; unpack it")),
+        false => Ok((Box::new(file), about.len())),
+    }
 }
 
 /// The most bytes that are taken out of a gzip file of this length.
+#[cfg(feature = "gzip")]
 fn packed(length: u64) -> u64 {
+    /// Deflate cannot make more than this many bytes out of one.
+    const MOST_FROM_ONE: u64 = 1032;
+    /// A file that holds more than so many bytes from each of its own, and so many in all, is a bomb: images have five.
+    const BOMB_FROM_ONE: u64 = 16;
+    const BOMB: u64 = 16 << 20;
     let believed = length.saturating_mul(BOMB_FROM_ONE).saturating_add(BOMB);
     believed.min(length.saturating_mul(MOST_FROM_ONE))
 }

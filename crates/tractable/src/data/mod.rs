@@ -2,7 +2,7 @@
 //!
 //! [`csv`] reads a file into a [`Table`]; naming the target makes it a [`Dataset`]; a [`Scaler`] is
 //! computed from the part that is trained on. [`CsvRows`] reads files larger than memory piece by piece,
-//! for prediction.
+//! for prediction. These three need the feature `csv`; compressed image files need `gzip`.
 //!
 //! [`Images`] are labelled images: [`mnist`], [`fashion_mnist`] and [`cifar10`] read the public sets, [`idx`] and
 //! [`cifar_batches`] any files of their forms, and [`digits`] needs no files at all.
@@ -19,28 +19,36 @@
 //! ```
 
 mod augment;
+#[cfg(feature = "csv")]
+mod cell;
 mod cifar;
-mod complaint;
+#[cfg(feature = "csv")]
 mod csv;
+mod data_error;
 mod dataset;
 mod digits;
 mod idx;
 mod images;
+#[cfg(feature = "csv")]
 mod records;
+#[cfg(feature = "csv")]
 mod rows;
 mod scaler;
 mod sets;
+#[cfg(feature = "csv")]
 mod source;
+mod spelling;
+#[cfg(feature = "csv")]
 mod table;
 
-pub use self::csv::csv;
+#[cfg(feature = "csv")]
+pub use self::{csv::csv, rows::CsvRows, table::Table};
 pub use augment::Augment;
 pub use cifar::cifar_batches;
 pub use dataset::{Dataset, Target};
 pub use digits::digits;
 pub use idx::idx;
 pub use images::{Images, PixelScaling};
-pub use rows::CsvRows;
 pub use scaler::Scaler;
 pub use sets::{CIFAR10, FASHION_MNIST, cifar10, fashion_mnist, mnist};
-pub use table::Table;
+pub use spelling::nearest;

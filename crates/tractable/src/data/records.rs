@@ -6,7 +6,8 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::complaint::{data_error, find, quoted};
+use super::cell::{find, quoted};
+use super::data_error::data_error;
 use super::source::Source;
 use crate::error::{Error, Result};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::complaint::{FEATURE, number};
+use super::cell::{FEATURE, number};
 use super::records::Records;
 use crate::error::{Error, Result};
 

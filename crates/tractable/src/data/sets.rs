@@ -1,7 +1,7 @@
 //! The public image sets by name: which files they are, and what their classes are called.
 
 use super::cifar::cifar_batches;
-use super::complaint::data_error;
+use super::data_error::data_error;
 use super::idx::idx;
 use super::images::Images;
 use crate::error::Result;

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use super::complaint::{FEATURE, TARGET, data_error, find, number, printable};
+use super::cell::{FEATURE, TARGET, find, number};
+use super::data_error::{data_error, printable};
 use super::dataset::{Dataset, Target};
 use crate::error::{Error, Result};
 use crate::gaussian::Matrix;

@@ -6,6 +6,20 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 
+/// Where the largest number is: the first of equals, and NaN, which must not be overlooked, counts as the largest of all.
+/// 0 where there are none.
+///
+/// ```
+/// # use tractable::metrics::argmax;
+/// assert_eq!(argmax(&[0.1, 0.6, 0.3]), 1);
+/// assert_eq!(argmax(&[0.5, 0.5]), 0);
+/// assert_eq!(argmax(&[0.9, f64::NAN, 1.0, f64::NAN]), 1);
+/// ```
+pub fn argmax(values: &[f64]) -> usize {
+    let above = |a: f64, b: f64| a > b || (a.is_nan() && !b.is_nan());
+    (1..values.len()).fold(0, |best, k| if above(values[k], values[best]) { k } else { best })
+}
+
 /// Share of the rows whose most probable class is not the label; among equals the first class counts.
 ///
 /// ```
@@ -18,7 +32,7 @@ pub fn error_rate(probs: &[f64], labels: &[usize]) -> Result<f64> {
         if row.iter().any(|p| p.is_nan()) {
             return f64::NAN;
         }
-        f64::from(u8::from(most_probable(row) != label))
+        f64::from(u8::from(argmax(row) != label))
     })
 }
 
@@ -119,7 +133,7 @@ pub fn ece(probs: &[f64], labels: &[usize], bins: usize) -> Result<Reliability> 
             poisoned = true;
             continue;
         }
-        let predicted = most_probable(row);
+        let predicted = argmax(row);
         // (low, high] has number ceil(p * bins) - 1.
         let bin = ((row[predicted] * bins as f64).ceil() as usize).clamp(1, bins) - 1;
         count[bin] += 1;
@@ -147,10 +161,6 @@ fn average(probs: &[f64], labels: &[usize], term: impl Fn(&[f64], usize) -> f64)
     let classes = check(probs, labels)?;
     let sum: f64 = probs.chunks_exact(classes).zip(labels).map(|(row, &label)| term(row, label)).sum();
     Ok(sum / labels.len() as f64)
-}
-
-fn most_probable(row: &[f64]) -> usize {
-    (1..row.len()).fold(0, |best, k| if row[k] > row[best] { k } else { best })
 }
 
 /// The number of classes, once everything fits.

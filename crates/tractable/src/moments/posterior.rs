@@ -15,7 +15,7 @@ use super::Real;
 /// assert!(!step.capped && !step.repaired);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Step<R> {
+pub struct Updated<R> {
     /// Posterior mean.
     pub mean: R,
     /// Posterior variance, positive if the prior's was.
@@ -55,7 +55,7 @@ fn finite_or<R: Real>(mean: R, prior: R) -> (R, bool) {
 ///
 /// Where `1 + var_w g_var` is not positive the variance is repaired, to `2^-10` of the prior's; where it falls
 /// below [`Real::MIN_POSITIVE`] it is raised to that; a mean that is not finite stays where it was. All set
-/// [`Step::repaired`]. A variance of 0 stays 0.
+/// [`Updated::repaired`]. A variance of 0 stays 0.
 ///
 /// ```
 /// use tractable::moments::posterior::plain;
@@ -63,11 +63,11 @@ fn finite_or<R: Real>(mean: R, prior: R) -> (R, bool) {
 /// assert_eq!((step.mean, step.var, step.repaired), (0.5, 1.0 / 1024.0, true));
 /// ```
 #[inline(always)]
-pub fn plain<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R) -> Step<R> {
+pub fn plain<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R) -> Updated<R> {
     // T20
     let (var, repaired) = repair(var_w, R::ONE + var_w * g_var);
     let (mean, overflowed) = finite_or(mu_w + var_w * g_mean, mu_w);
-    Step { mean, var, capped: false, repaired: repaired | overflowed }
+    Updated { mean, var, capped: false, repaired: repaired | overflowed }
 }
 
 /// T21. [`plain`] with the mean's step limited to `+-sqrt(var_w)/cap` and, where `cap > 1`, the variance to no less
@@ -79,7 +79,7 @@ pub fn plain<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R) -> Step<R> {
 /// assert_eq!((step.mean, step.var, step.capped, step.repaired), (0.5, 0.25, true, false));
 /// ```
 #[inline(always)]
-pub fn capped<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, cap: R) -> Step<R> {
+pub fn capped<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, cap: R) -> Updated<R> {
     // T21
     let (cap_squared, least_shrink) = limits(Some(cap));
     let delta = var_w * g_mean;
@@ -92,7 +92,7 @@ pub fn capped<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, cap: R) -> Step<R
     let var_within = (cap <= R::ONE) | (shrink >= least_shrink);
     let (var, repaired) = repair(var_w, R::select(var_within, shrink, least_shrink));
     let (mean, overflowed) = finite_or(mu_w + R::select(mean_within, delta, limited), mu_w);
-    Step { mean, var, capped: !(mean_within & var_within), repaired: repaired | overflowed }
+    Updated { mean, var, capped: !(mean_within & var_within), repaired: repaired | overflowed }
 }
 
 /// T22. The step of [`plain`], and whether [`capped`] would neither cap nor repair it: then, and only then, the

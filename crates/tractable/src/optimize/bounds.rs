@@ -1,8 +1,7 @@
 //! The box in which an optimum is looked for.
 
 use crate::error::{Error, Result};
-use crate::rng::{ChaCha8Rng, shuffle};
-use rand::Rng;
+use crate::rng::{ChaCha8Rng, Rng, shuffle};
 use serde::{Deserialize, Serialize};
 
 /// A box: a lowest and a highest value for every coordinate.

@@ -10,7 +10,7 @@ use crate::gaussian::{Gaussian, Matrix};
 use crate::layer::Layer;
 use crate::moments::Activation;
 use crate::network::Network;
-use crate::rng::{ChaCha8Rng, shuffle};
+use crate::rng::{ChaCha8Rng, Rng, shuffle};
 use crate::shape::Shape;
 
 /// Units of each of two hidden layers.
@@ -92,7 +92,7 @@ impl Surrogate {
             .layer(Layer::linear(WIDTH))
             .layer(Activation::Tanh)
             .layer(Layer::linear(1))
-            .seed(rand::Rng::next_u64(rng))
+            .seed(rng.next_u64())
             .device(Device::cpu(1))
             .build()?;
         let x = Scaler::new(center.to_vec(), half.iter().map(|h| h * reach).collect())?;

@@ -13,9 +13,8 @@ use crate::gaussian::Input;
 use crate::layer::{Layer, Prior};
 use crate::moments::Activation;
 use crate::network::Network;
-use crate::rng::{ChaCha8Rng, shuffle, standard_normal, stream};
+use crate::rng::{ChaCha8Rng, Rng, shuffle, standard_normal, stream};
 use crate::shape::Shape;
-use rand::Rng;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -150,8 +149,10 @@ impl Agent {
         Ok(Agent { settings, value, policy, life, world, range, memory: Memory::default() })
     }
 
-    /// Acts for a horizon and learns from it. An environment that fails or panics is an error and leaves the agent as it
-    /// was before this rollout; so does anything it returns that is not a finite number.
+    /// Acts for a horizon and learns from it. An environment that fails or panics is an error; so is anything it returns
+    /// that is not a finite number. The agent and the environment are then as they were before, the latter by its own
+    /// [`restore`](Environment::restore), so that another attempt does what this one would have done. Where that fails
+    /// too, the error says so; restore or replace the environment before going on.
     ///
     /// ```
     /// # use tractable::rl::{Agent, Settings, env::{Pendulum, TimeLimit}};
@@ -165,9 +166,18 @@ impl Agent {
     /// ```
     pub fn rollout(&mut self, env: &mut (impl Environment + ?Sized)) -> Result<Rollout> {
         let mut rollout = Rollout::default();
-        let before = self.life.clone();
-        let collected = self.collect(env, &mut rollout);
-        let (returns, vars) = collected.inspect_err(|_| self.life = before)?;
+        let (before, world) = (self.life.clone(), env.state());
+        let (returns, vars) = match self.collect(env, &mut rollout) {
+            Ok(collected) => collected,
+            Err(e) => {
+                self.life = before;
+                let restored = guarded("restore", self.life.steps, || env.restore(&world));
+                return Err(match restored {
+                    Ok(()) => e,
+                    Err(r) => Error::invalid("environment", format!("{e}; then {r}")),
+                });
+            }
+        };
         self.learn(&returns, &vars, &mut rollout)?;
         if self.settings.forget > 0.0 {
             self.value.forget(self.settings.forget)?;

@@ -13,7 +13,6 @@ use crate::files;
 use crate::network::Network;
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::path::Path;
 
 const FORMAT: &str = "tractable-agent";
@@ -49,23 +48,17 @@ impl Agent {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let rest = Rest { settings: &self.settings, life: &self.life, world: &self.world };
         let rest = serde_json::to_string(&rest).map_err(|e| refuse("agent", e.to_string()))?;
-        let metadata = HashMap::from(
-            [
-                ("format", FORMAT),
-                ("version", VERSION),
-                ("library", env!("CARGO_PKG_VERSION")),
-                ("agent", &rest),
-            ]
-            .map(|(k, v)| (k.to_string(), v.to_string())),
-        );
+        let library = env!("CARGO_PKG_VERSION");
+        let metadata = [("format", FORMAT), ("version", VERSION), ("library", library), ("agent", &rest)]
+            .map(|(k, v)| (k.to_string(), v.to_string()));
         let networks = [("policy", self.policy.to_bytes(path)?), ("value", self.value.to_bytes(path)?)];
         let views = networks.iter().map(|(name, bytes)| {
             let view = TensorView::new(Dtype::U8, vec![bytes.len()], bytes);
             Ok((*name, view.map_err(|e| refuse(name, e.to_string()))?))
         });
         let views = views.collect::<Result<Vec<_>>>()?;
-        let bytes =
-            safetensors::serialize(views, Some(metadata)).map_err(|e| refuse("tensors", e.to_string()))?;
+        let bytes = safetensors::serialize(views, Some(metadata.into()))
+            .map_err(|e| refuse("tensors", e.to_string()))?;
         let bytes = with_sorted_header(&bytes).map_err(|why| refuse("header", why))?;
         files::write(path, &bytes)
     }

@@ -5,8 +5,7 @@ use super::env::Environment;
 use super::{Agent, Episode};
 use crate::error::{Error, Result};
 use crate::gaussian::Input;
-use crate::rng::stream;
-use rand::Rng;
+use crate::rng::{Rng, stream};
 use serde::Serialize;
 
 /// Episodes played without exploration.

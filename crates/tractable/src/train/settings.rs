@@ -26,8 +26,29 @@ impl NoiseSchedule {
     /// assert_eq!(tractable::NoiseSchedule { start: 2.0, decay: 1.0, floor: 0.0 }.at(9), 2.0);
     /// ```
     pub fn at(&self, epoch: usize) -> f64 {
-        (self.start * self.decay.powf(epoch as f64)).max(self.floor)
+        (self.start * power(self.decay, epoch)).max(self.floor)
     }
+}
+
+/// `base^n` with the same bits everywhere, which the system's `pow` does not promise: products of 106 bits, rounded once.
+fn power(base: f64, mut n: usize) -> f64 {
+    let times = |(a, a_low): (f64, f64), (b, b_low): (f64, f64)| {
+        let product = a * b;
+        if !product.is_finite() {
+            return (product, 0.0);
+        }
+        let low = libm::fma(a, b, -product) + (a * b_low + a_low * b);
+        (product + low, low - (product + low - product))
+    };
+    let (mut square, mut result) = ((base, 0.0), (1.0, 0.0));
+    while n > 0 {
+        if n % 2 == 1 {
+            result = times(result, square);
+        }
+        square = times(square, square);
+        n /= 2;
+    }
+    result.0
 }
 
 /// How to fit a network to a data set.

@@ -49,7 +49,7 @@ fn by_layer(network: &Network, x: &Gaussian, place: usize, gate: Gate) -> Result
 /// Inputs that follow a derivative. Every step starts where the file's own steps do, so that rounding does not add up;
 /// the last one is taken by `condition` itself.
 pub(super) fn trajectory(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
-    for (i, run) in golden.get("runs")?.list()?.iter().enumerate() {
+    for run in &golden.get("runs")?.list()? {
         let (mx, sx) = (run.get("mx")?, run.get("Sx")?);
         let steps = mx.dims()[0].max(1);
         let width = mx.numbers()?.len() / steps;
@@ -64,10 +64,7 @@ pub(super) fn trajectory(golden: &Golden, device: Device, worst: &mut Worst) -> 
             true if run.get("alpha")?.number()? > 0.0 => (Wanted::maximum(), 1.0),
             true => (Wanted::minimum(), -1.0),
         };
-        let mut compare = |key: &str, ours: &[f64]| -> Result<()> {
-            worst.compare(format!("runs[{i}].{key}"), ours, &run.get(key)?.numbers()?);
-            Ok(())
-        };
+        let mut compare = |key: &str, ours: &[f64]| worst.check(run, key, ours);
         let d = network.derivative(&x, Wrt::input().gate(gate))?;
         compare("M", d.mean())?;
         compare("V", d.var())?;

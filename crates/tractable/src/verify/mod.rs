@@ -93,42 +93,20 @@ fn files_of(dir: &Path, what: &str, endings: &[&str]) -> Result<Vec<PathBuf>> {
 fn file(path: &Path, device: Device) -> Result<Checked> {
     let golden = Golden::open(path)?;
     let mut worst = Worst::default();
-    let status = match unknown_part(&golden)? {
-        Some(why) => Status::Skipped(why),
-        None if golden.has("encodings") => {
-            tree::check(&golden, &mut worst)?;
-            Status::Checked
-        }
-        None if golden.has("iterations") && golden.has("sigma_x") => {
-            pass::attack(&golden, device, &mut worst)?;
-            Status::Checked
-        }
-        None if golden.has("states") && golden.has("backward") => {
-            pass::check(&golden, device, &mut worst)?;
-            Status::Checked
-        }
-        None if golden.has("variants") => {
-            derivative::check(&golden, device, &mut worst)?;
-            Status::Checked
-        }
-        None if golden.has("runs") => {
-            derivative::trajectory(&golden, device, &mut worst)?;
-            Status::Checked
-        }
-        None if golden.has("Q") && golden.has("A") => {
-            rl::minibatch(&golden, device, &mut worst)?;
-            Status::Checked
-        }
-        None if golden.has("cases") => {
-            rl::returns(&golden, &mut worst)?;
-            Status::Checked
-        }
-        None if golden.has("rows") => {
-            rl::running(&golden, &mut worst)?;
-            Status::Checked
-        }
-        None => Status::Skipped("no part of this build computes this kind".into()),
-    };
+    let has = |keys: &[&str]| keys.iter().all(|key| golden.has(key));
+    let mut status = Status::Checked;
+    match unknown_part(&golden)? {
+        Some(why) => status = Status::Skipped(why),
+        None if has(&["encodings"]) => tree::check(&golden, &mut worst)?,
+        None if has(&["iterations", "sigma_x"]) => pass::attack(&golden, device, &mut worst)?,
+        None if has(&["states", "backward"]) => pass::check(&golden, device, &mut worst)?,
+        None if has(&["variants"]) => derivative::check(&golden, device, &mut worst)?,
+        None if has(&["runs"]) => derivative::trajectory(&golden, device, &mut worst)?,
+        None if has(&["Q", "A"]) => rl::minibatch(&golden, device, &mut worst)?,
+        None if has(&["cases"]) => rl::returns(&golden, &mut worst)?,
+        None if has(&["rows"]) => rl::running(&golden, &mut worst)?,
+        None => status = Status::Skipped("no part of this build computes this kind".into()),
+    }
     if status == Status::Checked && worst.at.is_empty() {
         return Err(golden.error("holds nothing to compare with"));
     }
@@ -154,38 +132,33 @@ fn unknown_part(golden: &Golden) -> Result<Option<String>> {
 }
 
 /// The largest error so far. NaN beats everything.
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq)]
 struct Worst {
     error: f64,
     at: String,
 }
 
 impl Worst {
-    /// Compares an array with its reference; different lengths are an infinite error.
+    /// Compares an array with the file's entry of that name.
+    fn check(&mut self, golden: &Golden, key: &str, ours: &[f64]) -> Result<()> {
+        let reference = golden.get(key)?;
+        self.compare(reference.at(), ours, &reference.numbers()?);
+        Ok(())
+    }
+
+    /// Compares an array with its reference, relative to the reference's largest number.
     fn compare(&mut self, at: impl Into<String>, ours: &[f64], reference: &[f64]) {
-        let error = if ours.len() != reference.len() {
-            f64::INFINITY
-        } else {
-            let scale = reference.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
-            let off = ours.iter().zip(reference).map(|(a, b)| (a - b).abs());
-            let off = off.fold(0.0, |m: f64, d| if d.is_nan() || d > m { d } else { m });
-            if scale == 0.0 { off } else { off / scale }
-        };
+        let scale = reference.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+        let error = difference(ours, reference) / if scale == 0.0 { 1.0 } else { scale };
         self.include(Worst { error, at: at.into() });
     }
 
-    /// Compares number by number, in their own units; different lengths are an infinite error.
+    /// Compares number by number, in their own units.
     fn compare_absolute(&mut self, at: impl Into<String>, ours: &[f64], reference: &[f64]) {
-        let error = if ours.len() != reference.len() {
-            f64::INFINITY
-        } else {
-            let off = ours.iter().zip(reference).map(|(a, b)| (a - b).abs());
-            off.fold(0.0, |m: f64, d| if d.is_nan() || d > m { d } else { m })
-        };
-        self.include(Worst { error, at: at.into() });
+        self.include(Worst { error: difference(ours, reference), at: at.into() });
     }
 
-    /// The one with the smaller error; NaN is no better than anything.
+    /// The one with the smaller error; any number is better than NaN.
     fn better([a, b]: [Worst; 2]) -> Worst {
         if b.error < a.error || a.error.is_nan() { b } else { a }
     }
@@ -198,3 +171,15 @@ impl Worst {
         }
     }
 }
+
+/// The largest absolute difference: NaN where one is NaN, infinite where the lengths differ.
+fn difference(ours: &[f64], reference: &[f64]) -> f64 {
+    if ours.len() != reference.len() {
+        return f64::INFINITY;
+    }
+    let off = ours.iter().zip(reference).map(|(a, b)| (a - b).abs());
+    off.fold(0.0, |m: f64, d| if d.is_nan() || d > m { d } else { m })
+}
+
+#[cfg(test)]
+mod tests;

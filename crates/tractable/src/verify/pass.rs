@@ -56,10 +56,7 @@ pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Resul
     }
     for (l, state) in states.iter().enumerate() {
         let (z, a) = (&trace[places[l].0], &trace[places[l].1]);
-        let mut compare = |key: &str, ours: &[f64]| -> Result<()> {
-            worst.compare(format!("states[{l}].{key}"), ours, &state.get(key)?.numbers()?);
-            Ok(())
-        };
+        let mut compare = |key: &str, ours: &[f64]| worst.check(state, key, ours);
         compare("mz", &z.mean)?;
         compare("Sz", &z.var)?;
         compare("ma", &a.mean)?;
@@ -74,23 +71,22 @@ pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Resul
     let posterior = golden.get("posterior_input")?;
     let (dm, ds) = moves(&trace[0]);
     let add = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + b).collect::<Vec<_>>();
-    worst.compare("posterior_input.mx", &add(&trace[0].mean, &dm), &posterior.get("mx")?.numbers()?);
-    worst.compare("posterior_input.Sx", &add(&trace[0].var, &ds), &posterior.get("Sx")?.numbers()?);
+    worst.check(&posterior, "mx", &add(&trace[0].mean, &dm))?;
+    worst.check(&posterior, "Sx", &add(&trace[0].var, &ds))?;
     if golden.has("class_probabilities") {
         let probabilities = golden.get("class_probabilities")?;
         let tree = Tree::new(probabilities.dims().last().copied().unwrap_or(0))?;
         let out = &trace[trace.len() - 1];
         compare_probabilities(tree, &out.mean, &out.var, &probabilities, worst)?;
     }
-    deltas(&network, &places, &trace, &backward, worst)?;
+    deltas(&network, &places, &trace, &backward.get("theta")?, worst)?;
 
     let prior = network.all_contents()?;
     network.learn_seen(x, seen)?;
     for (l, layer) in updated_net.iter().enumerate() {
         let at = places[l + 1].0 - 1;
         if let Some(updated) = network.contents(at)? {
-            let prior = &prior[at].parameters;
-            compare_updated(&format!("updated[{l}]"), prior, &updated.parameters, layer, worst)?;
+            compare_updated(&prior[at].parameters, &updated.parameters, layer, worst)?;
         }
     }
     Ok(())
@@ -124,11 +120,7 @@ pub(super) fn attack(golden: &Golden, device: Device, worst: &mut Worst) -> Resu
         let wanted = Wanted::from(Observation::values(&y, n)?.seen(&seen)).noise_var(noise_var);
         let mut input = network.conditioning(&prior, wanted)?;
         let out = input.round()?.output()?;
-        let mut compare = |key: &str, ours: &[f64]| -> Result<()> {
-            let reference = iteration.get(key)?;
-            worst.compare(reference.at(), ours, &reference.numbers()?);
-            Ok(())
-        };
+        let mut compare = |key: &str, ours: &[f64]| worst.check(&iteration, key, ours);
         compare("out_ma_before", out.mean())?;
         compare("out_Sa_before", out.var())?;
         [mean, var] = input.posterior()?.clone().into_parts();
@@ -169,56 +161,33 @@ fn innovations(l: usize, z: &Trace, backward: &Golden, worst: &mut Worst) -> Res
 /// Deltas of the parameters. The update itself adds them to the prior in the device's own precision, where
 /// small ones drown; here they follow from the device's states and innovations in f64. What the update
 /// makes of them is compared as `updated`.
-fn deltas(
+pub(super) fn deltas(
     network: &Network,
     places: &[(usize, usize)],
     trace: &[Trace],
-    backward: &Golden,
+    golden: &Golden,
     worst: &mut Worst,
 ) -> Result<()> {
-    let theta = backward.get("theta")?.list()?;
+    let theta = golden.list()?;
     if theta.len() != places.len() {
-        return Err(backward.error(format!("theta has {} entries, not {}", theta.len(), places.len())));
+        return Err(golden.error(format!("has {} entries, not {}", theta.len(), places.len())));
     }
-    for (l, deltas) in parameter_deltas(network, places, trace)? {
-        compare_parameters(theta[l].at(), &deltas, &theta[l], worst)?;
-    }
-    Ok(())
-}
-
-/// The deltas of every golden layer that has parameters, with its number.
-pub(super) fn parameter_deltas(
-    network: &Network,
-    places: &[(usize, usize)],
-    trace: &[Trace],
-) -> Result<Vec<(usize, Parameters)>> {
-    let mut all = Vec::new();
     for (l, &(at, _)) in places.iter().enumerate().skip(1) {
         let map = network.layers()[at - 1].map(network.graph.input_shape(at - 1))?;
         let (Some(contents), Some(map)) = (network.contents(at - 1)?, map) else { continue };
         let (x, z) = (&trace[at - 1], &trace[at]);
-        all.push((l, Reference::deltas(map, &contents.parameters, &x.mean, &z.d_mean, &z.d_var)));
-    }
-    Ok(all)
-}
-
-pub(super) fn compare_parameters(
-    at: &str,
-    ours: &Parameters,
-    golden: &Golden,
-    worst: &mut Worst,
-) -> Result<()> {
-    let parts = [("mw", &ours.mean), ("Sw", &ours.var), ("mb", &ours.bias_mean), ("Sb", &ours.bias_var)];
-    for (key, ours) in parts {
-        worst.compare(format!("{at}.{key}"), ours, &golden.get(key)?.numbers()?);
+        let ours = Reference::deltas(map, &contents.parameters, &x.mean, &z.d_mean, &z.d_var);
+        worst.check(&theta[l], "mw", &ours.mean)?;
+        worst.check(&theta[l], "Sw", &ours.var)?;
+        worst.check(&theta[l], "mb", &ours.bias_mean)?;
+        worst.check(&theta[l], "Sb", &ours.bias_var)?;
     }
     Ok(())
 }
 
-/// As [`compare_parameters`]. A golden file holds the plain sum even where it drives a variance below zero;
+/// Parameters after learning. A golden file holds the plain sum even where it drives a variance below zero;
 /// such a variance is repaired in a network, and must be what the repair makes of it.
 pub(super) fn compare_updated(
-    at: &str,
     prior: &Parameters,
     ours: &Parameters,
     golden: &Golden,
@@ -232,10 +201,10 @@ pub(super) fn compare_updated(
         let mend = |(v, p): (f64, &f64)| if v > 0.0 || *p == 0.0 { v } else { p * posterior::REPAIR };
         Ok(plain.into_iter().zip(prior).map(mend).collect())
     };
-    worst.compare(format!("{at}.mw"), &ours.mean, &golden.get("mw")?.numbers()?);
-    worst.compare(format!("{at}.Sw"), &ours.var, &repaired("Sw", &prior.var)?);
-    worst.compare(format!("{at}.mb"), &ours.bias_mean, &golden.get("mb")?.numbers()?);
-    worst.compare(format!("{at}.Sb"), &ours.bias_var, &repaired("Sb", &prior.bias_var)?);
+    worst.check(golden, "mw", &ours.mean)?;
+    worst.check(golden, "mb", &ours.bias_mean)?;
+    worst.compare(format!("{}.Sw", golden.at()), &ours.var, &repaired("Sw", &prior.var)?);
+    worst.compare(format!("{}.Sb", golden.at()), &ours.bias_var, &repaired("Sb", &prior.bias_var)?);
     Ok(())
 }
 

@@ -2,12 +2,11 @@
 
 use super::Worst;
 use super::json::Golden;
-use super::pass::{Net, build_from, compare_parameters, compare_updated, parameter_deltas};
+use super::pass::{Net, build_from, compare_updated, deltas};
 use crate::backend::{Device, NoiseVar, Seen};
 use crate::error::Result;
 use crate::gaussian::Input;
 use crate::moments::derivative::Gate;
-use crate::network::Network;
 use crate::rl::{After, How, Running, beside, infer_actions, learn_actions, learn_values, targets};
 use crate::shape::Shape;
 
@@ -30,19 +29,20 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
     let noise: Vec<f64> = sy.iter().map(|s| noise_q * noise_q + s).collect();
     let seen = Seen { y: &my, noise: NoiseVar::PerEntry(&noise), seen: None };
     let out = value.predict(Input::exact(&x, ns + na)?)?;
-    worst.compare("q_out.ma", out.mean(), &golden.get("q_out")?.get("ma")?.numbers()?);
-    worst.compare("q_out.Sa", out.var(), &golden.get("q_out")?.get("Sa")?.numbers()?);
+    worst.check(&golden.get("q_out")?, "ma", out.mean())?;
+    worst.check(&golden.get("q_out")?, "Sa", out.var())?;
     let trace = value.trace(Input::exact(&x, ns + na)?, seen)?;
     deltas(&value, &places, &trace, &golden.get("q_theta_delta")?, worst)?;
     let prior = value.all_contents()?;
     learn_values(&mut value, &x, (&my, &sy), noise_q)?;
     let updated = value.all_contents()?;
-    for (l, layer) in golden.get("Q_updated")?.list()?.iter().enumerate() {
-        let Some(&(place, _)) = places.get(l + 1) else {
-            return Err(golden.error("Q_updated has more layers than Q"));
-        };
+    let layers = golden.get("Q_updated")?.list()?;
+    if layers.len() + 1 != places.len() {
+        return Err(golden.error("Q_updated does not have the layers of Q"));
+    }
+    for (layer, &(place, _)) in layers.iter().zip(&places[1..]) {
         let (prior, updated) = (&prior[place - 1].parameters, &updated[place - 1].parameters);
-        compare_updated(layer.at(), prior, updated, layer, worst)?;
+        compare_updated(prior, updated, layer, worst)?;
     }
 
     for (name, gate) in [("both", Gate::Both), ("input", Gate::Input)] {
@@ -51,11 +51,7 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
             build_from(&golden.get("A")?, Shape::flat(ns), device.clone())?;
         let inferred = infer_actions(&value, &policy, &s, How { gate, steps: 1, cut: false })?;
         let [slope, slope_var, cov] = &inferred.slope;
-        let mut compare = |key: &str, ours: &[f64]| -> Result<()> {
-            let reference = reference.get(key)?;
-            worst.compare(reference.at(), ours, &reference.numbers()?);
-            Ok(())
-        };
+        let mut compare = |key: &str, ours: &[f64]| worst.check(&reference, key, ours);
         compare("ma", inferred.policy.mean())?;
         compare("Sa", inferred.policy.var())?;
         compare("dq_da_mean", slope)?;
@@ -79,26 +75,10 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
         let after = policy.all_contents()?;
         for (l, delta) in reference.get("theta_delta")?.list()?.iter().enumerate().skip(1) {
             let at = places[l].0 - 1;
-            let (prior, now) = (&before[at].parameters.mean, &after[at].parameters.mean);
-            let d = delta.get("mw")?.numbers()?;
+            let (prior, d) = (&before[at].parameters.mean, delta.get("mw")?.numbers()?);
             let wanted: Vec<f64> = prior.iter().zip(&d).map(|(p, d)| p + d).collect();
-            worst.compare(format!("{}.mw, learned", delta.at()), now, &wanted);
+            worst.compare(format!("{}.mw, learned", delta.at()), &after[at].parameters.mean, &wanted);
         }
-    }
-    Ok(())
-}
-
-fn deltas(
-    network: &Network,
-    places: &[(usize, usize)],
-    trace: &[crate::network::Trace],
-    theta: &Golden,
-    worst: &mut Worst,
-) -> Result<()> {
-    let theta = theta.list()?;
-    for (l, ours) in parameter_deltas(network, places, trace)? {
-        let Some(reference) = theta.get(l) else { continue };
-        compare_parameters(reference.at(), &ours, reference, worst)?;
     }
     Ok(())
 }
@@ -115,8 +95,8 @@ pub(super) fn returns(golden: &Golden, worst: &mut Worst) -> Result<()> {
         let after: Vec<After> = dones.iter().map(ended).collect();
         let beyond = (number("q_last")?, number("Sq_last")?);
         let (mean, var) = targets(&rewards, &after, beyond, number("gamma")?, None);
-        worst.compare(format!("{}.my", case.at()), &mean, &case.get("my")?.numbers()?);
-        worst.compare(format!("{}.Sy", case.at()), &var, &case.get("Sy")?.numbers()?);
+        worst.check(&case, "my", &mean)?;
+        worst.check(&case, "Sy", &var)?;
     }
     Ok(())
 }
@@ -130,11 +110,10 @@ pub(super) fn running(golden: &Golden, worst: &mut Worst) -> Result<()> {
         let mut x = row.get("x")?.numbers()?;
         seen.update(&x);
         seen.normalize(&mut x);
-        for (key, ours) in
-            [("mean", seen.mean()), ("var", seen.var()), ("count", &[seen.count()]), ("normalised", &x)]
-        {
-            worst.compare(format!("{}.{key}", row.at()), ours, &row.get(key)?.numbers()?);
-        }
+        worst.check(row, "mean", seen.mean())?;
+        worst.check(row, "var", seen.var())?;
+        worst.check(row, "count", &[seen.count()])?;
+        worst.check(row, "normalised", &x)?;
     }
     Ok(())
 }

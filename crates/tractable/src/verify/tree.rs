@@ -10,14 +10,10 @@ pub(super) fn check(golden: &Golden, worst: &mut Worst) -> Result<()> {
         let tree = Tree::new(classes.parse().map_err(|_| encoding.error("is not a number of classes"))?)?;
         let paths = (0..tree.classes()).flat_map(|c| tree.path(c));
         let (nodes, turns): (Vec<_>, Vec<_>) = paths.map(|(node, turn)| (node as f64, turn)).unzip();
-        worst.compare(format!("encodings.{classes}.obs"), &turns, &encoding.get("obs")?.numbers()?);
-        worst.compare(format!("encodings.{classes}.idx"), &nodes, &encoding.get("idx")?.numbers()?);
-        let sizes = [encoding.get("n_outputs")?.number()?, encoding.get("n_levels")?.number()?];
-        worst.compare(
-            format!("encodings.{classes} sizes"),
-            &[tree.nodes() as f64, tree.levels() as f64],
-            &sizes,
-        );
+        worst.check(&encoding, "obs", &turns)?;
+        worst.check(&encoding, "idx", &nodes)?;
+        worst.check(&encoding, "n_outputs", &[tree.nodes() as f64])?;
+        worst.check(&encoding, "n_levels", &[tree.levels() as f64])?;
     }
     let (ma, sa) = (golden.get("ma")?, golden.get("Sa")?);
     let probabilities = golden.get("probabilities")?;
@@ -37,9 +33,8 @@ pub(super) fn check(golden: &Golden, worst: &mut Worst) -> Result<()> {
         tree.observe(label, &mut y[at.clone()], &mut seen[at]);
     }
     let mask: Vec<f64> = seen.iter().map(|&s| f64::from(u8::from(s))).collect();
-    worst.compare("targets", &y, &golden.get("targets")?.numbers()?);
-    worst.compare("mask", &mask, &golden.get("mask")?.numbers()?);
-    Ok(())
+    worst.check(golden, "targets", &y)?;
+    worst.check(golden, "mask", &mask)
 }
 
 /// Golden probabilities are products along the paths, not normalised; ours are, so both are compared: the

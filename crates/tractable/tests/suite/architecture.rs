@@ -29,7 +29,7 @@ fn sources(folder: &str) -> Vec<(String, String)> {
 
 /// Modules from the ground up. A module may use those on lower floors, and on its own.
 const FLOORS: &[&[&str]] = &[
-    &["error", "rng"],
+    &["error", "fnv", "rng"],
     &["files", "moments", "gaussian", "shape", "metrics"],
     &["backend", "data"],
     &["layer", "output"],

@@ -23,7 +23,7 @@ impl Draw {
     }
 
     pub(crate) fn uniform(&mut self, low: f64, high: f64) -> f64 {
-        use rand::Rng;
+        use tractable::rng::Rng;
         low + (high - low) * (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
@@ -190,12 +190,19 @@ impl Model {
         let file = SafeTensors::deserialize(&bytes).unwrap();
         let tensors = file.tensors().into_iter();
         let tensors = tensors.map(|(n, t)| (n, (t.dtype(), t.shape().to_vec(), t.data().to_vec())));
-        Model { metadata: header.metadata().clone().unwrap(), tensors: tensors.collect() }
+        Model {
+            metadata: header.metadata().iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect(),
+            tensors: tensors.collect(),
+        }
     }
 
     pub(crate) fn write(&self, path: &Path) {
         let views = self.tensors.iter().map(|(n, (d, s, b))| (n, TensorView::new(*d, s.clone(), b).unwrap()));
-        let bytes = safetensors::serialize(views.collect::<Vec<_>>(), Some(self.metadata.clone())).unwrap();
+        let bytes = safetensors::serialize(
+            views.collect::<Vec<_>>(),
+            Some(self.metadata.clone().into_iter().collect()),
+        )
+        .unwrap();
         std::fs::write(path, bytes).unwrap();
     }
 

@@ -119,64 +119,6 @@ fn the_metadata_say_what_the_model_is() {
     assert_eq!((loaded.epochs(), loaded.input_scaler()), (2, net.input_scaler()));
 }
 
-#[test]
-fn a_file_that_was_cut_off_is_refused() {
-    for device in devices() {
-        let whole = file(&tiny(device.clone()));
-        for length in 0..whole.len() {
-            assert!(load(&whole[..length], device.clone()).is_err(), "{length} of {} bytes", whole.len());
-        }
-        let mut longer = whole.clone();
-        longer.push(0);
-        assert!(load(&longer, device.clone()).is_err(), "a byte too many");
-        assert!(load(&whole, device.clone()).is_ok());
-    }
-    for (what, builder) in zoo() {
-        let whole = file(&builder.build().unwrap());
-        for length in (0..whole.len()).step_by(1 + whole.len() / 40) {
-            assert!(
-                load(&whole[..length], devices()[0].clone()).is_err(),
-                "{what}: {length} of {} bytes",
-                whole.len()
-            );
-        }
-    }
-}
-
-/// One byte of the header changed: refused, or a model that says the same: no other numbers, no other units.
-#[test]
-fn a_flipped_byte_in_the_header_is_refused_or_harmless() {
-    let net = tiny(Device::reference());
-    let whole = file(&net);
-    let header = 8 + u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
-    let original = Model::of(&net);
-    let x = Draw::new(1).matrix(4, 2);
-    let (mut refused, mut harmless) = (0, 0);
-    for at in 0..header {
-        for flip in [0x01, 0x02, 0x10, 0x20, 0x80] {
-            let mut changed = whole.clone();
-            changed[at] ^= flip;
-            let Ok(loaded) = load(&changed, Device::reference()) else {
-                refused += 1;
-                continue;
-            };
-            harmless += 1;
-            assert_eq!(Model::of(&loaded).tensors, original.tensors, "byte {at} ^ {flip}");
-            let place =
-                String::from_utf8_lossy(&changed[at.saturating_sub(30)..header.min(at + 30)]).into_owned();
-            assert_eq!(
-                (loaded.input_scaler().is_some(), loaded.output_scaler().is_some()),
-                (true, true),
-                "byte {at} ^ {flip} took the scalers away: {place}"
-            );
-            // A digit of a scaler may change, as in any file without a checksum; but the result is a number.
-            let out = loaded.predict(&x).unwrap();
-            assert!(out.mean().iter().chain(out.var()).all(|v| v.is_finite()), "byte {at} ^ {flip}: {place}");
-        }
-    }
-    assert!(refused > harmless, "{refused} refused, {harmless} harmless");
-}
-
 /// A change to a model, where the error must point and what it must say.
 type Tampering = (&'static str, fn(&mut Model), &'static str);
 
@@ -675,4 +617,69 @@ fn a_reader_never_sees_half_a_file() {
     let x = Matrix::new(vec![0.5; 50], 50).unwrap();
     let last = Network::load(&path, Device::cpu(1)).unwrap().predict(&x).unwrap();
     assert!(nets.iter().any(|net| net.predict(&x).unwrap() == last));
+}
+
+mod slow {
+    use super::*;
+
+    /// One byte of the header changed: refused, or a model that says the same: no other numbers, no other units.
+    #[test]
+    fn a_flipped_byte_in_the_header_is_refused_or_harmless() {
+        let net = tiny(Device::reference());
+        let whole = file(&net);
+        let header = 8 + u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
+        let original = Model::of(&net);
+        let x = Draw::new(1).matrix(4, 2);
+        let (mut refused, mut harmless) = (0, 0);
+        for at in 0..header {
+            for flip in [0x01, 0x02, 0x10, 0x20, 0x80] {
+                let mut changed = whole.clone();
+                changed[at] ^= flip;
+                let Ok(loaded) = load(&changed, Device::reference()) else {
+                    refused += 1;
+                    continue;
+                };
+                harmless += 1;
+                assert_eq!(Model::of(&loaded).tensors, original.tensors, "byte {at} ^ {flip}");
+                let place = String::from_utf8_lossy(&changed[at.saturating_sub(30)..header.min(at + 30)])
+                    .into_owned();
+                assert_eq!(
+                    (loaded.input_scaler().is_some(), loaded.output_scaler().is_some()),
+                    (true, true),
+                    "byte {at} ^ {flip} took the scalers away: {place}"
+                );
+                // A digit of a scaler may change, as in any file without a checksum; but the result is a number.
+                let out = loaded.predict(&x).unwrap();
+                assert!(
+                    out.mean().iter().chain(out.var()).all(|v| v.is_finite()),
+                    "byte {at} ^ {flip}: {place}"
+                );
+            }
+        }
+        assert!(refused > harmless, "{refused} refused, {harmless} harmless");
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_is_refused() {
+        for device in devices() {
+            let whole = file(&tiny(device.clone()));
+            for length in 0..whole.len() {
+                assert!(load(&whole[..length], device.clone()).is_err(), "{length} of {} bytes", whole.len());
+            }
+            let mut longer = whole.clone();
+            longer.push(0);
+            assert!(load(&longer, device.clone()).is_err(), "a byte too many");
+            assert!(load(&whole, device.clone()).is_ok());
+        }
+        for (what, builder) in zoo() {
+            let whole = file(&builder.build().unwrap());
+            for length in (0..whole.len()).step_by(1 + whole.len() / 40) {
+                assert!(
+                    load(&whole[..length], devices()[0].clone()).is_err(),
+                    "{what}: {length} of {} bytes",
+                    whole.len()
+                );
+            }
+        }
+    }
 }

@@ -88,7 +88,7 @@ fn victim() {
 /// Starts a process and returns when it has said so many times that it is at work.
 fn start(folder: &Path, bytes: usize, times: usize) -> std::process::Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["crash::victim", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+    command.args(["slow::crash::victim", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
     command.env(FOLDER, folder).env(BYTES, bytes.to_string());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -221,7 +221,7 @@ fn a_full_disk_is_an_error_with_its_path() {
     let mut command = Command::new("sh");
     let exe = std::env::current_exe().unwrap();
     command.args(["-c", "ulimit -f 64; trap '' XFSZ; exec \"$@\"", "sh", exe.to_str().unwrap()]);
-    command.args(["crash::saves_once", "--exact", "--ignored", "--nocapture"]).env(FOLDER, dir.path());
+    command.args(["slow::crash::saves_once", "--exact", "--ignored", "--nocapture"]).env(FOLDER, dir.path());
     let out = command.output().unwrap();
     let said = String::from_utf8_lossy(&out.stdout).into_owned();
     let path = dir.path().join("model").display().to_string();

@@ -50,6 +50,24 @@ fn licences_are_permissive_and_sources_known() {
     }
 }
 
+/// What the features leave out stays out: docs/dependencies.md says what the numbers are made of.
+#[test]
+fn a_network_alone_needs_few_crates() {
+    let crates = |features: &[&str]| -> BTreeSet<String> {
+        let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+        let args = ["tree", "-p", "tractable", "-e", "normal", "--offline", "--locked", "--prefix", "none"];
+        let mut command = Command::new(cargo);
+        command.args(args).args(features).current_dir(env!("CARGO_MANIFEST_DIR"));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|l| l.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let (alone, whole) = (crates(&["--no-default-features"]), crates(&[]));
+    assert!(alone.len() <= 34, "{} crates: {alone:#?}", alone.len());
+    assert!(whole.len() <= 44, "{} crates: {whole:#?}", whole.len());
+}
+
 #[test]
 fn licences_are_read_as_written() {
     for good in ["MIT", "MIT/Apache-2.0", "GPL-3.0 OR MIT", "(MIT OR Apache-2.0) AND Unicode-3.0"] {

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tractable::data::{self, Augment, Images, PixelScaling};
+use tractable::fnv::{EMPTY, fnv1a_64};
 use tractable::{Activation, Fit, Matrix, Network, Shape};
 
 fn names(n: usize) -> Vec<String> {
@@ -158,15 +159,11 @@ fn cifar_batches_are_read_in_order() {
     }
 }
 
-fn fnv(bytes: impl IntoIterator<Item = u8>) -> u64 {
-    bytes.into_iter().fold(0xcbf29ce484222325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100000001b3))
-}
-
 #[test]
 fn digits_are_the_same_everywhere() {
     let digits = data::digits(500, 3).unwrap();
     let all = (0..500).flat_map(|i| digits.pixels(i).to_vec());
-    let hash = fnv(all);
+    let hash = fnv1a_64(EMPTY, all);
     assert_eq!(hash, DIGITS, "{hash:#x}");
     assert_ne!(digits, data::digits(500, 4).unwrap());
     for class in 0..10 {

@@ -100,6 +100,20 @@ fn ece_bins_are_closed_above() {
 }
 
 #[test]
+fn argmax_is_the_first_of_the_largest_and_nan_is_larger() {
+    let nan = f64::NAN;
+    assert_eq!(
+        [argmax(&[]), argmax(&[nan]), argmax(&[1.0, 3.0, 3.0, 2.0]), argmax(&[-0.0, 0.0])],
+        [0, 0, 1, 0]
+    );
+    assert_eq!([argmax(&[-2.0, f64::NEG_INFINITY]), argmax(&[1.0, f64::INFINITY])], [0, 1]);
+    assert_eq!(
+        [argmax(&[nan, 9.0]), argmax(&[f64::INFINITY, nan, nan]), argmax(&[1.0, nan, 2.0])],
+        [0, 1, 1]
+    );
+}
+
+#[test]
 fn nan_comes_through() {
     let good = [1.0, 2.0];
     let bad = [1.0, f64::NAN];

@@ -1,13 +1,11 @@
 //! The functions of `moments` against values computed with 60 digits (`tests/data/moments_reference.py`), in both
 //! precisions, and the mixture ReLU against Monte Carlo.
 
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal};
 use std::collections::BTreeMap;
 use tractable::moments::{
     Moments, Real, identity, leaky_relu, mixture_relu, normal, relu, sigmoid, softplus, tanh,
 };
+use tractable::rng::{standard_normal, stream, uniform};
 
 /// Largest relative error allowed, in units of EPSILON: function, output, f32, f64. About twice what is measured.
 const TOLERANCES: &[(&str, &[(f64, f64)])] = &[
@@ -154,12 +152,12 @@ fn single_precision_agrees_with_double() {
         ("sigmoid", (sigmoid::moments, sigmoid::moments), [3.0, 9.0, 4.0]),
         ("softplus", (softplus::moments, softplus::moments), [3.0, 6.0, 3.0]),
     ];
-    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let mut rng = stream(2, "single", 0);
     for (name, (single, double), tolerances) in activations {
         for _ in 0..100_000 {
-            let var_z = 10f64.powf(rng.random_range(-6.0..6.0)) as f32;
+            let var_z = 10f64.powf(uniform(-6.0, 6.0, &mut rng)) as f32;
             let scale = if name == "mixture_relu" { var_z.sqrt() } else { 1.0 };
-            let mu_z = rng.random_range(-10.0..10.0f32) * scale;
+            let mu_z = uniform(-10.0, 10.0, &mut rng) as f32 * scale;
             let (a, b) = (single(mu_z, var_z), double(mu_z.into(), var_z.into()));
             let pairs = [(a.mean, b.mean), (a.var, b.var), (a.slope, b.slope)];
             for ((got, want), tolerance) in pairs.into_iter().zip(tolerances) {
@@ -218,8 +216,8 @@ fn the_slope_is_the_derivative_of_the_mean() {
 #[test]
 fn mixture_relu_by_monte_carlo() {
     const DRAWS: usize = 1_000_000;
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let normal: Vec<f64> = (0..DRAWS).map(|_| StandardNormal.sample(&mut rng)).collect();
+    let mut rng = stream(1, "draws", 0);
+    let normal: Vec<f64> = (0..DRAWS).map(|_| standard_normal(&mut rng)).collect();
     let n = DRAWS as f64;
     for (mu_z, var_z) in [(-1.5, 1.0), (-0.3, 0.25), (0.0, 4.0), (0.4, 0.5), (2.0, 1.0)] {
         let s = f64::sqrt(var_z);

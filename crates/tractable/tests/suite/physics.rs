@@ -115,6 +115,15 @@ fn files_that_say_too_little_are_no_pass() {
     assert!(why(changed(csv, nan)).contains("line 2"));
     let nan_after = |t: String| header(t) + "1,2,3,4,5,6,7,8,NaN\n";
     assert!(changed(csv, nan_after).unwrap().worst.is_nan());
+    let nan_among_others = |t: String| t.replacen('\n', "\n0,0,0,0,0,NaN,0,0,0\n", 1);
+    assert!(changed(csv, nan_among_others).unwrap().worst.is_nan());
+    let infinite = |t: String| header(t) + "1,2,3,4,5,6,7,8,inf\n";
+    assert_eq!(changed(csv, infinite).unwrap().worst, f64::INFINITY);
+    // JSON has no such numbers, and a state that large is refused before it is simulated.
+    assert!(changed(json, |t| t.replacen("\"reward\":1.0", "\"reward\":1e999", 1)).is_err());
+    assert!(changed_json(json, |t| t["init_qvel"][0] = 1e300.into()).is_err());
+    let reward = |t: &mut serde_json::Value| t["steps"][0]["reward"] = 1e300.into();
+    assert_eq!(changed_json(json, reward).unwrap().worst, 1e300);
 
     let skipped = |r: tractable::Result<Checked>| matches!(r.unwrap().status, Status::Skipped(_));
     assert!(skipped(changed(csv, |t| t.replacen("q0,", "p0,", 1))));

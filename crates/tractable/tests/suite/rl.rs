@@ -125,20 +125,24 @@ fn pole() -> TimeLimit<InvertedPendulum> {
     TimeLimit::new(InvertedPendulum::new(Version::V5), 1000).unwrap()
 }
 
-#[test]
-fn a_pole_is_learned_in_seconds() {
-    let mut env = pole();
-    let mut agent = Agent::new(&env, Settings::gentle()).unwrap();
-    let first = {
-        agent.rollout(&mut env).unwrap();
-        agent.average().unwrap()
-    };
-    while agent.steps() < 100_000 {
-        agent.rollout(&mut env).unwrap();
+mod slow {
+    use super::*;
+
+    #[test]
+    fn a_pole_is_learned_in_seconds() {
+        let mut env = pole();
+        let mut agent = Agent::new(&env, Settings::gentle()).unwrap();
+        let first = {
+            agent.rollout(&mut env).unwrap();
+            agent.average().unwrap()
+        };
+        while agent.steps() < 100_000 {
+            agent.rollout(&mut env).unwrap();
+        }
+        let played = agent.evaluate(&mut env, 5, 1).unwrap();
+        let mean = played.episodes.iter().map(|e| e.total).sum::<f64>() / 5.0;
+        assert!(first < 60.0 && mean > 800.0, "{first} at first, {mean} after 100,000 steps");
     }
-    let played = agent.evaluate(&mut env, 5, 1).unwrap();
-    let mean = played.episodes.iter().map(|e| e.total).sum::<f64>() / 5.0;
-    assert!(first < 60.0 && mean > 800.0, "{first} at first, {mean} after 100,000 steps");
 }
 
 /// Bits of everything an agent has learned.
@@ -235,6 +239,67 @@ fn an_environment_that_panics_is_an_error_and_loses_nothing() {
             (1.0, false)
         },
         "panicked: the leg broke",
+    );
+}
+
+/// Fails once, in the middle of an episode of the second rollout; the next attempt is what the first would have been.
+#[test]
+fn a_failed_rollout_can_be_tried_again() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    static BROKEN: AtomicBool = AtomicBool::new(false);
+    let task = || {
+        let step = |x: &mut f64, a: f64| {
+            *x += 0.1 + 0.01 * a;
+            let broken = *x > 3.0 && BROKEN.swap(false, Ordering::Relaxed);
+            (if broken { f64::NAN } else { *x }, *x > 5.0)
+        };
+        TimeLimit::new(Task::new(anywhere, step), 45).unwrap()
+    };
+    let run = |fails: bool| {
+        let mut env = task();
+        let mut agent = Agent::new(&env, Settings { horizon: 64, ..small(0) }).unwrap();
+        let first = agent.rollout(&mut env).unwrap();
+        BROKEN.store(fails, Ordering::Relaxed);
+        if fails {
+            let (before, world) = (bits(&agent), env.state());
+            assert!(agent.rollout(&mut env).unwrap_err().to_string().contains("reward after"));
+            assert_eq!((before, world), (bits(&agent), env.state()));
+        }
+        (first, agent.rollout(&mut env).unwrap(), bits(&agent), env.state())
+    };
+    assert_eq!(format!("{:?}", run(false)), format!("{:?}", run(true)));
+}
+
+/// An environment that can neither act nor be restored: the error says both.
+#[test]
+fn an_environment_that_cannot_be_restored_is_named() {
+    struct Stuck(Task);
+    impl Environment for Stuck {
+        fn observation_space(&self) -> &Space {
+            &self.0.observations
+        }
+        fn action_space(&self) -> &Space {
+            &self.0.actions
+        }
+        fn reset(&mut self, seed: u64, observation: &mut [f64]) -> Result<()> {
+            self.0.reset(seed, observation)
+        }
+        fn step(&mut self, _: &[f64], _: &mut [f64]) -> Result<Step> {
+            panic!("the leg broke")
+        }
+        fn state(&self) -> Vec<f64> {
+            self.0.state()
+        }
+        fn restore(&mut self, _: &[f64]) -> Result<()> {
+            panic!("it stays broken")
+        }
+    }
+    let mut env = Stuck(Task::new(anywhere, |_, _| (0.0, true)));
+    let mut agent = Agent::new(&env, small(0)).unwrap();
+    let said = agent.rollout(&mut env).unwrap_err().to_string();
+    assert!(
+        said.contains("the leg broke; then environment: restore after 0 steps panicked: it stays broken"),
+        "{said}"
     );
 }
 

@@ -1,6 +1,6 @@
 //! Random streams: golden numbers from an independent implementation, and the distributions.
 
-use rand::Rng;
+use tractable::rng::Rng;
 use tractable::rng::{shuffle, standard_normal, stream};
 
 /// From a Python ChaCha8 written after the paper, keyed with a Python FNV-1a-128 (which gives the published

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 use tractable::attack::{self, Attacked, Settings, Stop as StopAt, Targets};
 use tractable::data::{self, Images};
-use tractable::{Activation, Fit, Layer, Matrix, Network, NoiseSchedule, Shape};
+use tractable::{Activation, Fit, Layer, Matrix, Network, NoiseSchedule, Shape, metrics};
 
 const TRAIN: usize = 6000;
 const TEST: usize = 2000;
@@ -155,8 +155,8 @@ fn fooled(net: &Network, kept: &Images) -> Outcome<(Matrix, Vec<Attacked>)> {
     let threes: Vec<usize> = (0..kept.len()).filter(|&i| kept.label(i) == FROM).collect();
     let all = kept.select(&threes)?;
     let p = net.predict_classes(&all.matrix(0..all.len())?)?;
-    let likeliest = |p: &[f64]| (1..p.len()).fold(0, |best, k| if p[k] > p[best] { k } else { best });
-    let known: Vec<usize> = (0..p.rows()).filter(|&i| likeliest(p.row(i)) == FROM).take(CHANGED).collect();
+    let known: Vec<usize> =
+        (0..p.rows()).filter(|&i| metrics::argmax(p.row(i)) == FROM).take(CHANGED).collect();
     if known.is_empty() {
         return Err(Stop::Error("no 3 of the test images was known; try another --seed".into()));
     }

@@ -4,9 +4,8 @@ mod strokes;
 
 use super::images::Images;
 use crate::error::{Error, Result};
-use crate::rng::{self, ChaCha8Rng};
+use crate::rng::{self, ChaCha8Rng, Rng};
 use crate::shape::Shape;
-use rand::Rng;
 use strokes::STYLES;
 
 const SIDE: usize = 28;

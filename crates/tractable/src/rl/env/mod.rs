@@ -6,14 +6,18 @@
 //! | [`InvertedPendulum`] | a cart keeps a pole upright | as MuJoCo's, embedded |
 //! | [`Pendulum`] | a weak motor swings a rod up | three lines |
 //!
-//! The first two also run [on a real MuJoCo](mujoco), as does any model of a user's own.
+//! The first two also run [on a real MuJoCo](mujoco), as does any model of a user's own (feature `mujoco`).
 //!
 //! Steps write into the caller's slices and allocate nothing. A time limit is not part of a task: it is put
 //! around one by [`TimeLimit`], and says `truncated` where a task says `terminated`.
 
 mod half_cheetah;
 mod inverted_pendulum;
+#[cfg(feature = "mujoco")]
 pub mod mujoco;
+#[cfg(not(feature = "mujoco"))]
+#[path = "no_mujoco.rs"]
+mod mujoco;
 mod pendulum;
 mod physics;
 mod space;

@@ -3,10 +3,13 @@
 mod arrow;
 mod contact;
 mod mechanism;
+#[cfg(feature = "mujoco")]
 mod mjcf;
 mod model;
 
-use super::mujoco::{Mujoco, Simulator};
+#[cfg(feature = "mujoco")]
+use super::mujoco::Mujoco;
+use super::mujoco::Simulator;
 use super::physics::constraint::Row;
 use super::physics::solver::{Inertia, Problem};
 use super::{Environment, Segment, Space, Step, check_action, check_state, split_state};
@@ -90,6 +93,7 @@ impl HalfCheetah {
     /// let cheetah = HalfCheetah::on(&Mujoco::open(None)?)?;
     /// # Ok::<(), tractable::Error>(())
     /// ```
+    #[cfg(feature = "mujoco")]
     pub fn on(mujoco: &Mujoco) -> Result<Self> {
         let simulator = mujoco.load_text("half-cheetah", &mjcf::text())?;
         Ok(HalfCheetah { mujoco: Some(simulator), ..Self::new() })

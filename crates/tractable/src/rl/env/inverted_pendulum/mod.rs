@@ -1,9 +1,12 @@
 //! InvertedPendulum: a cart on a rail keeps a pole upright. The same physics and rules as Gymnasium's.
 
+#[cfg(feature = "mujoco")]
 mod mjcf;
 mod model;
 
-use super::mujoco::{Mujoco, Simulator};
+#[cfg(feature = "mujoco")]
+use super::mujoco::Mujoco;
+use super::mujoco::Simulator;
 use super::physics::capsule::Capsule;
 use super::physics::plane::{Turn, Vector, vector};
 use super::{Environment, Segment, Space, Step, check_action, check_state, split_state};
@@ -102,6 +105,7 @@ impl InvertedPendulum {
     /// let pole = InvertedPendulum::on(&Mujoco::open(None)?, Version::V5)?;
     /// # Ok::<(), tractable::Error>(())
     /// ```
+    #[cfg(feature = "mujoco")]
     pub fn on(mujoco: &Mujoco, version: Version) -> Result<Self> {
         let simulator = mujoco.load_text("inverted-pendulum", &mjcf::text())?;
         Ok(InvertedPendulum { mujoco: Some(simulator), ..Self::new(version) })

@@ -28,15 +28,15 @@ pub fn locate(asked: Option<&Path>) -> Result<PathBuf> {
     places.iter().find_map(|place| within(place)).ok_or_else(|| {
         let said: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
         let why = format!(
-            "its library was not found (looked in: {}); fetch it with `tractable mujoco fetch`, install it with \
-             `pip install mujoco`, or name it by MUJOCO_PATH",
+            "its library was not found (looked in: {}); install it with `pip install mujoco`, put it in one of these \
+             folders, or name it by MUJOCO_PATH",
             if said.is_empty() { "nowhere, there is no Python".to_string() } else { said.join(", ") }
         );
         Error::invalid("MuJoCo", why)
     })
 }
 
-/// Where `tractable mujoco fetch` puts the library: the user's data folder.
+/// Where a library that was downloaded for this user is looked for: in the user's data folder.
 ///
 /// ```
 /// let folder = tractable::rl::env::mujoco::fetched();

@@ -50,7 +50,7 @@ impl std::fmt::Debug for Mujoco {
 
 impl Mujoco {
     /// Opens the library at a path (a file, or a folder that holds it); without one, looks at `MUJOCO_PATH`, in
-    /// the packages of the active Python, and where `tractable mujoco fetch` puts it.
+    /// the packages of the active Python, and at [`fetched`].
     ///
     /// ```
     /// use tractable::rl::env::mujoco::Mujoco;

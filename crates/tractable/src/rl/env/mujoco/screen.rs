@@ -34,10 +34,11 @@ const MOST_NUMBERS: f64 = 134_217_728.0;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn screen(model: &Path) -> Result<()> {
-    let mut screen = Screen { bytes: 0, copies: 0.0, numbers: 0.0, files: vec![Part::of(model.into(), 1.0)] };
+    let mut screen =
+        Screen { bytes: 0, copies: 0.0, numbers: 0.0, files: vec![ModelFile::of(model.into(), 1.0)] };
     let mut at = 0;
-    while let Some(part) = screen.files.get(at).cloned() {
-        screen.part(&part)?;
+    while let Some(file) = screen.files.get(at).cloned() {
+        screen.file(&file)?;
         at += 1;
     }
     Ok(())
@@ -45,7 +46,7 @@ pub fn screen(model: &Path) -> Result<()> {
 
 /// A model, or a part of one in a file of its own.
 #[derive(Clone)]
-struct Part {
+struct ModelFile {
     path: PathBuf,
     /// Where MuJoCo looks for what it names: beside the model, and beside itself.
     folders: [PathBuf; 2],
@@ -53,10 +54,10 @@ struct Part {
     factor: f64,
 }
 
-impl Part {
+impl ModelFile {
     fn of(path: PathBuf, factor: f64) -> Self {
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-        Part { folders: [folder.clone(), folder], path, factor }
+        ModelFile { folders: [folder.clone(), folder], path, factor }
     }
 }
 
@@ -64,13 +65,13 @@ struct Screen {
     bytes: u64,
     copies: f64,
     numbers: f64,
-    files: Vec<Part>,
+    files: Vec<ModelFile>,
 }
 
 impl Screen {
-    fn part(&mut self, part: &Part) -> Result<()> {
-        let refuse = |why: String| Error::Model { path: part.path.clone(), at: "MuJoCo model".into(), why };
-        let (file, length) = files::open(&part.path, MOST_BYTES)?;
+    fn file(&mut self, model: &ModelFile) -> Result<()> {
+        let refuse = |why: String| Error::Model { path: model.path.clone(), at: "MuJoCo model".into(), why };
+        let (file, length) = files::open(&model.path, MOST_BYTES)?;
         self.bytes += length;
         if self.bytes > MOST_BYTES {
             return Err(refuse(format!("with what it includes, it is larger than {} MiB", MOST_BYTES >> 20)));
@@ -84,14 +85,14 @@ impl Screen {
         let xml = Document::parse_with_options(&text, options);
         let xml = xml.map_err(|e| refuse(format!("cannot be read as XML: {e}")))?;
         let attached = xml.descendants().filter(|e| tag(*e) == "attach").count();
-        self.element(xml.root_element(), part, part.factor, attached, 0).map_err(refuse)
+        self.element(xml.root_element(), model, model.factor, attached, 0).map_err(refuse)
     }
 
     /// An element of which there are `factor` copies, and what is inside of it.
     fn element(
         &mut self,
         element: Node<'_, '_>,
-        part: &Part,
+        model: &ModelFile,
         mut factor: f64,
         attached: usize,
         depth: usize,
@@ -130,10 +131,10 @@ impl Screen {
             return Err(format!("<{name}>: sizes that ask for more than {MOST_NUMBERS} numbers"));
         }
         for attribute in element.attributes().filter(|a| a.name().starts_with("file")) {
-            self.names(&name, attribute.value(), part, factor, attached)?;
+            self.names(&name, attribute.value(), model, factor, attached)?;
         }
         let inside = element.children().filter(Node::is_element);
-        inside.into_iter().try_for_each(|e| self.element(e, part, factor, attached, depth + 1))
+        inside.into_iter().try_for_each(|e| self.element(e, model, factor, attached, depth + 1))
     }
 
     /// A file that an element names: it is a plain one, and what is a model itself is looked at too.
@@ -141,11 +142,11 @@ impl Screen {
         &mut self,
         element: &str,
         file: &str,
-        part: &Part,
+        model: &ModelFile,
         factor: f64,
         attached: usize,
     ) -> std::result::Result<(), String> {
-        for folder in &part.folders {
+        for folder in &model.folders {
             let path = folder.join(file);
             let Ok(about) = std::fs::metadata(&path) else { continue };
             if !about.is_file() || about.len() > MOST_NAMED {
@@ -154,9 +155,9 @@ impl Screen {
             let found = match element {
                 "include" => {
                     let own = path.parent().unwrap_or(Path::new("")).to_path_buf();
-                    Part { folders: [part.folders[0].clone(), own], path, factor }
+                    ModelFile { folders: [model.folders[0].clone(), own], path, factor }
                 }
-                "model" => Part::of(path, factor * attached.max(1) as f64),
+                "model" => ModelFile::of(path, factor * attached.max(1) as f64),
                 _ => continue,
             };
             // MuJoCo itself includes a file once.
