@@ -1,0 +1,97 @@
+//! `config.json`: the settings and the data of a run.
+
+use crate::image_sets::ImageSet;
+use crate::report::{Outcome, file_error};
+use crate::settings::{ImageSettings, Settings};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The data file of a run, so that a changed one is noticed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DataFile {
+    pub(crate) path: PathBuf,
+    bytes: u64,
+    /// FNV-1a, 64 bits, in hexadecimal.
+    hash: String,
+}
+
+impl DataFile {
+    pub(crate) fn look(path: &Path) -> Outcome<Self> {
+        let fail = file_error(path, "read it");
+        let mut file = File::open(path).map_err(file_error(path, "open it"))?;
+        let (mut bytes, mut hash) = (0, 0xcbf29ce484222325u64);
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let n = file.read(&mut buffer).map_err(&fail)?;
+            if n == 0 {
+                break;
+            }
+            bytes += n as u64;
+            hash = buffer[..n].iter().fold(hash, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x100000001b3));
+        }
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+        Ok(DataFile { path, bytes, hash: format!("{hash:016x}") })
+    }
+
+    pub(crate) fn same_content(&self, other: &Self) -> bool {
+        (self.bytes, &self.hash) == (other.bytes, &other.hash)
+    }
+}
+
+/// `config.json`: what a run was made from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    pub(crate) version: u32,
+    pub(crate) program: String,
+    pub(crate) data: DataFile,
+    pub(crate) settings: Settings,
+}
+
+impl Config {
+    pub(super) const VERSION: u32 = 1;
+
+    pub(crate) fn new(data: DataFile, settings: Settings) -> Self {
+        let program = format!("tractable {}", env!("CARGO_PKG_VERSION"));
+        Config { version: Self::VERSION, program, data, settings }
+    }
+}
+
+/// The images of a run, so that changed ones are noticed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ImageData {
+    pub(crate) set: ImageSet,
+    /// Where they were read, if that was said.
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) train: usize,
+    pub(crate) test: usize,
+    /// Of the training images.
+    pub(crate) hash: String,
+}
+
+/// `config.json` of a run on images.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ImageConfig {
+    pub(super) version: u32,
+    program: String,
+    pub(crate) images: ImageData,
+    pub(crate) settings: ImageSettings,
+}
+
+impl ImageConfig {
+    pub(crate) fn new(images: ImageData, settings: ImageSettings) -> Self {
+        let program = format!("tractable {}", env!("CARGO_PKG_VERSION"));
+        ImageConfig { version: Config::VERSION, program, images, settings }
+    }
+}
+
+/// What a run was made from.
+pub(crate) enum AnyConfig {
+    Table(Box<Config>),
+    Images(Box<ImageConfig>),
+}

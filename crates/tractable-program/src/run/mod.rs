@@ -1,0 +1,53 @@
+//! The folder of a run: what `train` keeps in it and where others find the model.
+//!
+//! | file | content |
+//! |---|---|
+//! | `model.safetensors` | the model to use: of the last epoch or, with `--patience`, of the best |
+//! | `last.safetensors` | with `--patience` only: the last finished epoch, where `--resume` goes on |
+//! | `metrics.jsonl` | one line an epoch, and one of the test at the end |
+//! | `config.json` | settings and data of the run |
+//! | `commands.jsonl` | what was typed to begin it and to go on with it |
+//! | `curves.csv` | of a run on images: noise, error, nll and speed of every epoch |
+//!
+//! Model files only ever hold whole epochs. An epoch's line is written before its model, so the lines are
+//! never behind the model; a resumed run drops those that are ahead. A new run's files are written when its
+//! first epoch is done: until then those of an earlier run are untouched.
+
+pub(crate) mod commands;
+mod config;
+mod folder;
+
+pub(crate) use config::{AnyConfig, Config, DataFile, ImageConfig, ImageData};
+pub(crate) use folder::{Past, RunFolder};
+
+use crate::report::{Exit, Outcome};
+use std::path::{Path, PathBuf};
+use tractable::{Device, Network};
+
+/// The model in a run's folder, or the file itself.
+pub(crate) fn locate(path: &Path) -> Outcome<PathBuf> {
+    if !path.is_dir() {
+        return Ok(path.into());
+    }
+    let model = path.join("model.safetensors");
+    match model.is_file() {
+        true => Ok(model),
+        false => Err(Exit::Error(format!(
+            "{}: no model.safetensors in this folder; give a run of `tractable train` or a model file",
+            path.display()
+        ))),
+    }
+}
+
+/// Loads the model of a run or file for use: it must know its columns.
+pub fn load_trained(path: &Path, device: Device) -> Outcome<Network> {
+    let path = locate(path)?;
+    let net = Network::load(&path, device)?;
+    if net.input_names().is_empty() {
+        return Err(Exit::Error(format!(
+            "{}: no epoch is finished, so it knows no columns; go on with `tractable train --resume -o RUN`",
+            path.display()
+        )));
+    }
+    Ok(net)
+}

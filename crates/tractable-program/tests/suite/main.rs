@@ -1,0 +1,3 @@
+//! The inside of the program: how it is built, and what fuzzing has found.
+
+mod corpora;
