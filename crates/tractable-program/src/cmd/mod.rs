@@ -14,6 +14,5 @@ pub mod predict;
 pub mod report;
 pub mod rl;
 pub mod train;
-mod train_images;
 pub mod verify;
 pub mod watch;

@@ -38,9 +38,8 @@ impl RunFolder {
         self.path.join(name)
     }
 
-    /// Whether the best epoch has a file of its own.
-    pub(crate) fn keeps_best(&self) -> bool {
-        self.patience
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The model to use.
@@ -51,6 +50,12 @@ impl RunFolder {
     /// The model training goes on from.
     pub(crate) fn state(&self) -> PathBuf {
         if self.patience { self.file("last.safetensors") } else { self.model() }
+    }
+
+    /// Whether an epoch is finished and its model saved. A crash may have left the line of the first epoch without it;
+    /// of more than that the model is missed.
+    pub(crate) fn has_epochs(&self) -> Outcome<bool> {
+        Ok(self.state().exists() || self.past(usize::MAX)?.len() > 1)
     }
 
     /// Refuses to start over what is there.
@@ -83,11 +88,12 @@ impl RunFolder {
         Ok(held)
     }
 
-    /// Writes a new run with the metrics it has so far, over an earlier one if `force`d.
+    /// Writes a new run with the metrics it has so far, over an earlier one if `force`d. It has no model before its first
+    /// epoch is finished.
     pub(crate) fn begin(
         &self,
         config: &impl Serialize,
-        net: &Network,
+        net: Option<&Network>,
         metrics: &str,
         force: bool,
     ) -> Outcome {
@@ -104,7 +110,7 @@ impl RunFolder {
         if !self.patience {
             self.remove("last.safetensors")?;
         }
-        self.save(net, true)?;
+        net.map_or(Ok(()), |net| self.save(net, true))?;
         commands::note(&self.path, true)?;
         self.write_config(config)
     }

@@ -15,10 +15,13 @@
 
 pub(crate) mod commands;
 mod config;
+mod curves;
 mod folder;
+mod session;
 
 pub(crate) use config::{AnyConfig, Config, DataFile, ImageConfig, ImageData};
-pub(crate) use folder::{Past, RunFolder};
+pub(crate) use folder::RunFolder;
+pub(crate) use session::Training;
 
 use crate::report::{Exit, Outcome};
 use std::path::{Path, PathBuf};
@@ -32,6 +35,9 @@ pub(crate) fn locate(path: &Path) -> Outcome<PathBuf> {
     let model = path.join("model.safetensors");
     match model.is_file() {
         true => Ok(model),
+        false if path.join("config.json").is_file() && path.join("metrics.jsonl").is_file() => {
+            Err(untrained(path))
+        }
         false => Err(Exit::Error(format!(
             "{}: no model.safetensors in this folder; give a run of `tractable train` or a model file",
             path.display()
@@ -39,15 +45,16 @@ pub(crate) fn locate(path: &Path) -> Outcome<PathBuf> {
     }
 }
 
-/// Loads the model of a run or file for use: it must know its columns.
+/// Loads the model of a run or file for use: an epoch of it is finished.
 pub fn load_trained(path: &Path, device: Device) -> Outcome<Network> {
     let path = locate(path)?;
-    let net = Network::load(&path, device)?;
-    if net.input_names().is_empty() {
-        return Err(Exit::Error(format!(
-            "{}: no epoch is finished, so it knows no columns; go on with `tractable train --resume -o RUN`",
-            path.display()
-        )));
+    match Network::load(&path, device)? {
+        net if net.epochs() == 0 || net.input_names().is_empty() => Err(untrained(&path)),
+        net => Ok(net),
     }
-    Ok(net)
+}
+
+fn untrained(path: &Path) -> Exit {
+    let why = "no epoch is finished, the model is untrained; go on with `tractable train --resume -o RUN`";
+    Exit::Error(format!("{}: {why}", path.display()))
 }

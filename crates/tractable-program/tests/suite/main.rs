@@ -1,3 +1,4 @@
 //! The inside of the program: how it is built, and what fuzzing has found.
 
+mod architecture;
 mod corpora;
