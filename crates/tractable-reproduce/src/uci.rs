@@ -7,16 +7,14 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
 use std::time::Instant;
 use tractable::data::{self, Dataset, Target};
 use tractable::{Activation, Device, Fit, Network, Policy, Prior, metrics};
 use tractable_program::console;
-use tractable_program::interrupt;
 use tractable_program::progress::Progress;
 use tractable_program::report::{Exit, Outcome, Report, file_error, table};
 use tractable_program::results::{Clock, Rows};
+use tractable_program::{interrupt, jobs};
 
 const AFTER_HELP: &str = "\
 Example:
@@ -220,43 +218,26 @@ fn in_parallel(
     sets: &[Loaded],
     mut done: impl FnMut(usize, usize, Tested) -> Outcome,
 ) -> Outcome {
-    let threads = console::workers();
     let work = |s: &Loaded, k: usize| (s.splits[k].train.len() * s.benchmark.hidden * s.data.width()) as u64;
     let mut jobs: Vec<(usize, usize)> =
         sets.iter().enumerate().flat_map(|(i, s)| (0..s.splits.len()).map(move |k| (i, k))).collect();
     jobs.sort_by_key(|&(i, k)| std::cmp::Reverse(work(&sets[i], k)));
     let total = jobs.iter().map(|&(i, k)| work(&sets[i], k)).sum();
     let mut progress = Progress::new(Some(total), console::quiet());
-    let next = AtomicUsize::new(0);
-    let (jobs, next) = (&jobs, &next);
-    let (sender, receiver) = mpsc::channel();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(jobs.len()) {
-            let sender = sender.clone();
-            scope.spawn(move || {
-                while let Some(&(i, k)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = split(&sets[i], k, args.seed);
-                    // Nobody listens after the first failure.
-                    if interrupt::asked() || sender.send((i, k, result)).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        let (mut finished, mut sum) = (0, 0);
-        for (i, k, result) in receiver {
-            done(i, k, result?)?;
-            (finished, sum) = (finished + 1, sum + work(&sets[i], k));
-            progress
-                .at(sum, || format!("{finished} of {} splits, last {}", jobs.len(), sets[i].benchmark.name));
-        }
-        if interrupt::asked() {
-            return Err(Exit::Interrupted(format!("after {finished} of {} splits", jobs.len())));
-        }
-        progress.done(&format!("{finished} splits"));
+    let (mut finished, mut sum) = (0, 0);
+    let train = |&(i, k): &(usize, usize)| split(&sets[i], k, args.seed);
+    jobs::each(&jobs, train, |job, result| {
+        let (i, k) = jobs[job];
+        done(i, k, result?)?;
+        (finished, sum) = (finished + 1, sum + work(&sets[i], k));
+        progress.at(sum, || format!("{finished} of {} splits, last {}", jobs.len(), sets[i].benchmark.name));
         Ok(())
-    })
+    })?;
+    if interrupt::asked() {
+        return Err(Exit::Interrupted(format!("after {finished} of {} splits", jobs.len())));
+    }
+    progress.done(&format!("{finished} splits"));
+    Ok(())
 }
 
 /// Trains on one split and looks at its test part.

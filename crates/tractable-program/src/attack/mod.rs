@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tractable::attack::{self, Attacked, Settings, Targets};
 use tractable::data::Images;
-use tractable::{Matrix, Network, Output};
+use tractable::{Matrix, Network, Output, rng};
 
 /// Images attacked between two looks at Ctrl-C.
 const AT_ONCE: usize = 32;
@@ -145,22 +145,20 @@ impl Job<'_> {
         if index.is_empty() {
             return Err(Exit::Error("every image shows the target already; choose another".into()));
         }
+        let given = self.given_targets(&index);
         let (began, mut records) = (Instant::now(), Vec::<Record>::new());
         let mut progress = Progress::new(Some(index.len() as u64), self.quiet);
         for (part, chunk) in index.chunks(AT_ONCE).enumerate() {
             let images = self.images.select(chunk)?;
             let (x, labels) = (images.matrix(0..images.len())?, images.labels());
-            let given;
             // A seed for every part: the first numbers of one stream would come again in each.
             let seed = self.seed ^ ((part as u64) << 32);
             let targets = match self.choice {
                 Choice::All => Targets::all_wrong(&labels),
-                Choice::Random => Targets::random(&labels, seed),
                 Choice::LeastLikely => Targets::least_likely(&labels),
                 Choice::Untargeted => Targets::untargeted(&labels),
-                Choice::One(target) => {
-                    given = vec![target; labels.len()];
-                    Targets::given(&labels, &given)
+                Choice::Random | Choice::One(_) => {
+                    Targets::given(&labels, &given[part * AT_ONCE..][..chunk.len()])
                 }
             };
             let settings = self.settings.clone();
@@ -186,5 +184,52 @@ impl Job<'_> {
         let seconds = began.elapsed().as_secs_f64();
         progress.done(&format!("{} attacks by {} in {seconds:.1} s", records.len(), self.method.name()));
         Ok((Summary::of(self.method, self.budget.clone(), &records, seconds), records))
+    }
+    /// One target per image where they do not depend on the network: drawn for all images at once, as the library draws
+    /// them, so that it does not matter how many are attacked at a time.
+    fn given_targets(&self, index: &[usize]) -> Vec<usize> {
+        let (mut draws, wrong) = (rng::stream(self.seed, "targets", 0), self.images.class_names().len() - 1);
+        let target = |&i: &usize| match self.choice {
+            Choice::One(target) => target,
+            _ => {
+                let draw = rng::uniform(0.0, wrong as f64, &mut draws) as usize;
+                draw + usize::from(draw >= self.images.label(i))
+            }
+        };
+        index.iter().map(target).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tractable::Activation;
+    use tractable::attack::Budget;
+
+    /// More images than are attacked at a time have the targets that the library draws for all of them.
+    #[test]
+    fn random_targets_do_not_depend_on_how_many_are_attacked_at_a_time() {
+        let images = tractable::data::digits(2 * AT_ONCE + 5, 0).unwrap();
+        let net = Network::mlp([images.shape().len(), 4, 10], Activation::Relu).classes(10).build().unwrap();
+        let settings = Settings::new().iterations(1).budget(Budget::Linf(0.01));
+        for seed in [0, 7] {
+            let job = Job {
+                net: &net,
+                images: &images,
+                choice: Choice::Random,
+                method: Method::Fgsm,
+                settings: settings.clone(),
+                seed,
+                random_start: false,
+                budget: None,
+                quiet: true,
+            };
+            let Ok((_, records)) = job.run(|_, _, _| {}) else { panic!("refused") };
+            let (x, labels) = (images.matrix(0..images.len()).unwrap(), images.labels());
+            let all = attack::fgsm(&net, &x, &Targets::random(&labels, seed), &settings).unwrap();
+            let [ours, drawn]: [Vec<_>; 2] =
+                [records.iter().map(|r| r.target).collect(), all.iter().map(|a| a.target).collect()];
+            assert_eq!(ours, drawn);
+        }
     }
 }

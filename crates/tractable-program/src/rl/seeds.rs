@@ -2,16 +2,14 @@
 
 use super::log::{Line, Log};
 use super::task::World;
-use crate::console;
 use crate::console::note;
 use crate::interrupt;
+use crate::jobs;
 use crate::report::{Exit, Outcome, guarded, short};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tractable::rl::{Agent, Settings};
 
@@ -53,36 +51,27 @@ pub struct Seed {
 /// Trains all of them.
 pub fn train(plan: &Plan) -> Outcome<Vec<Seed>> {
     let bars = (!plan.quiet && std::io::stderr().is_terminal()).then(MultiProgress::new);
-    Ok(each(plan.first, plan.seeds, |seed| one(plan, seed, bars.as_ref())))
+    each(plan.first, plan.seeds, |seed| one(plan, seed, bars.as_ref()))
 }
 
 /// Works on all of them, side by side; whoever fails or panics ends alone.
-fn each(first: u64, seeds: u64, work: impl Fn(&mut Seed) -> Outcome + Sync) -> Vec<Seed> {
-    let cores = console::workers().min(seeds as usize);
-    let (next, done) = (AtomicU64::new(0), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    if i >= seeds || interrupt::asked() {
-                        break;
-                    }
-                    let mut seed = Seed { seed: first + i, ..Seed::default() };
-                    if let Err(stop) = guarded(|| work(&mut seed)) {
-                        seed.error = Some(match stop {
-                            Exit::Error(why) | Exit::CheckFailed(why) | Exit::Interrupted(why) => why,
-                            Exit::PipeClosed => "the output was closed".into(),
-                        });
-                    }
-                    done.lock().unwrap_or_else(|e| e.into_inner()).push(seed);
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_else(|e| e.into_inner());
+fn each(first: u64, seeds: u64, work: impl Fn(&mut Seed) -> Outcome + Sync) -> Outcome<Vec<Seed>> {
+    let (numbers, mut done) = ((0..seeds).map(|i| first + i).collect::<Vec<_>>(), Vec::new());
+    let alone = |&number: &u64| {
+        let mut seed = Seed { seed: number, ..Seed::default() };
+        let outcome = guarded(|| work(&mut seed));
+        seed.error = outcome.err().map(|exit| match exit {
+            Exit::Error(why) | Exit::CheckFailed(why) | Exit::Interrupted(why) => why,
+            Exit::PipeClosed => "the output was closed".into(),
+        });
+        seed
+    };
+    jobs::each(&numbers, alone, |_, seed| {
+        done.push(seed);
+        Ok(())
+    })?;
     done.sort_by_key(|s| s.seed);
-    done
+    Ok(done)
 }
 
 fn one(plan: &Plan, seed: &mut Seed, bars: Option<&MultiProgress>) -> Outcome {
@@ -198,6 +187,7 @@ mod tests {
                 _ => Ok(()),
             }
         });
+        let seeds = seeds.unwrap_or_default();
         assert_eq!(seeds.iter().map(|s| s.seed).collect::<Vec<_>>(), (5..12).collect::<Vec<_>>());
         for s in seeds {
             match (s.seed, s.error) {
@@ -206,6 +196,6 @@ mod tests {
                 (_, error) => assert!(error.is_none() && s.steps == 10),
             }
         }
-        assert_eq!(each(u64::MAX, 1, |_| Ok(()))[0].seed, u64::MAX);
+        assert!(each(u64::MAX, 1, |_| Ok(())).is_ok_and(|s| s[0].seed == u64::MAX));
     }
 }
