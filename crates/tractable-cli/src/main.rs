@@ -80,7 +80,7 @@ fn main() -> ExitCode {
     let began = Instant::now();
     console::init(cli.console);
     console::say_machine();
-    let outcome = report::guarded(|| match cli.command {
+    let outcome = report::catch_panic(|| match cli.command {
         Command::Demo(args) => cmd::demo::run(&args),
         Command::Train(args) => cmd::train::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),

@@ -47,7 +47,7 @@ impl ImageSet {
     }
 
     /// The set that is meant where a file or a set may be named; `None` for a file.
-    pub(crate) fn meant(file: &Path) -> Outcome<Option<Self>> {
+    pub(crate) fn from_argument(file: &Path) -> Outcome<Option<Self>> {
         let Some(name) = file.to_str().filter(|_| !file.is_file()) else { return Ok(None) };
         match Self::parse(name) {
             Ok(set) => Ok(Some(set)),

@@ -3,7 +3,7 @@
 use crate::report::Exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-static ASKED: AtomicBool = AtomicBool::new(false);
+static REQUESTED: AtomicBool = AtomicBool::new(false);
 static LISTENING: AtomicBool = AtomicBool::new(false);
 
 /// From here on the first signal is only remembered; the second ends the process at once, which is safe for
@@ -13,7 +13,7 @@ pub fn listen() -> Result<(), Exit> {
         return Ok(());
     }
     ctrlc::set_handler(|| {
-        if ASKED.swap(true, Ordering::SeqCst) {
+        if REQUESTED.swap(true, Ordering::SeqCst) {
             std::process::exit(130);
         }
     })
@@ -21,6 +21,6 @@ pub fn listen() -> Result<(), Exit> {
 }
 
 /// Whether the user wants us to stop.
-pub fn asked() -> bool {
-    ASKED.load(Ordering::SeqCst)
+pub fn requested() -> bool {
+    REQUESTED.load(Ordering::SeqCst)
 }

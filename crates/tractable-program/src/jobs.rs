@@ -2,7 +2,7 @@
 
 use crate::console;
 use crate::interrupt;
-use crate::progress::Progress;
+use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -19,7 +19,7 @@ pub fn each<J: Sync, T: Send>(
         for _ in 0..console::workers().min(jobs.len()) {
             let (sender, next, work) = (sender.clone(), &next, &work);
             scope.spawn(move || {
-                while !interrupt::asked() {
+                while !interrupt::requested() {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(job) = jobs.get(i) else { break };
                     // Nobody listens after the first error.
@@ -42,13 +42,13 @@ pub fn side_by_side<J: Sync, T: Send>(
 ) -> Outcome<Vec<T>> {
     let (mut n, of) = (0, jobs.len());
     let mut results: Vec<Option<tractable::Result<T>>> = jobs.iter().map(|_| None).collect();
-    let mut progress = Progress::new(Some(of as u64), console::quiet());
+    let mut progress = ProgressDisplay::new(Some(of as u64), console::quiet());
     each(jobs, work, |i, result| {
         (results[i], n) = (Some(result), n + 1);
         progress.at(n, || format!("{n} of {of} {what}"));
         Ok(())
     })?;
-    if interrupt::asked() {
+    if interrupt::requested() {
         return Err(Exit::Interrupted(format!("after {n} of {of} {what}")));
     }
     results.into_iter().flatten().map(|result| result.map_err(Exit::from)).collect()

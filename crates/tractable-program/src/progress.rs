@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const LINE_EVERY: Duration = Duration::from_secs(2);
 
 /// How far a long job is.
-pub struct Progress {
+pub struct ProgressDisplay {
     mode: Mode,
 }
 
@@ -19,7 +19,7 @@ enum Mode {
     Quiet,
 }
 
-impl Progress {
+impl ProgressDisplay {
     /// `total` steps of work; without it the bar only counts.
     pub fn new(total: Option<u64>, quiet: bool) -> Self {
         let mode = if quiet {
@@ -35,7 +35,7 @@ impl Progress {
         } else {
             Mode::Lines { last: None }
         };
-        Progress { mode }
+        ProgressDisplay { mode }
     }
 
     /// `done` steps are done; `text` says what that means.
@@ -95,7 +95,7 @@ impl Progress {
 }
 
 /// Where an error ends the job, its line must not stand beside a bar.
-impl Drop for Progress {
+impl Drop for ProgressDisplay {
     fn drop(&mut self) {
         self.clear();
     }

@@ -52,7 +52,7 @@ struct Typed {
 }
 
 /// One part: the words of its command, or why it is left out.
-struct Part {
+struct PlannedCommand {
     name: &'static str,
     command: Result<Vec<String>, String>,
 }
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let more = args.json.then(|| "--json".to_string());
         let typed = Typed::try_parse_from(["reproduce".into()].into_iter().chain(words).chain(more));
         super::run_one(&typed.map_err(|e| Exit::Error(e.to_string()))?.what)?;
-        if interrupt::asked() {
+        if interrupt::requested() {
             return Err(Exit::Interrupted(format!(
                 "in {}; what was done before is in {}",
                 part.name,
@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     Ok(())
 }
 
-fn parts(args: &Args, out: &Path) -> Vec<Part> {
+fn parts(args: &Args, out: &Path) -> Vec<PlannedCommand> {
     let words = |line: &str, paths: &[(&str, &Path)]| {
         let mut words: Vec<String> = line.split(' ').map(String::from).collect();
         words.extend(paths.iter().flat_map(|(flag, path)| [flag.to_string(), path.display().to_string()]));
@@ -131,19 +131,19 @@ fn parts(args: &Args, out: &Path) -> Vec<Part> {
     let trained = |set: &str| run(set).join("model.safetensors").exists();
     let has = |set: &str| args.data.join(set).is_dir();
     let mut parts = vec![
-        Part {
+        PlannedCommand {
             name: "table-2",
             command: Ok(words(quick("table-2 --seeds 2", "table-2 --seeds 5"), &[("-o", out)])),
         },
-        Part {
+        PlannedCommand {
             name: "regret",
             command: Ok(words(quick("regret --seeds 2 --long 0", "regret --seeds 10"), &[("-o", out)])),
         },
-        Part {
+        PlannedCommand {
             name: "numerics",
             command: Ok(words(quick("numerics --draws 500", "numerics"), &[("-o", out)])),
         },
-        Part {
+        PlannedCommand {
             name: "uci",
             command: match args.uci.is_dir() {
                 true => Ok(words(
@@ -158,7 +158,7 @@ fn parts(args: &Args, out: &Path) -> Vec<Part> {
     ];
     let sets: Vec<&str> = ["mnist", "cifar10"].into_iter().filter(|s| has(s)).collect();
     if !args.quick {
-        parts.push(Part {
+        parts.push(PlannedCommand {
             name: "images",
             command: match sets.is_empty() {
                 false => Ok(words(
@@ -174,7 +174,7 @@ fn parts(args: &Args, out: &Path) -> Vec<Part> {
     }
     let will_be = |set: &&str| has(set) && (trained(set) || !args.quick);
     let attacked: Vec<&str> = ["mnist", "cifar10"].into_iter().filter(will_be).collect();
-    parts.push(Part {
+    parts.push(PlannedCommand {
         name: "table-1",
         command: match attacked.is_empty() {
             false => {
@@ -196,7 +196,7 @@ fn parts(args: &Args, out: &Path) -> Vec<Part> {
     if table_3(args).exists() {
         third.push("--resume".into());
     }
-    parts.push(Part { name: "table-3", command: Ok(third) });
+    parts.push(PlannedCommand { name: "table-3", command: Ok(third) });
     parts
 }
 

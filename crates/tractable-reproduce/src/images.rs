@@ -66,7 +66,7 @@ const RECIPES: [Recipe; 2] = [
 
 /// One epoch as a run keeps it.
 #[derive(Serialize, Deserialize, Clone)]
-struct Epoch {
+struct PastEpoch {
     epoch: usize,
     noise_std: f64,
     test_error: f64,
@@ -76,14 +76,14 @@ struct Epoch {
 }
 
 #[derive(Serialize)]
-struct Record<'a> {
+struct TrainedSet<'a> {
     set: &'a str,
     command: String,
     paper_error: f64,
     /// Of the last epoch.
     test_error: f64,
     test_nll: f64,
-    epochs: Vec<Epoch>,
+    epochs: Vec<PastEpoch>,
     machine: String,
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let epochs = past(&folder)?;
         let last = epochs.last().cloned().ok_or_else(|| Exit::Error("the run has no epochs".into()))?;
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let record = Record {
+        let record = TrainedSet {
             set: recipe.set,
             command,
             paper_error: recipe.paper,
@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
 }
 
-fn reached(recipe: &Recipe, record: &Record) -> bool {
+fn reached(recipe: &Recipe, record: &TrainedSet) -> bool {
     let by = |epoch: usize| record.epochs.iter().take(epoch).map(|e| e.test_error).next_back();
     recipe.wanted.iter().all(|&(epoch, error)| by(epoch).is_some_and(|e| e <= error))
 }
@@ -150,7 +150,7 @@ fn train(args: &Args, recipe: &Recipe, folder: &Path) -> Outcome {
 }
 
 /// The epochs of a run.
-fn past(folder: &Path) -> Outcome<Vec<Epoch>> {
+fn past(folder: &Path) -> Outcome<Vec<PastEpoch>> {
     let path = folder.join("metrics.jsonl");
     let text = std::fs::read_to_string(&path).map_err(file_error(&path, "read it"))?;
     let lines = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
@@ -158,7 +158,7 @@ fn past(folder: &Path) -> Outcome<Vec<Epoch>> {
     epochs.collect::<Result<_, _>>().map_err(|e| Exit::Error(format!("{}: {e}", path.display())))
 }
 
-fn text(records: &[(&Recipe, Record)]) -> String {
+fn text(records: &[(&Recipe, TrainedSet)]) -> String {
     let head = ["set", "epochs", "paper, %", "ours, %", "after 5 epochs, %", "NLL", "s an epoch"];
     let mut rows = vec![head.map(String::from).to_vec()];
     for (_, r) in records {

@@ -56,7 +56,7 @@ struct Relu {
 }
 
 #[derive(Serialize, Clone)]
-struct Spread {
+struct VarianceCheck {
     activation: &'static str,
     hidden_layers: usize,
     state: &'static str,
@@ -99,7 +99,7 @@ struct Precision {
 struct All {
     draws: usize,
     relu: Vec<Relu>,
-    spread: Vec<Spread>,
+    spread: Vec<VarianceCheck>,
     conditioning: Vec<Conditioned>,
     precision: Vec<Precision>,
 }
@@ -200,7 +200,7 @@ impl Drawn {
     }
 }
 
-fn spread(args: &Args, activation: Activation, hidden: usize, trained: bool) -> Result<Spread> {
+fn spread(args: &Args, activation: Activation, hidden: usize, trained: bool) -> Result<VarianceCheck> {
     let net = network(args, activation, hidden, trained)?;
     let from = normals(&net)?;
     let x: Vec<f64> = (0..9).map(|i| f64::from(i) / 2.0 - 2.0).collect();
@@ -221,7 +221,7 @@ fn spread(args: &Args, activation: Activation, hidden: usize, trained: bool) -> 
     let mut ratios: Vec<f64> = said.std().iter().zip(&std).map(|(said, std)| said / std).collect();
     ratios.sort_by(f64::total_cmp);
     let mean_off = sum.iter().zip(&std).map(|(s, std)| (s / n / std).abs()).fold(0.0, f64::max);
-    Ok(Spread {
+    Ok(VarianceCheck {
         activation: if activation == Activation::Relu { "ReLU, linearised" } else { "ReLU, exact moments" },
         hidden_layers: hidden,
         state: if trained { "learned" } else { "prior" },

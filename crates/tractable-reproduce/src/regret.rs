@@ -9,7 +9,7 @@ use tractable_program::console;
 use tractable_program::interrupt;
 use tractable_program::jobs::side_by_side;
 use tractable_program::objective::{Direction, Objective, test_function};
-use tractable_program::progress::Progress;
+use tractable_program::progress::ProgressDisplay;
 use tractable_program::report::{Exit, Outcome, Report, table};
 use tractable_program::results::Clock;
 
@@ -130,7 +130,7 @@ fn one(name: &str, evaluations: usize, seed: u64) -> tractable::Result<(f64, f64
     let minimum = function.known(Direction::Minimize).expect("a known minimum").value;
     let began = Instant::now();
     let mut search = Optimizer::minimize(function.bounds.iter().copied())?.seed(seed);
-    while search.history().len() < evaluations && !interrupt::asked() {
+    while search.history().len() < evaluations && !interrupt::requested() {
         let x = search.ask()?;
         search.tell(&x, objective.value(&x))?;
     }
@@ -169,10 +169,10 @@ fn long(args: &Args) -> Outcome<Vec<Cost>> {
     let function = test_function("hartmann6").expect("a function of ours");
     let (objective, minimum) = (Objective::named(function), function.minimum.map_or(0.0, |k| k.value));
     let mut search = Optimizer::minimize(function.bounds.iter().copied())?.seed(args.seed);
-    let mut progress = Progress::new(Some(args.long as u64), console::quiet());
+    let mut progress = ProgressDisplay::new(Some(args.long as u64), console::quiet());
     let (mut costs, mut mark, mut since) = (Vec::new(), 100.min(args.long), (0, Instant::now()));
     while search.history().len() < args.long {
-        if interrupt::asked() {
+        if interrupt::requested() {
             return Err(Exit::Interrupted(format!(
                 "after {} evaluations of the long run",
                 search.history().len()

@@ -10,7 +10,7 @@ use tractable::optimize::{Bounds, Follow, Path, follow};
 use tractable::{Activation, Device, Gaussian, Layer, Matrix, Network, Policy, Shape, Wanted, rng};
 use tractable_program::interrupt;
 use tractable_program::jobs::side_by_side;
-use tractable_program::plot::{Places, Shown, four_panels};
+use tractable_program::plot::{OptimumFigure, Places, four_panels};
 use tractable_program::report::{Exit, Outcome, Report, table};
 use tractable_program::results::{Clock, Rows};
 
@@ -149,7 +149,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let title = format!("x³ − 3x: the maximum from {} on, seed {}", ROWS[2].start, args.seed);
         let mean: Vec<f64> = path.steps.iter().map(|g| g.mean()[0]).collect();
         let std: Vec<f64> = path.steps.iter().map(|g| g.std()[0]).collect();
-        let figure = four_panels(&Shown {
+        let figure = four_panels(&OptimumFigure {
             title: &title,
             x_label: "x",
             y_label: "y",

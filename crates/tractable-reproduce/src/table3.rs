@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use tractable::rl::Settings;
 use tractable_program::report::{Exit, Outcome, Report, table};
-use tractable_program::rl::{Config, Plan, Seed, Task, World, draw_curves, steps, train};
+use tractable_program::rl::{AgentConfig, Plan, Seed, Task, World, draw_curves, steps, train};
 use tractable_program::{console, files, interrupt};
 
 const AFTER_HELP: &str = "\
@@ -45,7 +45,7 @@ pub(crate) struct Args {
 }
 
 /// A task, what is to be reached on it, and what others scored.
-struct Goal {
+struct TaskGoal {
     task: Task,
     /// The paper's agent: what its table prints. No seed is to be below `lowest`, and their mean not below `mean`.
     paper: f64,
@@ -70,15 +70,15 @@ const fn ppo(paper: &'static [f64], again: &'static [f64], tuned: &'static [f64]
     ]
 }
 
-const GOALS: [Goal; 2] = [
-    Goal {
+const GOALS: [TaskGoal; 2] = [
+    TaskGoal {
         task: Task::HalfCheetah,
         paper: 1934.0,
         mean: 2500.0,
         lowest: 1934.0,
         others: ppo(&[1649.0], &[1605.0, 1960.0, 1851.0], &[5800.0]),
     },
-    Goal {
+    TaskGoal {
         task: Task::InvertedPendulum,
         paper: 983.0,
         mean: 990.0,
@@ -92,7 +92,7 @@ const AUTHORS: &str = "as the authors' code";
 
 /// Everything, for a file.
 #[derive(Serialize)]
-struct Table<'a> {
+struct ResultFile<'a> {
     program: String,
     command: String,
     steps: u64,
@@ -141,10 +141,10 @@ pub(crate) fn run(args: &Args) -> Outcome {
                 quiet: console::quiet(),
             };
             if let Some(out) = &plan.out {
-                Config::of(&plan).write(out)?;
+                AgentConfig::of(&plan).write(out)?;
             }
             let seeds = train(&plan)?;
-            if interrupt::asked() {
+            if interrupt::requested() {
                 return Err(Exit::Interrupted("go on with --resume".into()));
             }
             let line = line(world.name(), agent, &goal, settings, seeds);
@@ -161,7 +161,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         report.say("", &(), || text(&lines))?;
     }
     if let Some(out) = &args.out {
-        let all = Table {
+        let all = ResultFile {
             program: format!("tractable {}", env!("CARGO_PKG_VERSION")),
             command: format!(
                 "tractable reproduce table-3 --steps {} --seeds {} --seed {}",
@@ -185,7 +185,13 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
 }
 
-fn line(task: &'static str, agent: &'static str, goal: &Goal, settings: Settings, seeds: Vec<Seed>) -> Line {
+fn line(
+    task: &'static str,
+    agent: &'static str,
+    goal: &TaskGoal,
+    settings: Settings,
+    seeds: Vec<Seed>,
+) -> Line {
     let all: Vec<f64> = seeds.iter().filter_map(|s| s.average).collect();
     let n = all.len() as f64;
     let mean = (!all.is_empty()).then(|| all.iter().sum::<f64>() / n);

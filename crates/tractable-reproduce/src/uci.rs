@@ -11,7 +11,7 @@ use std::time::Instant;
 use tractable::data::{self, Dataset, Target};
 use tractable::{Activation, Device, Fit, Network, Policy, Prior, metrics};
 use tractable_program::console;
-use tractable_program::progress::Progress;
+use tractable_program::progress::ProgressDisplay;
 use tractable_program::report::{Exit, Outcome, Report, file_error, table};
 use tractable_program::results::{Clock, Rows};
 use tractable_program::{interrupt, jobs};
@@ -223,7 +223,7 @@ fn in_parallel(
         sets.iter().enumerate().flat_map(|(i, s)| (0..s.splits.len()).map(move |k| (i, k))).collect();
     jobs.sort_by_key(|&(i, k)| std::cmp::Reverse(work(&sets[i], k)));
     let total = jobs.iter().map(|&(i, k)| work(&sets[i], k)).sum();
-    let mut progress = Progress::new(Some(total), console::quiet());
+    let mut progress = ProgressDisplay::new(Some(total), console::quiet());
     let (mut finished, mut sum) = (0, 0);
     let train = |&(i, k): &(usize, usize)| split(&sets[i], k, args.seed);
     jobs::each(&jobs, train, |job, result| {
@@ -233,7 +233,7 @@ fn in_parallel(
         progress.at(sum, || format!("{finished} of {} splits, last {}", jobs.len(), sets[i].benchmark.name));
         Ok(())
     })?;
-    if interrupt::asked() {
+    if interrupt::requested() {
         return Err(Exit::Interrupted(format!("after {finished} of {} splits", jobs.len())));
     }
     progress.done(&format!("{finished} splits"));

@@ -10,7 +10,7 @@ pub use summary::{MeanMedian, Record, Summary, percent};
 
 use crate::image_sets::ImageSet;
 use crate::interrupt;
-use crate::progress::Progress;
+use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome};
 use crate::run::{AnyConfig, RunFolder};
 use serde::Serialize;
@@ -147,7 +147,7 @@ impl Job<'_> {
         }
         let given = self.given_targets(&index);
         let (began, mut records) = (Instant::now(), Vec::<Record>::new());
-        let mut progress = Progress::new(Some(index.len() as u64), self.quiet);
+        let mut progress = ProgressDisplay::new(Some(index.len() as u64), self.quiet);
         for (part, chunk) in index.chunks(AT_ONCE).enumerate() {
             let images = self.images.select(chunk)?;
             let (x, labels) = (images.matrix(0..images.len())?, images.labels());
@@ -174,7 +174,7 @@ impl Job<'_> {
                 let rate = records.len() as f64 / began.elapsed().as_secs_f64();
                 format!("{done} of {} images  success {}  {rate:.0} attacks/s", index.len(), percent(won))
             });
-            if interrupt::asked() {
+            if interrupt::requested() {
                 return Err(Exit::Interrupted(format!(
                     "after {done} of {} images; nothing kept",
                     index.len()

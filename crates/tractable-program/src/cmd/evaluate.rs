@@ -104,7 +104,7 @@ fn images_of(args: &Args) -> Outcome<Source<'_>> {
         },
         false => None,
     };
-    let named = args.file.as_deref().map_or(Ok(None), ImageSet::meant)?;
+    let named = args.file.as_deref().map_or(Ok(None), ImageSet::from_argument)?;
     let set = match (&args.file, named, &run) {
         (_, Some(set), _) => set,
         (None, None, Some(run)) => run.images.set,

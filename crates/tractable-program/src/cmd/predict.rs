@@ -3,7 +3,7 @@
 use crate::console;
 use crate::files::NewFile;
 use crate::interrupt;
-use crate::progress::Progress;
+use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, file_error};
 use crate::run::load_trained;
 use crate::settings::DeviceName;
@@ -106,7 +106,7 @@ fn predict(
     fail: &dyn Fn(io::Error) -> Exit,
 ) -> Outcome {
     let columns = Columns::of(net);
-    let mut progress = Progress::new(None, console::quiet());
+    let mut progress = ProgressDisplay::new(None, console::quiet());
     let (mut x, mut text, mut total) = (Vec::new(), String::new(), 0u64);
     if !args.json {
         columns.header(&mut text);
@@ -123,7 +123,7 @@ fn predict(
         out.write_all(text.as_bytes()).map_err(fail)?;
         text.clear();
         total += n as u64;
-        if interrupt::asked() {
+        if interrupt::requested() {
             return Err(Exit::Interrupted("the output is not whole; a file is not kept".into()));
         }
         progress.at(total, || format!("{total} rows"));

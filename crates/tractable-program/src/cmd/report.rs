@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> Outcome {
     let html = view::read(&args.run)?.page(None)?.html();
     let out = args.out.clone().unwrap_or_else(|| args.run.join("report.html"));
     if !args.force {
-        page::check_ours(&out)?;
+        page::check_overwrite(&out)?;
     }
     files::write(&out, html.as_bytes())?;
     let written = Written { page: &out, bytes: html.len() };

@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Outcome {
     let address = listener.local_addr().map_err(refuse)?;
     let url = format!("http://{address}/");
     let (pages, over) = (Pages::new(), AtomicBool::new(false));
-    let end = || over.load(Ordering::Relaxed) || interrupt::asked();
+    let end = || over.load(Ordering::Relaxed) || interrupt::requested();
     std::thread::scope(|scope| {
         // It looks whether to end several times a second.
         scope.spawn(|| watch::follow(&args.run, &pages, end));
@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Outcome {
 fn terminal(run: &Path) -> Outcome {
     let screen = std::io::stdout().is_terminal();
     let (mut seen, mut last) = (None, String::new());
-    while !interrupt::asked() {
+    while !interrupt::requested() {
         let print = view::fingerprint(run);
         if seen != Some(print) {
             seen = Some(print);

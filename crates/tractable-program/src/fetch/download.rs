@@ -3,7 +3,7 @@
 
 use super::checksum::Digest;
 use crate::interrupt;
-use crate::progress::Progress;
+use crate::progress::ProgressDisplay;
 use crate::report::Exit;
 use std::io::Read;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub(super) fn download(
     part: &Path,
     bytes: u64,
     digest: Digest,
-    progress: &mut Progress,
+    progress: &mut ProgressDisplay,
 ) -> Result<(), Failed> {
     let failed = |what: String| Failed::Source(format!("{url}: {what}"));
     let right = || part.is_file() && digest.holds_for(part).unwrap_or(false);
@@ -43,7 +43,7 @@ pub(super) fn download(
     }
     let resumed = size() > 0;
     let mut said = curl(url, part, bytes, progress)?;
-    if said.is_err() && resumed && !interrupt::asked() {
+    if said.is_err() && resumed && !interrupt::requested() {
         // The server may not know how to go on; from the start it does.
         let _ = std::fs::remove_file(part);
         said = curl(url, part, bytes, progress)?;
@@ -58,7 +58,12 @@ pub(super) fn download(
 }
 
 /// Runs curl; the inner error is what it says.
-fn curl(url: &str, part: &Path, bytes: u64, progress: &mut Progress) -> Result<Result<(), String>, Failed> {
+fn curl(
+    url: &str,
+    part: &Path,
+    bytes: u64,
+    progress: &mut ProgressDisplay,
+) -> Result<Result<(), String>, Failed> {
     let mut command = Command::new("curl");
     command
         .args([
@@ -104,12 +109,12 @@ pub(super) fn watched(
     });
     loop {
         match child.try_wait() {
-            Ok(Some(status)) if interrupt::asked() => {
+            Ok(Some(status)) if interrupt::requested() => {
                 let _ = status;
                 break;
             }
             Ok(Some(status)) => return Ok(Ok((status, said.join().unwrap_or_default()))),
-            Ok(None) if interrupt::asked() => {
+            Ok(None) if interrupt::requested() => {
                 let _ = child.kill();
                 let _ = child.wait();
                 break;

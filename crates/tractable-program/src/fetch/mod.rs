@@ -10,7 +10,7 @@ mod download;
 mod packages;
 
 use crate::files::{self, NewFile};
-use crate::progress::Progress;
+use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, file_error};
 use catalogue::{File, Packing, Set};
 use download::{Failed, download};
@@ -79,7 +79,7 @@ fn from_mirror(set: &Set, folder: &Path, parts: &Path, base: &str, quiet: bool) 
                 let Some((bytes, digest)) = file.gzip else { continue };
                 let name = format!("{}.gz", file.name);
                 let part = parts.join(&name);
-                let mut progress = Progress::new(Some(bytes), quiet);
+                let mut progress = ProgressDisplay::new(Some(bytes), quiet);
                 download(&format!("{base}/{name}"), &part, bytes, digest, &mut progress)?;
                 progress.done(&format!("{name}: checksum right"));
                 let place = folder.join(&name);
@@ -91,7 +91,7 @@ fn from_mirror(set: &Set, folder: &Path, parts: &Path, base: &str, quiet: bool) 
         }
         Packing::Archive(name, bytes, digest) => {
             let part = parts.join(name);
-            let mut progress = Progress::new(Some(bytes), quiet);
+            let mut progress = ProgressDisplay::new(Some(bytes), quiet);
             download(&format!("{base}/{name}"), &part, bytes, digest, &mut progress)?;
             progress.done(&format!("{name}: checksum right"));
             unpack(set, folder, &part).map_err(|e| match e {

@@ -4,7 +4,7 @@ use super::catalogue::{File, Package, Set};
 use super::download::{Failed, watched};
 use super::{archive, keep, unpack};
 use crate::console::note;
-use crate::progress::Progress;
+use crate::progress::ProgressDisplay;
 use crate::report::file_error;
 use flate2::read::MultiGzDecoder;
 use std::fs;
@@ -45,7 +45,7 @@ fn in_folder(parts: &Path, program: &str, args: &[&str], quiet: bool) -> Result<
         fs::remove_dir_all(&place).map_err(file_error(&place, "remove this folder"))?;
     }
     fs::create_dir_all(&place).map_err(file_error(&place, "create this folder"))?;
-    let mut progress = Progress::new(None, quiet);
+    let mut progress = ProgressDisplay::new(None, quiet);
     let mut command = Command::new(program);
     let ran = watched(command.args(args).current_dir(&place), || {
         progress.at(0, || format!("{program} {}", args.join(" ")));
@@ -117,7 +117,7 @@ fn from_pictures(set: &Set, folder: &Path, package: &Path, quiet: bool) -> Resul
         *labels = serde_json::from_slice(&bytes()?).map_err(|e| Failed::Source(format!("labels: {e}")))?;
         Ok(())
     })?;
-    let mut progress = Progress::new(Some(set.files.len() as u64), quiet);
+    let mut progress = ProgressDisplay::new(Some(set.files.len() as u64), quiet);
     let mut done = 0;
     each(package, |path, bytes| {
         let stem = path.file_stem().and_then(|n| n.to_str()).unwrap_or_default();

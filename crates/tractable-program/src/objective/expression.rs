@@ -34,7 +34,7 @@ impl fmt::Display for ParseError {
 
 /// One step of an evaluation.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Step {
+pub(super) enum Operation {
     Number(f64),
     Variable(usize),
     Negate,
@@ -51,7 +51,7 @@ pub(super) enum Step {
 /// An expression ready to be evaluated. Its variables are numbered in the order of their first use.
 #[derive(Debug, Clone)]
 pub(super) struct Expression {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<Operation>,
     /// The most numbers that an evaluation holds at once.
     pub(super) depth: usize,
     /// Names, and the character of their first use.
@@ -74,24 +74,28 @@ impl Expression {
         let mut stack: Vec<f64> = Vec::with_capacity(self.depth);
         for step in &self.steps {
             let value = match *step {
-                Step::Number(v) => v,
-                Step::Variable(i) => variables[i],
-                Step::Negate => -pop(&mut stack),
-                Step::Apply(function) => function(pop(&mut stack)),
-                Step::Choose(choose, count) => {
+                Operation::Number(v) => v,
+                Operation::Variable(i) => variables[i],
+                Operation::Negate => -pop(&mut stack),
+                Operation::Apply(function) => function(pop(&mut stack)),
+                Operation::Choose(choose, count) => {
                     let rest = stack.len() - count;
                     let chosen = stack[rest..].iter().copied().reduce(choose);
                     stack.truncate(rest);
                     chosen.expect("calls have arguments")
                 }
-                Step::Add | Step::Subtract | Step::Multiply | Step::Divide | Step::Power => {
+                Operation::Add
+                | Operation::Subtract
+                | Operation::Multiply
+                | Operation::Divide
+                | Operation::Power => {
                     let right = pop(&mut stack);
                     let left = pop(&mut stack);
                     match step {
-                        Step::Add => left + right,
-                        Step::Subtract => left - right,
-                        Step::Multiply => left * right,
-                        Step::Divide => left / right,
+                        Operation::Add => left + right,
+                        Operation::Subtract => left - right,
+                        Operation::Multiply => left * right,
+                        Operation::Divide => left / right,
                         _ => left.powf(right),
                     }
                 }

@@ -4,7 +4,7 @@
 //! text without recursion, so that no nesting overflows the stack. `^` binds tighter than a sign before it
 //! (`-x^2` is `-(x^2)`) and to the right; a product without `*` binds like one with it (`1/2x` is `(1/2)*x`).
 
-use super::expression::{Expression, ParseError, Step};
+use super::expression::{Expression, Operation, ParseError};
 
 /// A function by its name: of one number, or of any number of them.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
 /// What waits for its right side.
 #[derive(Clone, Copy)]
 enum Waiting {
-    Operator(Step),
+    Operator(Operation),
     Parenthesis { at: usize },
     Call { at: usize, function: Function, arguments: usize },
 }
@@ -46,9 +46,9 @@ impl Waiting {
     /// How tightly it binds, and whether to the right. Parentheses hold everything back.
     fn binding(self) -> (u8, bool) {
         match self {
-            Waiting::Operator(Step::Power) => (4, true),
-            Waiting::Operator(Step::Negate) => (3, true),
-            Waiting::Operator(Step::Multiply | Step::Divide) => (2, false),
+            Waiting::Operator(Operation::Power) => (4, true),
+            Waiting::Operator(Operation::Negate) => (3, true),
+            Waiting::Operator(Operation::Multiply | Operation::Divide) => (2, false),
             Waiting::Operator(_) => (1, false),
             Waiting::Parenthesis { .. } | Waiting::Call { .. } => (0, false),
         }
@@ -80,7 +80,7 @@ pub(super) struct Reader<'a> {
     letters: Vec<char>,
     at: usize,
     waiting: Vec<Waiting>,
-    steps: Vec<Step>,
+    steps: Vec<Operation>,
     variables: Vec<(String, usize)>,
 }
 
@@ -137,17 +137,17 @@ impl<'a> Reader<'a> {
         match c {
             '0'..='9' | '.' => {
                 let number = self.number()?;
-                self.steps.push(Step::Number(number));
+                self.steps.push(Operation::Number(number));
                 return Ok(true);
             }
             'π' => {
                 self.at += 1;
-                self.steps.push(Step::Number(std::f64::consts::PI));
+                self.steps.push(Operation::Number(std::f64::consts::PI));
                 return Ok(true);
             }
             c if c.is_ascii_alphabetic() => return self.name(),
             '(' => self.waiting.push(Waiting::Parenthesis { at }),
-            '-' | '−' => self.waiting.push(Waiting::Operator(Step::Negate)),
+            '-' | '−' => self.waiting.push(Waiting::Operator(Operation::Negate)),
             '+' => {}
             ')' => return self.error(at, "a value is missing before `)`"),
             ',' => return self.error(at, "a value is missing before `,`"),
@@ -162,15 +162,15 @@ impl<'a> Reader<'a> {
     fn after_value(&mut self, c: char) -> Read<bool> {
         let at = self.at;
         let operator = match c {
-            '+' => Step::Add,
-            '-' | '−' => Step::Subtract,
-            '*' | '·' | '×' => Step::Multiply,
-            '/' => Step::Divide,
-            '^' => Step::Power,
+            '+' => Operation::Add,
+            '-' | '−' => Operation::Subtract,
+            '*' | '·' | '×' => Operation::Multiply,
+            '/' => Operation::Divide,
+            '^' => Operation::Power,
             ')' | ',' => return self.close(c),
             // `3x` and `(x+1)(x-1)`: nothing is read, a product waits.
-            '(' | 'π' => return Ok(self.push_operator(Step::Multiply)),
-            c if c.is_ascii_alphabetic() => return Ok(self.push_operator(Step::Multiply)),
+            '(' | 'π' => return Ok(self.push_operator(Operation::Multiply)),
+            c if c.is_ascii_alphabetic() => return Ok(self.push_operator(Operation::Multiply)),
             c if c.is_ascii_digit() || c == '.' => {
                 return self.error(at, "an operator such as `*` is missing before the number");
             }
@@ -179,12 +179,12 @@ impl<'a> Reader<'a> {
         self.at += 1;
         if c == '*' && self.letters.get(self.at) == Some(&'*') {
             self.at += 1;
-            return Ok(self.push_operator(Step::Power));
+            return Ok(self.push_operator(Operation::Power));
         }
         Ok(self.push_operator(operator))
     }
 
-    fn push_operator(&mut self, step: Step) -> bool {
+    fn push_operator(&mut self, step: Operation) -> bool {
         let (binding, to_the_right) = Waiting::Operator(step).binding();
         while let Some(Waiting::Operator(top)) = self.waiting.last().copied() {
             let held = Waiting::Operator(top).binding().0;
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
                     return self.error(at, "a comma may only be between the arguments of a function, not");
                 }
                 (Waiting::Call { function: Function::One(f), .. }, ')') => {
-                    self.steps.push(Step::Apply(f));
+                    self.steps.push(Operation::Apply(f));
                     return Ok(true);
                 }
                 (Waiting::Call { function: Function::One(_), .. }, _) => {
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
                     if arguments < 2 {
                         return self.error(at, "this function takes two arguments or more; it ends");
                     }
-                    self.steps.push(Step::Choose(f, arguments));
+                    self.steps.push(Operation::Choose(f, arguments));
                     return Ok(true);
                 }
                 (Waiting::Call { at, function, arguments }, _) => {
@@ -278,14 +278,14 @@ impl<'a> Reader<'a> {
             return Ok(false);
         }
         let step = match name.as_str() {
-            "pi" => Step::Number(std::f64::consts::PI),
-            "e" => Step::Number(std::f64::consts::E),
+            "pi" => Operation::Number(std::f64::consts::PI),
+            "e" => Operation::Number(std::f64::consts::E),
             "log" => {
                 return self.error(start, "`log` is `ln` to some and `log10` to others: write one of them");
             }
             _ if (self.vocabulary.knows)(&name) => {
                 let known = self.variables.iter().position(|(v, _)| *v == name);
-                Step::Variable(known.unwrap_or_else(|| {
+                Operation::Variable(known.unwrap_or_else(|| {
                     self.variables.push((name, start));
                     self.variables.len() - 1
                 }))
@@ -308,9 +308,9 @@ impl<'a> Reader<'a> {
         let (mut held, mut most) = (0usize, 0);
         for step in &self.steps {
             held = match step {
-                Step::Number(_) | Step::Variable(_) => held + 1,
-                Step::Negate | Step::Apply(_) => held,
-                Step::Choose(_, count) => held + 1 - count,
+                Operation::Number(_) | Operation::Variable(_) => held + 1,
+                Operation::Negate | Operation::Apply(_) => held,
+                Operation::Choose(_, count) => held + 1 - count,
                 _ => held - 1,
             };
             most = most.max(held);

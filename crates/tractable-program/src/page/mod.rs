@@ -159,7 +159,7 @@ impl Page {
 }
 
 /// Refuses to write over a file that somebody else made.
-pub(crate) fn check_ours(path: &Path) -> Outcome {
+pub(crate) fn check_overwrite(path: &Path) -> Outcome {
     use std::io::Read;
     let mut start = Vec::new();
     match std::fs::File::open(path).and_then(|f| f.take(4096).read_to_end(&mut start)) {

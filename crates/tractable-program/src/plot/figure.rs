@@ -3,7 +3,7 @@
 use super::axis::{Axis, Ticks};
 use super::canvas::{Area, Canvas, thinned};
 use super::drawing::{self, Drawing};
-use super::panel::{Panel, Series, Shape};
+use super::panel::{Mark, Panel, Series};
 use super::style::{self, Color, LABEL, PANEL_TITLE, SMALL, TITLE, Theme};
 use crate::report::{Exit, Outcome};
 use kuva::render::render::TextAnchor::{End, Middle, Start};
@@ -301,10 +301,10 @@ fn draw_series(
     let curve = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| (x_at(*x), y_at(*y))).collect::<Vec<_>>();
     match &series.shape {
         // One point makes no line.
-        Shape::Line { x, y, .. } if x.len() == 1 => canvas.dots(curve(x, y), &paint),
-        Shape::Line { x, y, dashed: false } => canvas.stroke(thinned(curve(x, y)), &paint, style::LINE_WIDTH),
-        Shape::Line { x, y, dashed: true } => canvas.dashes(&thinned(curve(x, y)), &paint, style::LINE_WIDTH),
-        Shape::Band { x, lower, upper } => {
+        Mark::Line { x, y, .. } if x.len() == 1 => canvas.dots(curve(x, y), &paint),
+        Mark::Line { x, y, dashed: false } => canvas.stroke(thinned(curve(x, y)), &paint, style::LINE_WIDTH),
+        Mark::Line { x, y, dashed: true } => canvas.dashes(&thinned(curve(x, y)), &paint, style::LINE_WIDTH),
+        Mark::Band { x, lower, upper } => {
             let mut outline = thinned(curve(x, upper));
             // NaN on a log axis is what lies below it.
             let below = |(x, y): (f64, f64)| (x, if y.is_nan() { area.bottom() + 10.0 } else { y });
@@ -312,8 +312,8 @@ fn draw_series(
             let outline: Vec<_> = outline.into_iter().map(below).collect();
             canvas.fill(&outline, &paint, style::BAND_OPACITY);
         }
-        Shape::Points { x, y } => canvas.dots(curve(x, y), &paint),
-        Shape::Bars { edges, heights } => {
+        Mark::Points { x, y } => canvas.dots(curve(x, y), &paint),
+        Mark::Bars { edges, heights } => {
             for (edge, height) in edges.windows(2).zip(heights) {
                 let (left, right) = (x_at(edge[0]), x_at(edge[1]));
                 let (top, bottom) = (y_at(height.max(0.0)), y_at(height.min(0.0)));
@@ -321,11 +321,11 @@ fn draw_series(
                 canvas.rectangle(bar, paint.clone(), 0.55, Some(paint.clone()));
             }
         }
-        Shape::Vertical(x) => {
+        Mark::Vertical(x) => {
             let ends = [(x_at(*x), area.top), (x_at(*x), area.bottom())];
             canvas.dashes(&ends, &paint, style::MARKER_WIDTH);
         }
-        Shape::Horizontal(y) => {
+        Mark::Horizontal(y) => {
             let ends = [(area.left, y_at(*y)), (area.right(), y_at(*y))];
             canvas.dashes(&ends, &paint, style::MARKER_WIDTH);
         }
@@ -338,11 +338,11 @@ fn draw_sample(canvas: &mut Canvas, area: Area, series: &Series) {
     let middle = area.top + area.height / 2.0;
     let ends = [(area.left, middle), (area.right(), middle)];
     match series.shape {
-        Shape::Line { dashed: false, .. } => canvas.stroke(ends.into(), &paint, style::LINE_WIDTH),
-        Shape::Line { dashed: true, .. } => canvas.dashes(&ends, &paint, style::LINE_WIDTH),
-        Shape::Vertical(_) | Shape::Horizontal(_) => canvas.dashes(&ends, &paint, style::MARKER_WIDTH),
-        Shape::Band { .. } => canvas.rectangle(area, paint, style::BAND_OPACITY, None),
-        Shape::Bars { .. } => canvas.rectangle(area, paint.clone(), 0.55, Some(paint)),
-        Shape::Points { .. } => canvas.dots(vec![(area.left + area.width / 2.0, middle)], &paint),
+        Mark::Line { dashed: false, .. } => canvas.stroke(ends.into(), &paint, style::LINE_WIDTH),
+        Mark::Line { dashed: true, .. } => canvas.dashes(&ends, &paint, style::LINE_WIDTH),
+        Mark::Vertical(_) | Mark::Horizontal(_) => canvas.dashes(&ends, &paint, style::MARKER_WIDTH),
+        Mark::Band { .. } => canvas.rectangle(area, paint, style::BAND_OPACITY, None),
+        Mark::Bars { .. } => canvas.rectangle(area, paint.clone(), 0.55, Some(paint)),
+        Mark::Points { .. } => canvas.dots(vec![(area.left + area.width / 2.0, middle)], &paint),
     }
 }

@@ -22,8 +22,8 @@ pub use figure::Figure;
 pub use image_grid::{Image, ImageGrid};
 pub(crate) use learning_curves::{Curve, LearningCurves, learning_curves};
 #[cfg(test)]
-use optimum::{Optimum, optimum};
-pub use optimum::{Places, Shown, four_panels};
+use optimum::{OptimumData, optimum};
+pub use optimum::{OptimumFigure, Places, four_panels};
 pub use panel::Panel;
 pub(crate) use reliability::{reliability, reliability_panel};
 pub use style::{Color, Theme};

@@ -10,7 +10,7 @@ const INPUT_STD: f64 = 0.0025;
 
 /// What is known at the end of an optimisation in one dimension. `grid`, `truth`, `mean`, `std`, `slope_mean`,
 /// `slope_std` and `slope_x_cov` have one length.
-pub(crate) struct Optimum<'a> {
+pub(crate) struct OptimumData<'a> {
     pub(crate) title: &'a str,
     /// Name and unit of the input.
     pub(crate) x_label: &'a str,
@@ -75,7 +75,7 @@ impl Places<'_> {
 }
 
 /// The prediction, its derivative, the derivative's covariance with the input, and how the optimum was come to.
-pub(crate) fn optimum(what: &Optimum) -> Figure {
+pub(crate) fn optimum(what: &OptimumData) -> Figure {
     let (x, x_label) = (what.grid, what.x_label);
     let mut prediction = Panel::new("Prediction", x_label, what.y_label).gaussian(
         "predicted",
@@ -121,7 +121,7 @@ fn defined(values: &[f64]) -> Vec<(usize, usize)> {
 }
 
 /// What the four panels show of a network of one input.
-pub struct Shown<'a> {
+pub struct OptimumFigure<'a> {
     pub title: &'a str,
     pub x_label: &'a str,
     pub y_label: &'a str,
@@ -137,7 +137,7 @@ pub struct Shown<'a> {
     pub known: Option<f64>,
 }
 
-pub fn four_panels(what: &Shown) -> Result<Figure> {
+pub fn four_panels(what: &OptimumFigure) -> Result<Figure> {
     let (low, high) = what.range;
     let grid: Vec<f64> = (0..GRID).map(|i| low + (high - low) * i as f64 / (GRID - 1) as f64).collect();
     let var = (INPUT_STD * (high - low)).powi(2);
@@ -146,7 +146,7 @@ pub fn four_panels(what: &Shown) -> Result<Figure> {
     let slope = what.net.derivative(&places, Wrt::input().output(what.output))?;
     let of = |all: &[f64]| all.iter().skip(what.output).step_by(seen.width()).copied().collect::<Vec<_>>();
     let truth: Option<Vec<f64>> = what.truth.map(|f| grid.iter().map(|&x| f(x)).collect());
-    Ok(optimum(&Optimum {
+    Ok(optimum(&OptimumData {
         title: what.title,
         x_label: what.x_label,
         y_label: what.y_label,

@@ -4,7 +4,7 @@ use super::axis::{Axis, Scale};
 use super::style::Color;
 
 /// What one series is made of.
-pub(super) enum Shape {
+pub(super) enum Mark {
     Line {
         x: Vec<f64>,
         y: Vec<f64>,
@@ -32,7 +32,7 @@ pub(super) struct Series {
     /// In the legend; empty: not in the legend.
     pub(super) name: String,
     pub(super) color: Color,
-    pub(super) shape: Shape,
+    pub(super) shape: Mark,
 }
 
 /// One set of axes with its series. Later series are drawn over earlier ones; a series with an empty name is
@@ -53,23 +53,23 @@ impl Panel {
         Panel { title, x_label, y_label, series: Vec::new(), scales: [Scale::Linear; 2], limits: [None; 2] }
     }
 
-    fn with(mut self, name: &str, color: Color, shape: Shape) -> Self {
+    fn with(mut self, name: &str, color: Color, shape: Mark) -> Self {
         self.series.push(Series { name: name.into(), color, shape });
         self
     }
 
     pub fn line(self, name: &str, color: Color, x: &[f64], y: &[f64]) -> Self {
-        self.with(name, color, Shape::Line { x: x.into(), y: y.into(), dashed: false })
+        self.with(name, color, Mark::Line { x: x.into(), y: y.into(), dashed: false })
     }
 
     pub fn dashed_line(self, name: &str, color: Color, x: &[f64], y: &[f64]) -> Self {
-        self.with(name, color, Shape::Line { x: x.into(), y: y.into(), dashed: true })
+        self.with(name, color, Mark::Line { x: x.into(), y: y.into(), dashed: true })
     }
 
     /// The shaded region between two curves. On a log axis, what is far below all
     /// the rest or not above zero is cut off.
     pub fn band(self, name: &str, color: Color, x: &[f64], lower: &[f64], upper: &[f64]) -> Self {
-        self.with(name, color, Shape::Band { x: x.into(), lower: lower.into(), upper: upper.into() })
+        self.with(name, color, Mark::Band { x: x.into(), lower: lower.into(), upper: upper.into() })
     }
 
     /// A mean as a line, and plus and minus two standard deviations shaded around it.
@@ -81,22 +81,22 @@ impl Panel {
     }
 
     pub fn points(self, name: &str, color: Color, x: &[f64], y: &[f64]) -> Self {
-        self.with(name, color, Shape::Points { x: x.into(), y: y.into() })
+        self.with(name, color, Mark::Points { x: x.into(), y: y.into() })
     }
 
     /// Bars from zero; `edges` has one number more than `heights`, growing.
     pub(crate) fn bars(self, name: &str, color: Color, edges: &[f64], heights: &[f64]) -> Self {
-        self.with(name, color, Shape::Bars { edges: edges.into(), heights: heights.into() })
+        self.with(name, color, Mark::Bars { edges: edges.into(), heights: heights.into() })
     }
 
     /// A dashed line across the panel at `x`.
     pub(crate) fn vertical(self, name: &str, color: Color, x: f64) -> Self {
-        self.with(name, color, Shape::Vertical(x))
+        self.with(name, color, Mark::Vertical(x))
     }
 
     /// A dashed line across the panel at `y`.
     pub(crate) fn horizontal(self, name: &str, color: Color, y: f64) -> Self {
-        self.with(name, color, Shape::Horizontal(y))
+        self.with(name, color, Mark::Horizontal(y))
     }
 
     pub fn log_x(mut self) -> Self {
@@ -164,8 +164,8 @@ impl Panel {
         if low > high {
             return Err(format!("nothing there has a place on the {name} axis"));
         }
-        let bars = self.series.iter().any(|s| matches!(s.shape, Shape::Bars { .. }));
-        let points = self.series.iter().any(|s| matches!(s.shape, Shape::Points { .. }));
+        let bars = self.series.iter().any(|s| matches!(s.shape, Mark::Bars { .. }));
+        let points = self.series.iter().any(|s| matches!(s.shape, Mark::Points { .. }));
         let margin = match which {
             0 if points && !bars => 0.03,
             0 => 0.0,
@@ -182,20 +182,20 @@ impl Series {
     /// Coordinates that the axis has to show: 0 for x, 1 for y.
     fn spanned(&self, which: usize) -> Vec<f64> {
         match (&self.shape, which) {
-            (Shape::Line { x, .. } | Shape::Points { x, .. } | Shape::Band { x, .. }, 0) => x.clone(),
-            (Shape::Line { y, .. } | Shape::Points { y, .. }, _) => y.clone(),
-            (Shape::Band { lower, upper, .. }, _) => [lower.as_slice(), upper].concat(),
-            (Shape::Bars { edges, .. }, 0) => edges.clone(),
-            (Shape::Bars { heights, .. }, _) => [heights.as_slice(), &[0.0]].concat(),
-            (Shape::Vertical(v), 0) | (Shape::Horizontal(v), 1) => vec![*v],
-            (Shape::Vertical(_) | Shape::Horizontal(_), _) => Vec::new(),
+            (Mark::Line { x, .. } | Mark::Points { x, .. } | Mark::Band { x, .. }, 0) => x.clone(),
+            (Mark::Line { y, .. } | Mark::Points { y, .. }, _) => y.clone(),
+            (Mark::Band { lower, upper, .. }, _) => [lower.as_slice(), upper].concat(),
+            (Mark::Bars { edges, .. }, 0) => edges.clone(),
+            (Mark::Bars { heights, .. }, _) => [heights.as_slice(), &[0.0]].concat(),
+            (Mark::Vertical(v), 0) | (Mark::Horizontal(v), 1) => vec![*v],
+            (Mark::Vertical(_) | Mark::Horizontal(_), _) => Vec::new(),
         }
     }
 
     /// The same without the lower sides of bands, and without what has no place on a log axis.
     fn above(&self, which: usize) -> Vec<f64> {
         let mut values = match (&self.shape, which) {
-            (Shape::Band { upper, .. }, 1) => upper.clone(),
+            (Mark::Band { upper, .. }, 1) => upper.clone(),
             _ => self.spanned(which),
         };
         values.retain(|v| *v > 0.0);
@@ -204,12 +204,12 @@ impl Series {
 
     fn check(&self, scales: [Scale; 2]) -> Result<(), String> {
         match &self.shape {
-            Shape::Line { x, y, .. } | Shape::Points { x, y } => {
+            Mark::Line { x, y, .. } | Mark::Points { x, y } => {
                 same_length("x", x, "y", y)?;
                 drawable("x", x, scales[0])?;
                 drawable("y", y, scales[1])
             }
-            Shape::Band { x, lower, upper } => {
+            Mark::Band { x, lower, upper } => {
                 same_length("x", x, "the lower side", lower)?;
                 same_length("x", x, "the upper side", upper)?;
                 drawable("x", x, scales[0])?;
@@ -225,7 +225,7 @@ impl Series {
                     None => Ok(()),
                 }
             }
-            Shape::Bars { edges, heights } => {
+            Mark::Bars { edges, heights } => {
                 if edges.len() != heights.len() + 1 {
                     return Err(format!("{} bars need {} edges", heights.len(), heights.len() + 1));
                 }
@@ -238,8 +238,8 @@ impl Series {
                 }
                 drawable("a height", heights, Scale::Linear)
             }
-            Shape::Vertical(x) => drawable("x", &[*x], scales[0]),
-            Shape::Horizontal(y) => drawable("y", &[*y], scales[1]),
+            Mark::Vertical(x) => drawable("x", &[*x], scales[0]),
+            Mark::Horizontal(y) => drawable("y", &[*y], scales[1]),
         }
     }
 }

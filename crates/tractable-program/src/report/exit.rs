@@ -40,7 +40,7 @@ pub fn file_error(path: &std::path::Path, doing: &str) -> impl Fn(io::Error) -> 
 }
 
 /// What `f` returns; a panic becomes an error of one line. What was saved before it is whole.
-pub fn guarded<T>(f: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+pub fn catch_panic<T>(f: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<&str>().map(|s| s.to_string());
         let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
@@ -96,14 +96,15 @@ mod tests {
         // The default hook writes to stderr too; not here.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
-        let outcomes = [guarded(|| -> Outcome { panic!("seventeen") }), guarded(|| panic!("n = {}", 18))];
+        let outcomes =
+            [catch_panic(|| -> Outcome { panic!("seventeen") }), catch_panic(|| panic!("n = {}", 18))];
         let through_a_thread =
-            guarded(|| std::thread::scope(|s| s.spawn(|| -> Outcome { panic!("19") }).join().unwrap()));
+            catch_panic(|| std::thread::scope(|s| s.spawn(|| -> Outcome { panic!("19") }).join().unwrap()));
         std::panic::set_hook(hook);
         for (outcome, says) in outcomes.into_iter().zip(["seventeen", "n = 18"]) {
             assert!(matches!(outcome, Err(Exit::Error(why)) if why.contains(says)));
         }
         assert!(matches!(through_a_thread, Err(Exit::Error(_))));
-        assert!(matches!(guarded(|| Ok(5)), Ok(5)));
+        assert!(matches!(catch_panic(|| Ok(5)), Ok(5)));
     }
 }

@@ -3,7 +3,7 @@
 mod exit;
 mod text;
 
-pub use exit::{Exit, Outcome, exit_code, file_error, guarded, usage};
+pub use exit::{Exit, Outcome, catch_panic, exit_code, file_error, usage};
 pub use text::{short, table};
 
 use serde::Serialize;

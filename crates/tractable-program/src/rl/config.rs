@@ -10,7 +10,7 @@ use tractable::rl::Settings;
 /// `config.json` of a run.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Config {
+pub struct AgentConfig {
     version: u32,
     program: String,
     pub world: World,
@@ -19,9 +19,9 @@ pub struct Config {
     pub seeds: u64,
 }
 
-impl Config {
+impl AgentConfig {
     pub fn of(plan: &Plan) -> Self {
-        Config {
+        AgentConfig {
             version: 1,
             program: format!("tractable {}", env!("CARGO_PKG_VERSION")),
             world: plan.world.clone(),
@@ -43,7 +43,7 @@ impl Config {
         let text = std::fs::read_to_string(&path).map_err(file_error(&path, "open it"))?;
         let refuse =
             |why: String| Exit::Error(format!("{}: not a run of `tractable rl`: {why}", path.display()));
-        let config: Config = serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;
+        let config: AgentConfig = serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;
         match config.version {
             1 => Ok(config),
             v => Err(refuse(format!("version {v} is not known to this build"))),

@@ -8,7 +8,7 @@ mod model;
 mod seeds;
 mod task;
 
-pub use config::Config;
+pub use config::AgentConfig;
 pub use curve::draw_curves;
 pub(crate) use curve::over_seeds;
 pub(crate) use log::Log;

@@ -5,7 +5,7 @@ use super::task::World;
 use crate::console::note;
 use crate::interrupt;
 use crate::jobs;
-use crate::report::{Exit, Outcome, guarded, short};
+use crate::report::{Exit, Outcome, catch_panic, short};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::IsTerminal;
@@ -59,7 +59,7 @@ fn each(first: u64, seeds: u64, work: impl Fn(&mut Seed) -> Outcome + Sync) -> O
     let (numbers, mut done) = ((0..seeds).map(|i| first + i).collect::<Vec<_>>(), Vec::new());
     let alone = |&number: &u64| {
         let mut seed = Seed { seed: number, ..Seed::default() };
-        let outcome = guarded(|| work(&mut seed));
+        let outcome = catch_panic(|| work(&mut seed));
         seed.error = outcome.err().map(|exit| match exit {
             Exit::Error(why) | Exit::CheckFailed(why) | Exit::Interrupted(why) => why,
             Exit::PipeClosed => "the output was closed".into(),
@@ -97,7 +97,7 @@ fn one(plan: &Plan, seed: &mut Seed, bars: Option<&MultiProgress>) -> Outcome {
     let (began, first) = (Instant::now(), agent.steps());
     let mut saved = Instant::now();
     let mut outcome = Ok(());
-    while agent.steps() < plan.steps && !interrupt::asked() {
+    while agent.steps() < plan.steps && !interrupt::requested() {
         match agent.rollout(&mut *env) {
             Err(e) => {
                 outcome = Err(Exit::from(e));

@@ -24,7 +24,7 @@ pub(crate) fn note(run: &Path, anew: bool) -> Outcome {
 }
 
 /// A line of the file as it would be typed.
-pub(crate) fn said(line: &Value) -> Option<String> {
+pub(crate) fn as_typed(line: &Value) -> Option<String> {
     let args = line.get("args")?.as_array()?.iter().filter_map(Value::as_str);
     Some(std::iter::once("tractable".to_string()).chain(args.map(quoted)).collect::<Vec<_>>().join(" "))
 }
@@ -47,7 +47,7 @@ mod tests {
         let line =
             json!({ "args": ["train", "my data.csv", "--target", "it's", "", "$(rm)", "--hidden=5,5"] });
         let typed = r"tractable train 'my data.csv' --target 'it'\''s' '' '$(rm)' --hidden=5,5";
-        assert_eq!(said(&line).unwrap(), typed);
-        assert_eq!(said(&json!({ "args": 3 })), None);
+        assert_eq!(as_typed(&line).unwrap(), typed);
+        assert_eq!(as_typed(&json!({ "args": 3 })), None);
     }
 }

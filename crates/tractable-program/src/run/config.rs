@@ -2,7 +2,7 @@
 
 use crate::image_sets::ImageSet;
 use crate::report::{Outcome, file_error};
-use crate::settings::{ImageSettings, Settings};
+use crate::settings::{ImageSettings, TableSettings};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Read;
@@ -19,7 +19,7 @@ pub(crate) struct DataFile {
 }
 
 impl DataFile {
-    pub(crate) fn look(path: &Path) -> Outcome<Self> {
+    pub(crate) fn read(path: &Path) -> Outcome<Self> {
         let fail = file_error(path, "read it");
         let mut file = File::open(path).map_err(file_error(path, "open it"))?;
         let (mut bytes, mut hash) = (0, 0xcbf29ce484222325u64);
@@ -44,19 +44,19 @@ impl DataFile {
 /// `config.json`: what a run was made from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Config {
+pub(crate) struct TableConfig {
     pub(crate) version: u32,
     pub(crate) program: String,
     pub(crate) data: DataFile,
-    pub(crate) settings: Settings,
+    pub(crate) settings: TableSettings,
 }
 
-impl Config {
+impl TableConfig {
     pub(super) const VERSION: u32 = 1;
 
-    pub(crate) fn new(data: DataFile, settings: Settings) -> Self {
+    pub(crate) fn new(data: DataFile, settings: TableSettings) -> Self {
         let program = format!("tractable {}", env!("CARGO_PKG_VERSION"));
-        Config { version: Self::VERSION, program, data, settings }
+        TableConfig { version: Self::VERSION, program, data, settings }
     }
 }
 
@@ -86,12 +86,12 @@ pub(crate) struct ImageConfig {
 impl ImageConfig {
     pub(crate) fn new(images: ImageData, settings: ImageSettings) -> Self {
         let program = format!("tractable {}", env!("CARGO_PKG_VERSION"));
-        ImageConfig { version: Config::VERSION, program, images, settings }
+        ImageConfig { version: TableConfig::VERSION, program, images, settings }
     }
 }
 
 /// What a run was made from.
 pub(crate) enum AnyConfig {
-    Table(Box<Config>),
+    Table(Box<TableConfig>),
     Images(Box<ImageConfig>),
 }

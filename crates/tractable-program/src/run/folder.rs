@@ -1,7 +1,7 @@
 //! The files of a run, written so that a crash leaves them whole and in step.
 
 use super::commands;
-use super::config::{AnyConfig, Config, ImageConfig};
+use super::config::{AnyConfig, ImageConfig, TableConfig};
 use crate::files::{self, FolderLock, NewFile};
 use crate::report::{Exit, Outcome, file_error};
 use serde::{Deserialize, Serialize};
@@ -124,7 +124,7 @@ impl RunFolder {
     }
 
     /// The settings of a run that goes on, and that it does.
-    pub(crate) fn go_on(&self, config: &impl Serialize) -> Outcome {
+    pub(crate) fn resume(&self, config: &impl Serialize) -> Outcome {
         self.write_config(config)?;
         commands::note(&self.path, false)
     }
@@ -144,7 +144,7 @@ impl RunFolder {
         })?;
         let refuse = |e| Exit::Error(format!("{}: not a run's settings: {e}", file.display()));
         let known = |version: u32| match version {
-            Config::VERSION => Ok(()),
+            TableConfig::VERSION => Ok(()),
             v => Err(Exit::Error(format!("{}: version {v} is not known to this build", file.display()))),
         };
         let any: serde_json::Value = serde_json::from_str(&text).map_err(refuse)?;
@@ -153,7 +153,7 @@ impl RunFolder {
             known(config.version)?;
             return Ok(AnyConfig::Images(Box::new(config)));
         }
-        let config: Config = serde_json::from_str(&text).map_err(refuse)?;
+        let config: TableConfig = serde_json::from_str(&text).map_err(refuse)?;
         known(config.version)?;
         Ok(AnyConfig::Table(Box::new(config)))
     }

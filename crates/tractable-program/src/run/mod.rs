@@ -19,7 +19,7 @@ mod curves;
 mod folder;
 mod session;
 
-pub(crate) use config::{AnyConfig, Config, DataFile, ImageConfig, ImageData};
+pub(crate) use config::{AnyConfig, DataFile, ImageConfig, ImageData, TableConfig};
 pub(crate) use folder::RunFolder;
 pub(crate) use session::Training;
 

@@ -4,7 +4,7 @@
 use super::RunFolder;
 use crate::console;
 use crate::interrupt;
-use crate::progress::Progress;
+use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report, json_line, short};
 use crate::scores::{self, ImageScore};
 use serde::Serialize;
@@ -18,10 +18,10 @@ use tractable::{EarlyStopping, Epoch, Fit, Network, Samples};
 const OFTEN: Duration = Duration::from_secs(1);
 
 /// What is learned, from what, and where it is kept.
-pub(crate) struct Training<'a, Config> {
+pub(crate) struct Training<'a, TableConfig> {
     pub(crate) folder: &'a RunFolder,
     /// What `config.json` keeps.
-    pub(crate) config: &'a Config,
+    pub(crate) config: &'a TableConfig,
     pub(crate) fit: Fit,
     pub(crate) data: Samples<'a>,
     pub(crate) rows: usize,
@@ -58,17 +58,17 @@ struct Line<'a> {
     #[serde(flatten)]
     epoch: &'a Epoch,
     #[serde(flatten)]
-    test: Option<Tested>,
+    test: Option<TestScores>,
 }
 
 #[derive(Serialize)]
-struct Tested {
+struct TestScores {
     images_per_second: f64,
     test_error: f64,
     test_nll: f64,
 }
 
-impl<Config: Serialize> Training<'_, Config> {
+impl<TableConfig: Serialize> Training<'_, TableConfig> {
     /// Learns all epochs; `start` says what is learned, once files may be touched.
     pub(crate) fn run(
         mut self,
@@ -80,7 +80,7 @@ impl<Config: Serialize> Training<'_, Config> {
             return Err(Exit::Error(format!("--epochs {of}: the run has {first} already")));
         }
         net.check_fit(self.data.clone(), &self.fit)?;
-        if interrupt::asked() {
+        if interrupt::requested() {
             return Err(Exit::Interrupted("nothing was written".into()));
         }
         // From here on files are touched: everything that can be checked has been. The library would keep the best epoch
@@ -90,7 +90,7 @@ impl<Config: Serialize> Training<'_, Config> {
             for past in self.folder.past(first)? {
                 stopping.as_mut().map(|s| s.update(past.epoch, past.validation_nll.unwrap_or(f64::NAN)));
             }
-            self.folder.go_on(self.config)?;
+            self.folder.resume(self.config)?;
             None
         } else {
             Some(self.folder.prepare()?)
@@ -98,7 +98,7 @@ impl<Config: Serialize> Training<'_, Config> {
         start(&net)?;
         let total = self.rows.saturating_mul(of - first);
         let mut session = Session {
-            progress: Progress::new(Some(total as u64), console::quiet()),
+            progress: ProgressDisplay::new(Some(total as u64), console::quiet()),
             unit: if self.test.is_some() { "images" } else { "rows" },
             begun: self.resumed,
             stopping,
@@ -121,7 +121,7 @@ impl<Config: Serialize> Training<'_, Config> {
             if let Some(exit) = session.failed.take() {
                 return Err(exit);
             }
-            interrupted = result?.interrupted && interrupt::asked();
+            interrupted = result?.interrupted && interrupt::requested();
             if session.unsaved {
                 self.folder.save(&net, session.nothing_better())?;
             }
@@ -158,9 +158,9 @@ impl<Config: Serialize> Training<'_, Config> {
 }
 
 /// What to do after every epoch and in between.
-struct Session<'a, Config> {
-    training: &'a Training<'a, Config>,
-    progress: Progress,
+struct Session<'a, TableConfig> {
+    training: &'a Training<'a, TableConfig>,
+    progress: ProgressDisplay,
     unit: &'static str,
     /// The folder holds this run, not an earlier one or none.
     begun: bool,
@@ -179,7 +179,7 @@ struct Session<'a, Config> {
     failed: Option<Exit>,
 }
 
-impl<Config: Serialize> Session<'_, Config> {
+impl<TableConfig: Serialize> Session<'_, TableConfig> {
     fn step(&mut self, progress: tractable::Progress<'_>) -> ControlFlow<()> {
         let over = match progress {
             tractable::Progress::Rows(done, of) => {
@@ -191,12 +191,12 @@ impl<Config: Serialize> Session<'_, Config> {
                 self.progress.at(total as u64, text);
                 // Half an epoch is never saved: where the last whole one is not in the file yet, epochs are so short
                 // that this one is finished first.
-                interrupt::asked() && !self.unsaved
+                interrupt::requested() && !self.unsaved
             }
             tractable::Progress::Epoch(net, epoch) => {
                 self.failed = self.epoch(net, epoch).err();
                 self.epoch_began = Instant::now();
-                self.failed.is_some() || interrupt::asked() || self.out_of_patience()
+                self.failed.is_some() || interrupt::requested() || self.out_of_patience()
             }
             _ => false,
         };
@@ -209,7 +209,7 @@ impl<Config: Serialize> Session<'_, Config> {
         self.score = test.map(|images| scores::images::of(net, images)).transpose()?;
         let test = self.score.as_ref();
         let test =
-            test.map(|s| Tested { images_per_second: speed, test_error: s.error_rate, test_nll: s.nll });
+            test.map(|s| TestScores { images_per_second: speed, test_error: s.error_rate, test_nll: s.nll });
         self.last = match (&test, epoch.validation_nll) {
             (Some(t), _) => format!("  error {:.2} %  nll {}", 100.0 * t.test_error, short(t.test_nll)),
             (None, Some(nll)) => format!("  validation nll {}", short(nll)),
@@ -226,7 +226,7 @@ impl<Config: Serialize> Session<'_, Config> {
         } else {
             folder.append(&line)?;
             self.unsaved = true;
-            if improved || self.saved.is_none_or(|s| s.elapsed() >= OFTEN) || interrupt::asked() {
+            if improved || self.saved.is_none_or(|s| s.elapsed() >= OFTEN) || interrupt::requested() {
                 folder.save(net, improved || self.nothing_better())?;
                 (self.saved, self.unsaved) = (Some(Instant::now()), false);
             }

@@ -1,6 +1,6 @@
 //! What `train` can be told about images: the flags, the recipe of each set, and how a resumed run keeps its own.
 
-use super::{self as settings, DeviceName, Flags};
+use super::{self as settings, DeviceName, TrainFlags};
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use tractable::data::{Augment, Images, PixelScaling};
 use tractable::{Activation, Fit, Network, NetworkBuilder, NoiseSchedule, Policy, Prior, Scheme, recipes};
 
-/// Flags that only images have; those they share with tables are in [`Flags`].
+/// Flags that only images have; those they share with tables are in [`TrainFlags`].
 #[derive(clap::Args, Serialize)]
 #[command(next_help_heading = "Images")]
 pub(crate) struct ImageFlags {
@@ -132,7 +132,7 @@ impl ImageFlags {
     }
 
     /// What all flags ask for, by the names of [`ImageSettings`].
-    fn asked(&self, flags: &Flags) -> Outcome<Map<String, Value>> {
+    fn asked(&self, flags: &TrainFlags) -> Outcome<Map<String, Value>> {
         let mut asked = flags.given();
         let known = settings::to_map(&ImageSettings::default());
         if let Some(other) = asked.keys().find(|name| !known.contains_key(*name)) {
@@ -144,7 +144,7 @@ impl ImageFlags {
     }
 
     /// The settings of a new run.
-    pub(crate) fn settings(&self, flags: &Flags) -> Outcome<ImageSettings> {
+    pub(crate) fn settings(&self, flags: &TrainFlags) -> Outcome<ImageSettings> {
         let mut all = settings::to_map(&ImageSettings::default());
         all.extend(self.asked(flags)?);
         let mut settings: ImageSettings =
@@ -157,7 +157,7 @@ impl ImageFlags {
     }
 
     /// The settings of a run that goes on: its own. Flags may repeat them; only the epochs may differ.
-    pub(crate) fn settings_of(&self, flags: &Flags, run: &ImageSettings) -> Outcome<ImageSettings> {
+    pub(crate) fn settings_of(&self, flags: &TrainFlags, run: &ImageSettings) -> Outcome<ImageSettings> {
         let asked = self.asked(flags)?;
         let epochs = settings::same_but_epochs(&asked, &settings::to_map(run))?;
         let settings = ImageSettings { epochs: epochs.unwrap_or(run.epochs), ..run.clone() };

@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 use tractable::{Activation, Device, NoiseSchedule, Policy, Prior, Scheme};
 
 /// Settings as flags. Only those given are set, so that a resumed run can tell them from defaults; their
-/// names are those of [`Settings`].
+/// names are those of [`TableSettings`].
 #[derive(clap::Args, Serialize)]
-pub(crate) struct Flags {
+pub(crate) struct TrainFlags {
     /// Column to predict, or several with commas between them
     #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -111,7 +111,7 @@ fn trimmed(name: &str) -> Result<String, std::convert::Infallible> {
 /// Everything that decides the bits of a run, but the data: what `config.json` keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Settings {
+pub(crate) struct TableSettings {
     pub(crate) target: Vec<String>,
     pub(crate) classes: bool,
     pub(crate) drop: Vec<String>,
@@ -153,12 +153,12 @@ impl DeviceName {
     }
 }
 
-impl Flags {
+impl TrainFlags {
     /// The settings of a new run.
-    pub(crate) fn settings(&self) -> Outcome<Settings> {
+    pub(crate) fn settings(&self) -> Outcome<TableSettings> {
         let (start, decay, floor) = if self.classes { (1.0, 0.975, 0.3) } else { (0.3, 1.0, 0.3) };
         let given = self.noise_start.is_some();
-        let settings = Settings {
+        let settings = TableSettings {
             target: self.target.clone(),
             classes: self.classes,
             drop: self.drop.clone(),
@@ -191,7 +191,7 @@ impl Flags {
         Ok(settings)
     }
 
-    /// What was given, by the names of [`Settings`].
+    /// What was given, by the names of [`TableSettings`].
     pub(crate) fn given(&self) -> Map<String, Value> {
         let mut given = to_map(self);
         if let Some(std) = self.noise_std {
@@ -202,9 +202,9 @@ impl Flags {
     }
 
     /// The settings of a run that goes on: its own. Flags may repeat them; only the epochs may differ.
-    pub(crate) fn settings_of(&self, run: &Settings) -> Outcome<Settings> {
+    pub(crate) fn settings_of(&self, run: &TableSettings) -> Outcome<TableSettings> {
         let epochs = same_but_epochs(&self.given(), &to_map(run))?;
-        let settings = Settings { epochs: epochs.unwrap_or(run.epochs), ..run.clone() };
+        let settings = TableSettings { epochs: epochs.unwrap_or(run.epochs), ..run.clone() };
         settings.check()?;
         Ok(settings)
     }
@@ -249,7 +249,7 @@ pub(crate) fn check_floor(floor: f64) -> Outcome {
     }
 }
 
-impl Settings {
+impl TableSettings {
     /// Refuses what the flags' types let through, by the flags' names. The library checks again.
     fn check(&self) -> Outcome {
         let refuse = |flag: &str, why: String| Err(Exit::Error(format!("{flag}: {why}")));

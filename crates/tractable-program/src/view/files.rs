@@ -83,7 +83,7 @@ impl Folder {
 
     /// What was typed to make it.
     pub(super) fn commands(&mut self) -> Vec<String> {
-        self.lines(commands::FILE).iter().filter_map(commands::said).collect()
+        self.lines(commands::FILE).iter().filter_map(commands::as_typed).collect()
     }
 }
 

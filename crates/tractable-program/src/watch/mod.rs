@@ -26,11 +26,11 @@ const SHARE: u32 = 10;
 
 /// The page as it is now, in both forms that are sent.
 pub(crate) struct Pages {
-    now: Mutex<Arc<Version>>,
+    now: Mutex<Arc<PageVersion>>,
 }
 
 /// A page and its number.
-pub(crate) struct Version {
+pub(crate) struct PageVersion {
     number: u64,
     /// The whole page.
     html: Arc<[u8]>,
@@ -41,23 +41,23 @@ pub(crate) struct Version {
 impl Pages {
     pub(crate) fn new() -> Self {
         let page = waiting("The first look at the run is not done yet.");
-        Pages { now: Mutex::new(Arc::new(Version::of(0, &page))) }
+        Pages { now: Mutex::new(Arc::new(PageVersion::of(0, &page))) }
     }
 
-    fn now(&self) -> Arc<Version> {
+    fn now(&self) -> Arc<PageVersion> {
         self.now.lock().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
     fn put(&self, page: &Page) {
         let mut now = self.now.lock().unwrap_or_else(|e| e.into_inner());
-        let version = Version::of(now.number + 1, page);
+        let version = PageVersion::of(now.number + 1, page);
         if version.html != now.html {
             *now = Arc::new(version);
         }
     }
 }
 
-impl Version {
+impl PageVersion {
     fn of(number: u64, page: &Page) -> Self {
         // One line of data a line of text: a field of an event ends with its line.
         let mut event = format!("id: {number}\n");
@@ -65,7 +65,7 @@ impl Version {
             event += &format!("data: {line}\n");
         }
         event.push('\n');
-        Version { number, html: page.live_html().into_bytes().into(), event: event.into_bytes().into() }
+        PageVersion { number, html: page.live_html().into_bytes().into(), event: event.into_bytes().into() }
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn an_event_is_the_page_line_by_line() {
         let page = waiting("a <b>\nsecond line\r\nthird");
-        let version = Version::of(7, &page);
+        let version = PageVersion::of(7, &page);
         let event = String::from_utf8(version.event.to_vec()).unwrap();
         assert!(event.starts_with("id: 7\ndata: <header") && event.ends_with("\n\n"));
         assert!(event.lines().filter(|l| !l.is_empty()).all(|l| l.starts_with("data: ") || l == "id: 7"));

@@ -72,7 +72,7 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
                     format!("1/3 a noisy curve: network {} of {NETS}, pass {}", i + 1, e.epoch)
                 });
             }
-            if crate::interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if crate::interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         stage.check()?;
         nets.push(net);

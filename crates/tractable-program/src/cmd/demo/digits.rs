@@ -72,7 +72,7 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
             tractable::Progress::Epoch(_, e) => finished = e.epoch,
             _ => {}
         }
-        if crate::interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if crate::interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     stage.check()?;
     let score = scores::images::of(&net, &kept)?;

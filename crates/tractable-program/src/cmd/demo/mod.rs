@@ -4,8 +4,8 @@ mod curve;
 mod digits;
 mod pole;
 
-use crate::page::{Page, Section, check_ours};
-use crate::progress::Progress;
+use crate::page::{Page, Section, check_overwrite};
+use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report, file_error};
 use crate::{files, interrupt};
 use serde::Serialize;
@@ -46,8 +46,8 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    fn progress(&self, total: usize) -> Progress {
-        Progress::new(Some(total as u64), crate::console::quiet())
+    fn progress(&self, total: usize) -> ProgressDisplay {
+        ProgressDisplay::new(Some(total as u64), crate::console::quiet())
     }
 
     /// Where a picture goes.
@@ -57,7 +57,7 @@ impl Stage<'_> {
 
     /// To be asked wherever stopping is safe.
     fn check(&self) -> Outcome {
-        match interrupt::asked() {
+        match interrupt::requested() {
             true => Err(Exit::Interrupted(format!(
                 "the page is not written; pictures that are done are in {}",
                 self.args.out.display()
@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> Outcome {
     let began = Instant::now();
     std::fs::create_dir_all(&args.out).map_err(file_error(&args.out, "create this folder"))?;
     let index = args.out.join("index.html");
-    check_ours(&index)?;
+    check_overwrite(&index)?;
     if crate::view::read(&args.out).is_ok() {
         let why = "holds a run, among whose files the demo's would be lost; choose another folder with --out";
         return Err(Exit::Error(format!("{}: {why}", args.out.display())));

@@ -1,7 +1,7 @@
 //! The picture of an optimisation: of one number prediction, derivative, covariance and how the optimum was come to;
 //! of several how the best value got better.
 
-use crate::plot::{Color, Figure, Panel, Places, Shown, four_panels};
+use crate::plot::{Color, Figure, OptimumFigure, Panel, Places, four_panels};
 use tractable::data::{Dataset, Scaler};
 use tractable::optimize::Optimizer;
 use tractable::{Activation, Device, Fit, Matrix, Network, NoiseSchedule, Result};
@@ -22,7 +22,7 @@ pub(super) fn of_one(
     let (x, y): (Vec<f64>, Vec<f64>) = search.history().iter().filter_map(|t| Some((t.x[0], t.y?))).unzip();
     let asked: Vec<f64> = search.history().iter().map(|t| t.x[0]).collect();
     let net = learned(range, &x, &y)?;
-    four_panels(&Shown {
+    four_panels(&OptimumFigure {
         title,
         x_label: "x",
         y_label: "f(x)",

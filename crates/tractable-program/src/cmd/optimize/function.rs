@@ -4,7 +4,7 @@ use super::{Args, Found, figure, keep, names, parse_error};
 use crate::console;
 use crate::console::note;
 use crate::objective::{Direction, Known, Objective};
-use crate::progress::Progress;
+use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report, short};
 use crate::run::RunFolder;
 use crate::run::commands;
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
     };
     let fresh = || Optimizer::new(bounds.clone(), goal).seed(args.seed).noise_std(args.noise_std);
     let mut search: Optimizer = match &args.out {
-        Some(dir) if args.resume => going_on(dir, &pairs, goal, &objective)?,
+        Some(dir) if args.resume => resumed(dir, &pairs, goal, &objective)?,
         Some(dir) => {
             if dir.join(STATE).exists() {
                 let why = format!("{}: holds a search already; add --resume to go on with it", dir.display());
@@ -69,9 +69,9 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
     for x in search.pending().to_vec() {
         search.tell(&x, objective.value(&x))?;
     }
-    let mut progress = Progress::new(Some(args.evaluations as u64), console::quiet());
+    let mut progress = ProgressDisplay::new(Some(args.evaluations as u64), console::quiet());
     let mut saved = Instant::now();
-    while search.history().len() < args.evaluations && !interrupt::asked() {
+    while search.history().len() < args.evaluations && !interrupt::requested() {
         let x = search.ask()?;
         search.tell(&x, objective.value(&x))?;
         progress.at(search.history().len() as u64, || said(&search));
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
     if let Some(dir) = &args.out {
         save(&search, dir)?;
     }
-    if interrupt::asked() {
+    if interrupt::requested() {
         let saved = match &args.out {
             Some(dir) => format!("saved in {}; go on with --resume", dir.display()),
             None => "nothing was saved; -o DIR keeps the search".into(),
@@ -138,7 +138,7 @@ const SAVE_EVERY: Duration = Duration::from_secs(1);
 /// The file that a search is kept in.
 const STATE: &str = "search.json";
 
-fn going_on(dir: &Path, pairs: &[(f64, f64)], goal: Goal, objective: &Objective) -> Outcome<Optimizer> {
+fn resumed(dir: &Path, pairs: &[(f64, f64)], goal: Goal, objective: &Objective) -> Outcome<Optimizer> {
     let search = Optimizer::load(dir.join(STATE))?;
     if search.bounds().pairs() != pairs || search.goal() != goal {
         let why = format!("{}: that search has other bounds or another goal", dir.display());

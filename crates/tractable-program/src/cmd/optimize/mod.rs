@@ -1,12 +1,12 @@
 //! `tractable optimize`: where is a function, a trained model or a data file's target largest or smallest?
 //!
-//! One way in a file: a function to call (`function`), data or a model to search (`model`), an experiment outside
-//! (`outside`).
+//! One way per file: a function to call (`function`), data or a model to search (`model`), an experiment of
+//! your own (`ask_tell`).
 
+mod ask_tell;
 mod figure;
 mod function;
 mod model;
-mod outside;
 
 use crate::console::always;
 use crate::files;
@@ -124,8 +124,8 @@ pub fn run(args: &Args) -> Outcome {
         Args { objective: Some(text), .. } => function::run(args, text),
         Args { data: Some(path), target: Some(target), .. } => model::of_data(args, path, target),
         Args { model: Some(path), .. } => model::of_run(args, path),
-        Args { ask: Some(path), .. } => outside::ask(args, path),
-        Args { tell: Some(path), value: Some(value), .. } => outside::tell(args, path, *value),
+        Args { ask: Some(path), .. } => ask_tell::ask(args, path),
+        Args { tell: Some(path), value: Some(value), .. } => ask_tell::tell(args, path, *value),
         _ => unreachable!("one of them is required"),
     }
 }

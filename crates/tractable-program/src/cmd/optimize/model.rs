@@ -1,7 +1,7 @@
 //! A trained model, or a model of a data file: searched for its optima.
 
 use super::{Args, Found, keep, names};
-use crate::plot::{Places, Shown, four_panels};
+use crate::plot::{OptimumFigure, Places, four_panels};
 use crate::report::{Exit, Outcome, Report, file_error};
 use crate::run::{self, commands};
 use std::path::Path;
@@ -103,7 +103,7 @@ fn finish(args: &Args, net: &Network, bounds: &Bounds, output: usize, data: (&[f
     let mean: Vec<f64> = optima.iter().map(|o| o.x.mean()[0]).collect();
     let std: Vec<f64> = optima.iter().map(|o| o.x.std()[0]).collect();
     let value: Vec<f64> = optima.iter().map(|o| o.value.mean()[0]).collect();
-    let figure = four_panels(&Shown {
+    let figure = four_panels(&OptimumFigure {
         title: "Optima of what was learned",
         x_label: &names[0],
         y_label: net.output_names().get(output).map_or("y", |n| n),

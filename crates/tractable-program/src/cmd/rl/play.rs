@@ -3,7 +3,7 @@
 use crate::files;
 use crate::plot::animated;
 use crate::report::{Exit, Outcome, Report, short};
-use crate::rl::{Config, Log};
+use crate::rl::{AgentConfig, Log};
 use serde::Serialize;
 use std::path::PathBuf;
 use tractable::rl::Agent;
@@ -50,7 +50,7 @@ struct Played {
 }
 
 pub(super) fn run(args: &Args) -> Outcome {
-    let config = Config::read(&args.run)?;
+    let config = AgentConfig::read(&args.run)?;
     let seed = args.agent.unwrap_or(config.first_seed);
     let mut env = config.world.make()?;
     let agent = Agent::load(Log::agent_of(&args.run.join(format!("seed-{seed}"))), &*env)?;

@@ -4,7 +4,7 @@ use crate::console;
 use crate::files::{self, FolderLock};
 use crate::interrupt;
 use crate::report::{Exit, Outcome, Report, short};
-use crate::rl::{Config, Engine, OwnModel, Plan, Seed, Task, World, draw_curves, steps, train};
+use crate::rl::{AgentConfig, Engine, OwnModel, Plan, Seed, Task, World, draw_curves, steps, train};
 use crate::run::commands;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -138,7 +138,7 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
         files::write(&out.join("result.json"), text.as_bytes())?;
         draw_curves(world.name(), &[("tractable", &seeds)], &out.join("curve"))?;
     }
-    if interrupt::asked() {
+    if interrupt::requested() {
         let saved = match &args.out {
             Some(out) => format!("saved in {}; go on with --resume", out.display()),
             None => "nothing was saved; -o RUN keeps agents".into(),
@@ -155,10 +155,10 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
 /// back lives.
 fn prepare(out: &Path, args: &Args, plan: &Plan) -> Outcome<FolderLock> {
     let held = files::folder(out)?;
-    let config = Config::of(plan);
+    let config = AgentConfig::of(plan);
     if out.join("config.json").exists() {
         if args.resume {
-            let old = Config::read(out)?;
+            let old = AgentConfig::read(out)?;
             if (&old.world, &old.settings, old.first_seed) != (&config.world, &config.settings, plan.first) {
                 let why = "was made with another task, other settings or another first seed";
                 return Err(Exit::Error(format!("{}: {why}; give the same flags", out.display())));

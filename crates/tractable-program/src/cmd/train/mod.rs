@@ -7,7 +7,7 @@ use crate::image_sets::ImageSet;
 use crate::interrupt;
 use crate::report::{Exit, Outcome};
 use crate::run::{AnyConfig, RunFolder};
-use crate::settings::{Flags, ImageFlags};
+use crate::settings::{ImageFlags, TrainFlags};
 use clap::{Args as _, FromArgMatches};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(short, long, value_name = "RUN")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    flags: Flags,
+    flags: TrainFlags,
     /// Replace a run that is there, once the first epoch is done
     #[arg(long, conflicts_with = "resume")]
     force: bool,
@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> Outcome {
     let out = out_folder(args)?;
     // Before anything of the run is read: another process may be about to change it.
     let _held = if args.resume { Some(RunFolder::hold(&out)?) } else { None };
-    let set = args.file.as_deref().map_or(Ok(None), ImageSet::meant)?;
+    let set = args.file.as_deref().map_or(Ok(None), ImageSet::from_argument)?;
     if !args.resume {
         if !args.force {
             RunFolder::check_free(&out)?;

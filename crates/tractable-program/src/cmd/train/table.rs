@@ -3,9 +3,9 @@
 use super::Args;
 use crate::console::{self, note};
 use crate::report::{Exit, Outcome, Report, json_line};
-use crate::run::{Config, DataFile, RunFolder, Training};
+use crate::run::{DataFile, RunFolder, TableConfig, Training};
 use crate::scores;
-use crate::settings::Settings;
+use crate::settings::TableSettings;
 use serde::Serialize;
 use std::path::Path;
 use tractable::data::{self, Dataset, Target};
@@ -20,11 +20,11 @@ struct Start<'a> {
     inputs: &'a [String],
     outputs: &'a [String],
     parameters: usize,
-    settings: &'a Settings,
+    settings: &'a TableSettings,
 }
 
 /// `out` is the folder of the run; `old` its settings where it is resumed.
-pub(super) fn run(args: &Args, out: &Path, old: Option<&Config>) -> Outcome {
+pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig>) -> Outcome {
     let report = Report::new(args.json).ignoring_closed_pipe();
     if let Some(flag) = args.images.given().keys().next() {
         return Err(Exit::Error(format!("--{flag}: is for image sets, not for CSV files; leave it out")));
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&Config>) -> Outcome {
         Some(old) => args.flags.settings_of(&old.settings)?,
         None => args.flags.settings()?,
     };
-    let config = Config::new(DataFile::look(file)?, settings);
+    let config = TableConfig::new(DataFile::read(file)?, settings);
     if old.is_some_and(|old| !config.data.same_content(&old.data)) {
         let why = "is not what the run began with, and cannot give the same result; start a new run";
         return Err(Exit::Error(format!("{}: {why}", file.display())));
@@ -102,7 +102,7 @@ fn describe(train: &Dataset, test: Option<&Dataset>, net: &Network) -> String {
 }
 
 /// The rows to train on and those kept apart.
-fn read(file: &Path, settings: &Settings) -> Outcome<(Dataset, Option<Dataset>)> {
+fn read(file: &Path, settings: &TableSettings) -> Outcome<(Dataset, Option<Dataset>)> {
     let mut csv = data::csv(file)?;
     for column in &settings.drop {
         csv = csv.drop(column)?;
@@ -121,7 +121,7 @@ fn read(file: &Path, settings: &Settings) -> Outcome<(Dataset, Option<Dataset>)>
     Ok((train, Some(test)))
 }
 
-fn build(data: &Dataset, settings: &Settings) -> Outcome<tractable::NetworkBuilder> {
+fn build(data: &Dataset, settings: &TableSettings) -> Outcome<tractable::NetworkBuilder> {
     let (outputs, classes) = match data.target() {
         Target::Values { y, .. } => (y.width(), None),
         Target::Labels { names, .. } => (names.len(), Some(names.len())),
@@ -138,7 +138,7 @@ fn build(data: &Dataset, settings: &Settings) -> Outcome<tractable::NetworkBuild
     Ok(net)
 }
 
-fn fit(settings: &Settings) -> Fit {
+fn fit(settings: &TableSettings) -> Fit {
     let mut fit = Fit::new()
         .epochs(settings.epochs)
         .batch(settings.batch)
