@@ -4,6 +4,7 @@ pub(crate) use tractable::files::{FolderLock, NewFile};
 
 use crate::console;
 use crate::report::{Exit, Outcome, file_error};
+use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -13,6 +14,12 @@ pub fn write(path: &Path, bytes: &[u8]) -> Outcome {
     let mut file = NewFile::beside(path).map_err(&fail)?;
     file.write_all(bytes).map_err(&fail)?;
     keep(file, path).map_err(&fail)
+}
+
+/// Writes a whole file of JSON.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Outcome {
+    let text = serde_json::to_string_pretty(value).expect("plain structures") + "\n";
+    write(path, text.as_bytes())
 }
 
 /// Puts a new file in its place at `path`.

@@ -45,8 +45,7 @@ impl Clock {
             seconds: self.seconds(),
             body,
         };
-        let text = serde_json::to_string_pretty(&results).expect("numbers and names") + "\n";
-        files::write(&folder.join(format!("{name}.json")), text.as_bytes())
+        files::write_json(&folder.join(format!("{name}.json")), &results)
     }
 }
 

@@ -111,8 +111,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         };
         if let Some(dir) = &args.record {
             std::fs::create_dir_all(dir).map_err(file_error(dir, "make this folder"))?;
-            let json = serde_json::to_string_pretty(&record).expect("numbers and names") + "\n";
-            tractable_program::files::write(&dir.join(format!("{}.json", recipe.set)), json.as_bytes())?;
+            tractable_program::files::write_json(&dir.join(format!("{}.json", recipe.set)), &record)?;
         }
         records.push((recipe, record));
     }

@@ -147,7 +147,7 @@ pub(super) fn run(args: &Args) -> Outcome {
         report.say("table-1", &result, || text(&result))?;
         results.push(result);
         // What is done is not lost when the next set is interrupted.
-        args.out.as_deref().map_or(Ok(()), |path| write(path, &results))?;
+        args.out.as_deref().map_or(Ok(()), |path| files::write_json(path, &results))?;
     }
     let missed: Vec<String> = results.iter().flat_map(missed).collect();
     match args.check && !missed.is_empty() {
@@ -270,9 +270,4 @@ fn text(result: &SetResult) -> String {
         said += &format!("\n{}", table(&rows, &[0]));
     }
     said + "\n"
-}
-
-fn write(path: &Path, results: &[SetResult]) -> Outcome {
-    let text = serde_json::to_string_pretty(results).expect("results are plain structures") + "\n";
-    files::write(path, text.as_bytes())
 }

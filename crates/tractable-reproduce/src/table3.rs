@@ -6,8 +6,8 @@
 use serde::Serialize;
 use std::path::PathBuf;
 use tractable::rl::Settings;
-use tractable_program::report::{Exit, Outcome, Report, table};
-use tractable_program::rl::{AgentConfig, Plan, Seed, Task, World, draw_curves, steps, train};
+use tractable_program::report::{Exit, Outcome, PROGRAM, Report, table};
+use tractable_program::rl::{AgentConfig, Plan, Returns, Seed, Task, World, draw_curves, steps, train};
 use tractable_program::{console, files, interrupt};
 
 const AFTER_HELP: &str = "\
@@ -93,7 +93,7 @@ const AUTHORS: &str = "as the authors' code";
 /// Everything, for a file.
 #[derive(Serialize)]
 struct ResultFile<'a> {
-    program: String,
+    program: &'static str,
     command: String,
     steps: u64,
     first_seed: u64,
@@ -162,7 +162,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if let Some(out) = &args.out {
         let all = ResultFile {
-            program: format!("tractable {}", env!("CARGO_PKG_VERSION")),
+            program: PROGRAM,
             command: format!(
                 "tractable reproduce table-3 --steps {} --seeds {} --seed {}",
                 args.steps, args.seeds, args.seed
@@ -171,8 +171,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
             first_seed: args.seed,
             rows: &lines,
         };
-        let json = serde_json::to_string_pretty(&all).expect("plain numbers") + "\n";
-        files::write(&out.join("table-3.json"), json.as_bytes())?;
+        files::write_json(&out.join("table-3.json"), &all)?;
     }
     if let Some((seed, why)) =
         lines.iter().flat_map(|l| &l.seeds).find_map(|s| s.error.as_ref().map(|e| (s.seed, e)))
@@ -192,11 +191,7 @@ fn line(
     settings: Settings,
     seeds: Vec<Seed>,
 ) -> Line {
-    let all: Vec<f64> = seeds.iter().filter_map(|s| s.average).collect();
-    let n = all.len() as f64;
-    let mean = (!all.is_empty()).then(|| all.iter().sum::<f64>() / n);
-    let std = mean.map(|m| (all.iter().map(|a| (a - m).powi(2)).sum::<f64>() / n).sqrt());
-    let lowest = all.iter().copied().reduce(f64::min);
+    let Returns { mean, std, lowest, .. } = Returns::over(&seeds);
     let ours = (agent == OURS).then_some((goal.mean, goal.lowest));
     let reached = |got: Option<f64>, least: f64| got.is_some_and(|v| v >= least);
     let falls_short = ours.is_some_and(|(m, l)| !reached(mean, m) || !reached(lowest, l));

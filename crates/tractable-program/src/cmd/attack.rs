@@ -190,8 +190,7 @@ pub fn run(args: &Args) -> Outcome {
     }
     if let Some(out) = &args.out {
         save(out, &summary, &records, &changed, &images)?;
-        let settings = serde_json::to_string_pretty(args).expect("flags are plain") + "\n";
-        crate::files::write(&out.join("attack.json"), settings.as_bytes())?;
+        files::write_json(&out.join("attack.json"), args)?;
         crate::run::commands::note(out, made)?;
         drop(live);
         if shown.is_empty() {

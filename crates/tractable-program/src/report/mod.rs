@@ -9,6 +9,9 @@ pub use text::{short, table};
 use serde::Serialize;
 use std::io::{self, ErrorKind, Write};
 
+/// The program and its version, as files name it.
+pub const PROGRAM: &str = concat!("tractable ", env!("CARGO_PKG_VERSION"));
+
 /// Results on stdout, in one of two forms.
 #[derive(Clone, Copy)]
 pub struct Report {

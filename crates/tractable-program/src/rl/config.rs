@@ -2,7 +2,7 @@
 
 use super::{Plan, World};
 use crate::files;
-use crate::report::{Exit, Outcome, file_error};
+use crate::report::{Exit, Outcome, PROGRAM, file_error};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tractable::rl::Settings;
@@ -23,7 +23,7 @@ impl AgentConfig {
     pub fn of(plan: &Plan) -> Self {
         AgentConfig {
             version: 1,
-            program: format!("tractable {}", env!("CARGO_PKG_VERSION")),
+            program: PROGRAM.into(),
             world: plan.world.clone(),
             settings: plan.settings.clone(),
             first_seed: plan.first,
@@ -34,8 +34,7 @@ impl AgentConfig {
     /// Into the folder of a run, which is made.
     pub fn write(&self, run: &Path) -> Outcome {
         std::fs::create_dir_all(run).map_err(file_error(run, "make this folder"))?;
-        let text = serde_json::to_string_pretty(self).expect("settings are plain") + "\n";
-        files::write(&run.join("config.json"), text.as_bytes())
+        files::write_json(&run.join("config.json"), self)
     }
 
     pub(crate) fn read(run: &Path) -> Outcome<Self> {

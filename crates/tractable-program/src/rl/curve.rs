@@ -1,9 +1,32 @@
-//! Learning curves of several seeds as one.
+//! Several seeds as one: average returns and learning curves.
 
 use super::Seed;
 use crate::plot::{Curve, LearningCurves, learning_curves};
 use crate::report::Outcome;
+use serde::Serialize;
 use std::path::Path;
+
+/// Average returns over seeds; not a number where one of them is not.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Returns {
+    pub mean: Option<f64>,
+    pub std: Option<f64>,
+    pub lowest: Option<f64>,
+    pub(crate) highest: Option<f64>,
+}
+
+impl Returns {
+    pub fn over(seeds: &[Seed]) -> Self {
+        let all: Vec<f64> = seeds.iter().filter_map(|s| s.average).collect();
+        let n = all.len() as f64;
+        let mean = (!all.is_empty()).then(|| all.iter().sum::<f64>() / n);
+        let std = mean.map(|m| (all.iter().map(|a| (a - m).powi(2)).sum::<f64>() / n).sqrt());
+        // The minimum of f64 would skip what is not a number; the mean does not.
+        let known = |v: f64| if mean.is_some_and(f64::is_nan) { f64::NAN } else { v };
+        let lowest = all.iter().copied().reduce(f64::min).map(known);
+        Returns { mean, std, lowest, highest: all.iter().copied().reduce(f64::max).map(known) }
+    }
+}
 
 /// Places, and the mean over seeds, their lowest and their highest at each.
 type OverSeeds = (Vec<f64>, Vec<f64>, Vec<f64>, Vec<f64>);

@@ -9,8 +9,8 @@ mod seeds;
 mod task;
 
 pub use config::AgentConfig;
-pub use curve::draw_curves;
 pub(crate) use curve::over_seeds;
+pub use curve::{Returns, draw_curves};
 pub(crate) use log::Log;
 pub(crate) use model::OwnModel;
 pub use seeds::{Plan, Seed, train};

@@ -1,7 +1,7 @@
 //! `config.json`: the settings and the data of a run.
 
 use crate::image_sets::ImageSet;
-use crate::report::{Outcome, file_error};
+use crate::report::{Outcome, PROGRAM, file_error};
 use crate::settings::{ImageSettings, TableSettings};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -55,8 +55,7 @@ impl TableConfig {
     pub(super) const VERSION: u32 = 1;
 
     pub(crate) fn new(data: DataFile, settings: TableSettings) -> Self {
-        let program = format!("tractable {}", env!("CARGO_PKG_VERSION"));
-        TableConfig { version: Self::VERSION, program, data, settings }
+        TableConfig { version: Self::VERSION, program: PROGRAM.into(), data, settings }
     }
 }
 
@@ -85,8 +84,7 @@ pub(crate) struct ImageConfig {
 
 impl ImageConfig {
     pub(crate) fn new(images: ImageData, settings: ImageSettings) -> Self {
-        let program = format!("tractable {}", env!("CARGO_PKG_VERSION"));
-        ImageConfig { version: TableConfig::VERSION, program, images, settings }
+        ImageConfig { version: TableConfig::VERSION, program: PROGRAM.into(), images, settings }
     }
 }
 

@@ -130,9 +130,7 @@ impl RunFolder {
     }
 
     fn write_config(&self, config: &impl Serialize) -> Outcome {
-        let mut text = serde_json::to_string_pretty(config).expect("settings are plain structures");
-        text.push('\n');
-        self.write("config.json", &text)
+        files::write_json(&self.file("config.json"), config)
     }
 
     /// `config.json` as it is: a run on a table or on images.

@@ -145,10 +145,7 @@ impl ImageFlags {
 
     /// The settings of a new run.
     pub(crate) fn settings(&self, flags: &TrainFlags) -> Outcome<ImageSettings> {
-        let mut all = settings::to_map(&ImageSettings::default());
-        all.extend(self.asked(flags)?);
-        let mut settings: ImageSettings =
-            serde_json::from_value(Value::Object(all)).expect("flags have the settings' types");
+        let mut settings = settings::with_given(&ImageSettings::default(), self.asked(flags)?)?;
         if settings.net == Net::Mlp && settings.hidden.is_empty() {
             settings.hidden = vec![100, 100];
         }

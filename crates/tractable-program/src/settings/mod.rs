@@ -156,37 +156,31 @@ impl DeviceName {
 impl TrainFlags {
     /// The settings of a new run.
     pub(crate) fn settings(&self) -> Outcome<TableSettings> {
-        let (start, decay, floor) = if self.classes { (1.0, 0.975, 0.3) } else { (0.3, 1.0, 0.3) };
-        let given = self.noise_start.is_some();
-        let settings = TableSettings {
-            target: self.target.clone(),
-            classes: self.classes,
-            drop: self.drop.clone(),
-            hidden: if self.hidden.is_empty() { vec![50, 50] } else { self.hidden.clone() },
-            activation: self.activation.unwrap_or(Activation::Relu),
-            epochs: self.epochs.unwrap_or(50),
-            batch: self.batch.unwrap_or(16),
-            noise_start: self.noise_std.or(self.noise_start).unwrap_or(start),
-            noise_decay: self.noise_decay.unwrap_or(if self.noise_std.is_some() {
-                1.0
-            } else if given {
-                0.975
-            } else {
-                decay
-            }),
-            noise_floor: self.noise_std.or(self.noise_floor).unwrap_or(if given { 0.3 } else { floor }),
-            policy: self.policy.unwrap_or_default(),
-            prior: self.prior.unwrap_or(Prior::default().scheme),
-            gain: self.gain.unwrap_or(1.0),
-            bias_var: self.bias_var,
-            seed: self.seed.unwrap_or(0),
-            validation: self.validation.unwrap_or(0.0),
-            patience: self.patience,
-            test: self.test.unwrap_or(0.0),
-            no_standardize: self.no_standardize,
-            no_shuffle: self.no_shuffle,
-            device: self.device.unwrap_or_default(),
+        let falls = self.classes || self.noise_start.is_some();
+        let usual = TableSettings {
+            target: Vec::new(),
+            classes: false,
+            drop: Vec::new(),
+            hidden: vec![50, 50],
+            activation: Activation::Relu,
+            epochs: 50,
+            batch: 16,
+            noise_start: if falls { 1.0 } else { 0.3 },
+            noise_decay: if falls { 0.975 } else { 1.0 },
+            noise_floor: 0.3,
+            policy: Policy::default(),
+            prior: Prior::default().scheme,
+            gain: 1.0,
+            bias_var: None,
+            seed: 0,
+            validation: 0.0,
+            patience: None,
+            test: 0.0,
+            no_standardize: false,
+            no_shuffle: false,
+            device: DeviceName::default(),
         };
+        let settings = with_given(&usual, self.given())?;
         settings.check()?;
         Ok(settings)
     }
@@ -208,6 +202,18 @@ impl TrainFlags {
         settings.check()?;
         Ok(settings)
     }
+}
+
+/// Settings with those that were given in place of the usual ones.
+fn with_given<T: Serialize + for<'a> Deserialize<'a>>(usual: &T, given: Map<String, Value>) -> Outcome<T> {
+    // JSON has no other numbers. `--noise-std` is the start and, before it in this order, the floor.
+    if let Some((name, _)) = given.iter().rfind(|(_, value)| value.is_null()) {
+        let flag = name.replace("noise_start", "noise_std").replace('_', "-");
+        return Err(Exit::Error(format!("--{flag}: not a finite number")));
+    }
+    let mut all = to_map(usual);
+    all.extend(given);
+    Ok(serde_json::from_value(Value::Object(all)).expect("flags have the settings' types"))
 }
 
 /// The epochs asked for, once everything else that was given is what the run has.

@@ -11,7 +11,7 @@ mod model;
 use crate::console::always;
 use crate::files;
 use crate::objective::{ParseError, parse_bounds};
-use crate::report::{Exit, Outcome, Report, short};
+use crate::report::{Exit, Outcome, PROGRAM, Report, short};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use tractable::optimize::{Goal, Optimum};
@@ -168,16 +168,14 @@ fn keep(dir: &Path, args: &Args, goal: Goal, optima: &[Optimum]) -> Outcome {
     #[derive(Serialize)]
     struct Kept<'a> {
         version: u32,
-        program: String,
+        program: &'static str,
         goal: Goal,
         settings: &'a Args,
         optima: Vec<Found<'a>>,
     }
-    let program = format!("tractable {}", env!("CARGO_PKG_VERSION"));
     let optima = optima.iter().map(Found::new).collect();
-    let kept = Kept { version: 1, program, goal, settings: args, optima };
-    let text = serde_json::to_string_pretty(&kept).expect("flags and numbers") + "\n";
-    files::write(&dir.join("optimize.json"), text.as_bytes())
+    let kept = Kept { version: 1, program: PROGRAM, goal, settings: args, optima };
+    files::write_json(&dir.join("optimize.json"), &kept)
 }
 
 /// x, or x1, x2, ...

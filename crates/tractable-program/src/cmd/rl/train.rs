@@ -4,7 +4,7 @@ use crate::console;
 use crate::files::{self, FolderLock};
 use crate::interrupt;
 use crate::report::{Exit, Outcome, Report, short};
-use crate::rl::{AgentConfig, Engine, OwnModel, Plan, Seed, Task, World, draw_curves, steps, train};
+use crate::rl::{AgentConfig, Engine, OwnModel, Plan, Returns, Seed, Task, World, draw_curves, steps, train};
 use crate::run::commands;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -60,10 +60,8 @@ struct Together {
     task: &'static str,
     steps: u64,
     seeds: usize,
-    mean: Option<f64>,
-    std: Option<f64>,
-    lowest: Option<f64>,
-    highest: Option<f64>,
+    #[serde(flatten)]
+    returns: Returns,
 }
 
 /// Settings with some of them given as `name=value`.
@@ -112,8 +110,9 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
     for seed in &seeds {
         report.say("seed", seed, || said(seed))?;
     }
-    let together = together(world.name(), args.steps, &seeds);
-    report.say("result", &together, || match (together.mean, together.std, together.lowest) {
+    let returns = Returns::over(&seeds);
+    let together = Together { task: world.name(), steps: args.steps, seeds: seeds.len(), returns };
+    report.say("result", &together, || match (returns.mean, returns.std, returns.lowest) {
         (Some(mean), ..) if together.seeds == 1 => {
             format!("{}: average return {}, one seed", world.name(), short(mean))
         }
@@ -134,8 +133,7 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
             seeds: &'a [Seed],
         }
         let all = All { result: &together, seeds: &seeds };
-        let text = serde_json::to_string_pretty(&all).expect("plain numbers") + "\n";
-        files::write(&out.join("result.json"), text.as_bytes())?;
+        files::write_json(&out.join("result.json"), &all)?;
         draw_curves(world.name(), &[("tractable", &seeds)], &out.join("curve"))?;
     }
     if interrupt::requested() {
@@ -178,14 +176,4 @@ fn said(s: &Seed) -> String {
     let average = s.average.map_or("no episode ended".into(), |a| format!("average return {}", short(a)));
     let error = s.error.as_ref().map_or(String::new(), |e| format!("; ended early: {e}"));
     format!("seed {}: {average} after {} steps, {:.0} steps/s{error}", s.seed, s.steps, s.steps_per_second)
-}
-
-fn together(task: &'static str, steps: u64, seeds: &[Seed]) -> Together {
-    let all: Vec<f64> = seeds.iter().filter_map(|s| s.average).collect();
-    let n = all.len() as f64;
-    let mean = (!all.is_empty()).then(|| all.iter().sum::<f64>() / n);
-    let std = mean.map(|m| (all.iter().map(|a| (a - m).powi(2)).sum::<f64>() / n).sqrt());
-    let lowest = all.iter().copied().reduce(f64::min);
-    let highest = all.iter().copied().reduce(f64::max);
-    Together { task, steps, seeds: seeds.len(), mean, std, lowest, highest }
 }
