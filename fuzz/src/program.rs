@@ -1,13 +1,13 @@
-//! Readers of the program, which is not a library: its files are taken in as they are.
+//! Readers of the program, whose insides are not public: its files are taken in as they are.
 
 #[allow(dead_code, unreachable_pub)]
-#[path = "../../crates/tractable-cli/src/fetch/archive.rs"]
+#[path = "../../crates/tractable-program/src/fetch/archive.rs"]
 mod archive;
 #[allow(dead_code, unused_imports)]
-#[path = "../../crates/tractable-cli/src/npy.rs"]
+#[path = "../../crates/tractable-program/src/attack/npy.rs"]
 mod npy;
 #[allow(dead_code, unused_imports)]
-#[path = "../../crates/tractable-cli/src/objective/mod.rs"]
+#[path = "../../crates/tractable-program/src/objective/mod.rs"]
 mod objective;
 
 use std::path::Component;

@@ -1,39 +1,15 @@
-//! `tractable`: Gaussian networks from the command line. Flags here, one verb a file in `cmd/`.
+//! `tractable`: Gaussian networks from the command line. The verbs are listed here; what they do is in the packages below.
 //!
 //! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 a check did not hold, 2 an error,
 //! 130 interrupted.
 
-mod attack_pictures;
-mod attacks;
-mod base64;
-mod cmd;
-mod fetch;
-mod files;
 #[cfg(test)]
 mod help;
-mod image_scores;
-mod image_sets;
-mod image_settings;
-mod interrupt;
-mod jobs;
-mod npy;
-mod objective;
-mod page;
-mod plot;
-mod progress;
-mod report;
-mod rerun;
-mod run_folder;
-mod scores;
-mod settings;
-mod view;
-mod voice;
-mod watch;
 
-use clap::{Parser, Subcommand};
-use report::Stop;
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 use std::time::Instant;
+use tractable_program::{cmd, console, report};
 
 const ABOUT: &str = "Bayesian neural networks whose inference is closed form";
 
@@ -55,7 +31,7 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    voice: voice::Flags,
+    console: console::Flags,
 }
 
 #[derive(Subcommand)]
@@ -85,7 +61,7 @@ enum Command {
     /// Recompute golden vectors with this build on this machine
     Verify(cmd::verify::Args),
     /// Results of the literature, computed again
-    Reproduce(cmd::reproduce::Args),
+    Reproduce(tractable_reproduce::Args),
     /// MuJoCo's library: fetch it, or see which one is found
     Mujoco(cmd::mujoco::Args),
     /// How long one learn takes on this machine, beside what its arithmetic allows
@@ -102,9 +78,9 @@ fn main() -> ExitCode {
         Err(e) => return report::usage(&e),
     };
     let began = Instant::now();
-    voice::begin(cli.voice);
-    voice::say_machine();
-    let outcome = report::guarded(|| match cli.command {
+    console::init(cli.console);
+    console::say_machine();
+    let outcome = report::catch_panic(|| match cli.command {
         Command::Demo(args) => cmd::demo::run(&args),
         Command::Train(args) => cmd::train::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),
@@ -117,18 +93,12 @@ fn main() -> ExitCode {
         Command::Watch(args) => cmd::watch::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),
-        Command::Reproduce(args) => cmd::reproduce::run(&args),
+        Command::Reproduce(args) => tractable_reproduce::run(&args),
         Command::Mujoco(args) => cmd::mujoco::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
-        Command::Completions(args) => cmd::completions::run(&args),
-        Command::Man(args) => cmd::man::run(&args),
+        Command::Completions(args) => cmd::completions::run(&args, Cli::command()),
+        Command::Man(args) => cmd::man::run(&args, Cli::command()),
     });
-    voice::say_time(began);
-    match outcome {
-        // Whoever read our output has seen enough.
-        Ok(()) | Err(Stop::PipeClosed) => ExitCode::SUCCESS,
-        Err(Stop::NotHeld(why)) => report::complain("check failed", &why, 1),
-        Err(Stop::Error(why)) => report::complain("error", &why, 2),
-        Err(Stop::Interrupted(why)) => report::complain("interrupted", &why, 130),
-    }
+    console::say_time(began);
+    report::exit_code(outcome)
 }

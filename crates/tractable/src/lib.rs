@@ -122,7 +122,7 @@ pub use moments::derivative::Gate;
 pub use network::{Conditioning, LearnInfo, Network, Sums};
 pub use output::{Extremum, Observation, Output, Spread, Tree, Wanted};
 pub use shape::{Padding, Shape, Window};
-pub use train::{Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples};
+pub use train::{EarlyStopping, Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples};
 
 /// The code in the README and in the book, compiled and run with the documentation's tests.
 #[cfg(doctest)]

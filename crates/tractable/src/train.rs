@@ -6,7 +6,7 @@ mod settings;
 pub use samples::Samples;
 pub use settings::{Fit, NoiseSchedule};
 
-use crate::data::{Images, Target};
+use crate::data::{Images, Scaler, Target};
 use crate::error::{Error, Result};
 use crate::layer::Contents;
 use crate::metrics;
@@ -88,6 +88,78 @@ pub struct FitReport {
     pub interrupted: bool,
 }
 
+/// The lowest validation score so far, and whether it is time to give up on a lower one. A score that is not a number
+/// is never the best, and patience runs from the best.
+///
+/// ```
+/// let mut stopping = tractable::EarlyStopping::new(2);
+/// assert!(stopping.update(1, 0.7) && !stopping.update(2, f64::NAN) && !stopping.is_over(2));
+/// assert!(!stopping.update(3, 0.8) && stopping.is_over(3));
+/// assert_eq!(stopping.best_epoch(), Some(1));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct EarlyStopping {
+    patience: usize,
+    best: Option<(f64, usize)>,
+}
+
+impl EarlyStopping {
+    /// Gives up after `patience` epochs without a better score.
+    ///
+    /// ```
+    /// assert_eq!(tractable::EarlyStopping::new(3).best_epoch(), None);
+    /// ```
+    pub fn new(patience: usize) -> Self {
+        EarlyStopping { patience, best: None }
+    }
+
+    /// Takes the score of an epoch, counted from 1; whether it is the best so far.
+    ///
+    /// ```
+    /// let mut stopping = tractable::EarlyStopping::new(3);
+    /// assert!(!stopping.update(1, f64::NAN) && stopping.update(2, 5.0) && stopping.update(3, 4.0));
+    /// ```
+    pub fn update(&mut self, epoch: usize, nll: f64) -> bool {
+        let better = !nll.is_nan() && self.best.is_none_or(|(lowest, _)| nll < lowest);
+        if better {
+            self.best = Some((nll, epoch));
+        }
+        better
+    }
+
+    /// Whether patience has run out after this epoch.
+    ///
+    /// ```
+    /// let mut stopping = tractable::EarlyStopping::new(1);
+    /// stopping.update(4, 0.5);
+    /// assert!(!stopping.is_over(4) && stopping.is_over(5));
+    /// ```
+    pub fn is_over(&self, epoch: usize) -> bool {
+        self.best.is_some_and(|(_, at)| epoch - at >= self.patience)
+    }
+
+    /// The epoch with the lowest score.
+    ///
+    /// ```
+    /// let mut stopping = tractable::EarlyStopping::new(1);
+    /// stopping.update(4, 0.5);
+    /// assert_eq!(stopping.best_epoch(), Some(4));
+    /// ```
+    pub fn best_epoch(&self) -> Option<usize> {
+        self.best.map(|(_, epoch)| epoch)
+    }
+}
+
+/// What a fit starts from, once nothing speaks against it.
+struct Start<'a> {
+    seed: u64,
+    /// Rows to learn from.
+    rows: Vec<usize>,
+    held_out: Option<Samples<'a>>,
+    /// Of inputs and outputs, unless the network has its own.
+    scalers: Option<(Option<Scaler>, Option<Scaler>)>,
+}
+
 /// Images that are numbers at a time where they are only predicted.
 const IMAGES_AT_ONCE: usize = 1024;
 
@@ -131,18 +203,17 @@ impl Network {
         mut progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
     ) -> Result<FitReport> {
         let data = data.into();
-        fit.check()?;
-        self.check_data(&data)?;
-        self.check_names(&data)?;
-        let seed = fit.seed.unwrap_or(self.seed());
-        let (mut order, held_out) = hold_out(&data, fit, seed)?;
-        self.adopt(&data, &order)?;
-        let in_order = order.clone();
+        let Start { seed, rows: in_order, held_out, scalers } = self.start(&data, fit)?;
+        self.adopt(&data, scalers)?;
+        let mut order = in_order.clone();
         let mut resident = data.on(self)?;
         let mut report = FitReport { epochs: Vec::new(), best_epoch: None, interrupted: false };
-        let mut best: Option<(f64, usize, Vec<Contents>)> = None;
-        if let (Some(_), Some(held_out), true) = (fit.patience, &held_out, fit.first_epoch > 0) {
-            best = Some((self.nll_of(held_out)?, fit.first_epoch, self.all_contents()?));
+        let mut stopping = fit.patience.map(EarlyStopping::new);
+        let mut best: Option<(usize, Vec<Contents>)> = None;
+        if let (Some(stopping), Some(held_out), true) = (&mut stopping, &held_out, fit.first_epoch > 0)
+            && stopping.update(fit.first_epoch, self.nll_of(held_out)?)
+        {
+            best = Some((fit.first_epoch, self.all_contents()?));
         }
         'epochs: for epoch in fit.first_epoch..fit.epochs {
             let start = Instant::now();
@@ -181,23 +252,21 @@ impl Network {
                 validation_nll,
                 seconds: start.elapsed().as_secs_f64(),
             });
-            if let (Some(_), Some(nll)) = (fit.patience, validation_nll)
-                && best.as_ref().is_none_or(|&(lowest, ..)| nll < lowest || lowest.is_nan())
+            if let (Some(stopping), Some(nll)) = (&mut stopping, validation_nll)
+                && stopping.update(epoch + 1, nll)
             {
-                best = Some((nll, epoch + 1, self.all_contents()?));
+                best = Some((epoch + 1, self.all_contents()?));
             }
             let last = report.epochs.last().expect("just pushed");
             if progress(Progress::Epoch(self, last)).is_break() {
                 report.interrupted = true;
                 break;
             }
-            if let (Some(patience), Some((_, at, _))) = (fit.patience, &best)
-                && epoch + 1 - at >= patience
-            {
+            if stopping.as_ref().is_some_and(|s| s.is_over(epoch + 1)) {
                 break;
             }
         }
-        if let Some((_, at, snapshot)) = best {
+        if let Some((at, snapshot)) = best {
             self.refill(&snapshot)?;
             if let Some(noise) = fit.noise_at(at - 1) {
                 self.set_noise_std([noise])?;
@@ -206,6 +275,31 @@ impl Network {
             report.best_epoch = Some(at);
         }
         Ok(report)
+    }
+
+    /// Whether [`Network::fit`] would take these data and settings; nothing is changed.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Fit, Matrix, Network, data::Dataset};
+    /// let data = Dataset::new(Matrix::column(vec![0.0, 1.0])?, Matrix::column(vec![0.0, 1.0])?)?;
+    /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// assert!(net.check_fit(&data, &Fit::new()).is_ok());
+    /// assert!(net.check_fit(&data, &Fit::new().batch(0)).is_err());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn check_fit<'a>(&self, data: impl Into<Samples<'a>>, fit: &Fit) -> Result<()> {
+        self.start(&data.into(), fit).map(drop)
+    }
+
+    fn start<'a>(&self, data: &Samples<'a>, fit: &Fit) -> Result<Start<'a>> {
+        fit.check()?;
+        self.check_data(data)?;
+        self.check_names(data)?;
+        let seed = fit.seed.unwrap_or(self.seed());
+        let (rows, held_out) = hold_out(data, fit, seed)?;
+        let own = self.input_scaler().is_some() || self.output_scaler().is_some();
+        let scalers = if own { None } else { Some(data.scalers(&rows)?) };
+        Ok(Start { seed, rows, held_out, scalers })
     }
 
     /// Mean negative log-likelihood of a data set's targets, in their own units; of the labels for classes.
@@ -296,17 +390,13 @@ impl Network {
     }
 
     /// Takes scalers and names over from the data a fit starts with.
-    fn adopt(&mut self, data: &Samples<'_>, rows: &[usize]) -> Result<()> {
+    fn adopt(&mut self, data: &Samples<'_>, scalers: Option<(Option<Scaler>, Option<Scaler>)>) -> Result<()> {
         self.spec.input_names = data.input_names().into_owned();
         self.spec.output_names = data.output_names().into_owned();
         if let Some(names) = data.class_names() {
             self.spec.class_names = names.to_vec();
         }
-        if self.input_scaler().is_some() || self.output_scaler().is_some() {
-            return Ok(());
-        }
-        let (input, output) = data.scalers(rows)?;
-        self.set_scalers(input, output)
+        scalers.map_or(Ok(()), |(input, output)| self.set_scalers(input, output))
     }
 }
 

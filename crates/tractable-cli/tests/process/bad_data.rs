@@ -45,7 +45,7 @@ fn settings_that_cannot_be_used_are_named() {
     let cases: &[(&[&str], &str)] = &[
         (&["--noise-std", "0"], "--noise-std: 0 is not a positive number"),
         (&["--noise-std", "-0.3"], "--noise-std: -0.3 is not"),
-        (&["--noise-std", "nan"], "--noise-std: NaN is not"),
+        (&["--noise-std", "nan"], "--noise-std: not a finite number"),
         (&["--noise-std", "x"], "--noise-std"),
         (&["--noise-start", "1", "--noise-decay", "0"], "--noise-decay: 0 is not"),
         (&["--noise-start", "1", "--noise-floor", "-1"], "--noise-floor: -1 is not"),

@@ -2,7 +2,9 @@
 
 use crate::run::Place;
 use serde_json::{Value, json};
-use tractable::{Activation, Network};
+use std::ops::ControlFlow;
+use tractable::data::Dataset;
+use tractable::{Activation, Fit, Matrix, Network};
 
 /// Reads, changes and writes back a model: its header as JSON, and the bytes of its tensors.
 fn tamper(place: &Place, change: impl Fn(&mut Value, &mut Vec<u8>)) {
@@ -141,4 +143,19 @@ fn a_model_that_has_seen_no_data_is_not_used() {
     let says = ["bad.safetensors", "no epoch is finished", "--resume"];
     place.refused(&["predict", "bad.safetensors", "data.csv"], &says);
     place.refused(&["evaluate", "bad.safetensors", "data.csv"], &says);
+    // It knows its columns and half an epoch.
+    let x = Matrix::new(vec![0.5; 2000], 2).unwrap();
+    let data = Dataset::new(x, Matrix::column(vec![1.0; 1000]).unwrap()).unwrap();
+    let mut net = net;
+    net.fit_with(&data, &Fit::new(), |_| ControlFlow::Break(())).unwrap();
+    assert_eq!((net.epochs(), net.input_names().len()), (0, 2));
+    net.save(place.path("bad.safetensors")).unwrap();
+    place.refused(&["predict", "bad.safetensors", "data.csv"], &says);
+}
+
+#[test]
+fn a_run_whose_model_is_lost_does_not_start_over() {
+    let place = Place::trained();
+    std::fs::remove_file(place.path("run/model.safetensors")).unwrap();
+    place.refused(&["train", "--resume", "-o", "run"], &["run/model.safetensors: cannot open"]);
 }

@@ -107,7 +107,7 @@ impl Browser {
     pub(crate) fn until(&mut self, expression: &str) {
         let began = Instant::now();
         while self.value(expression) != true {
-            assert!(began.elapsed() < Duration::from_secs(20), "never true: {expression}");
+            assert!(began.elapsed() < Duration::from_secs(300), "never true: {expression}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }

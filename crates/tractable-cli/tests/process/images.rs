@@ -97,6 +97,7 @@ fn what_cannot_be_trained_on_is_named() {
         (&["digits", "--limit", "0"], &["--limit: must be at least 1"]),
         (&["digits", "--epochs", "0"], &["--epochs: must be at least 1"]),
         (&["digits", "--noise-std", "-1"], &["-1 is not a positive number"]),
+        (&["digits", "--gain", "inf"], &["--gain: not a finite number"]),
         (&["digits", "--hidden", "5"], &["--hidden: is for --net mlp"]),
         (&["digits", "--net", "resnet"], &["--net"]),
         (&["digits", "--target", "y"], &["--target: is for CSV files"]),

@@ -1,10 +1,9 @@
 //! Ctrl-C and a request to terminate: whole epochs are saved, exit 130, and the run goes on as if nothing
 //! had happened.
 
-use crate::run::{Place, json_lines};
+use crate::run::{Place, json_lines, wait_until};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 pub(crate) fn signal(child: &Child, name: &str) {
     let status = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
@@ -13,11 +12,8 @@ pub(crate) fn signal(child: &Child, name: &str) {
 
 /// Waits until `file` has `lines` lines.
 fn wait_for(place: &Place, file: &str, lines: usize) {
-    let began = Instant::now();
-    while std::fs::read_to_string(place.path(file)).map_or(0, |t| t.lines().count()) < lines {
-        assert!(began.elapsed() < Duration::from_secs(20), "{file} has no {lines} lines");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let count = || std::fs::read_to_string(place.path(file)).map_or(0, |t| t.lines().count());
+    wait_until(&format!("{lines} lines of {file}"), || count() >= lines);
 }
 
 fn interrupted(name: &str, extra: &[&str]) {
@@ -100,11 +96,7 @@ fn ctrl_c_keeps_what_was_downloaded() {
     let args = ["data", "fetch", "mnist", "--to", "data", "--mirror", &mirror, "-q"];
     let child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let part = place.path("data/mnist/.fetch/train-images-idx3-ubyte.gz");
-    let began = Instant::now();
-    while std::fs::metadata(&part).map_or(0, |m| m.len()) == 0 {
-        assert!(began.elapsed() < Duration::from_secs(20), "nothing comes");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("a part of the file", || std::fs::metadata(&part).is_ok_and(|m| m.len() > 0));
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
@@ -115,11 +107,11 @@ fn ctrl_c_keeps_what_was_downloaded() {
     place.refused(&["train", "mnist", "--data", "data", "-o", "run"], &["neither train-images"]);
 }
 
-/// Six thousand rows: an epoch takes a while.
+/// So many rows that an epoch takes a while.
 fn long(place: &Place) {
     let data = place.text("data.csv");
     let rows = data.strip_prefix("a,b,y\n").unwrap();
-    place.write("long.csv", &format!("a,b,y\n{}", rows.repeat(100)));
+    place.write("long.csv", &format!("a,b,y\n{}", rows.repeat(200)));
 }
 
 const LONG: [&str; 12] = [
@@ -133,7 +125,6 @@ fn half_an_epoch_is_not_saved() {
     long(&place);
     let child = place.command(&LONG).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for(&place, "run/config.json", 1);
-    std::thread::sleep(Duration::from_millis(50));
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
@@ -143,9 +134,9 @@ fn half_an_epoch_is_not_saved() {
     assert_eq!(place.json(&["inspect", "run"])[0]["epochs"], epochs);
 }
 
-/// Interrupts a long training as soon as it says that it starts; what it says on stderr.
-fn stopped_at_its_start(place: &Place, more: &[&str]) -> String {
-    let args = [&LONG[..], &["--json"], more].concat();
+/// Interrupts a training as soon as it says that it starts; what it says on stderr.
+fn stopped_at_its_start(place: &Place, train: &[&str]) -> String {
+    let args = [train, &["--json"]].concat();
     let mut child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -163,22 +154,51 @@ fn before_the_first_epoch_is_done_nothing_is_replaced() {
     long(&place);
     let files = ["model.safetensors", "config.json", "metrics.jsonl"].map(|name| format!("run/{name}"));
     let before = files.each_ref().map(|name| place.read(name));
-    let err = stopped_at_its_start(&place, &["--force"]);
+    let err = stopped_at_its_start(&place, &[&LONG[..], &["--force"]].concat());
     assert!(err.contains("no epoch is finished, nothing was saved"), "{err}");
     assert!(files.each_ref().map(|name| place.read(name)) == before);
     assert_eq!(std::fs::read_dir(place.path("run")).unwrap().count(), 4);
 }
 
+/// A run without a finished epoch is refused by whoever needs a model, and can be resumed.
+fn untrained(place: &Place, train: &[&str], verbs: &[&[&str]]) {
+    let err = stopped_at_its_start(place, &[train, &["-o", "run", "--epochs", "1000"]].concat());
+    assert!(err.contains("interrupted: 0 of 1000 epochs are saved; go on with"), "{err}");
+    assert!(!place.path("run/model.safetensors").exists());
+    for verb in verbs {
+        place.refused(verb, &["run: no epoch is finished, the model is untrained", "--resume -o RUN"]);
+    }
+    place.ok(&["report", "run"]);
+    place.ok(&["train", "--resume", "-o", "run", "--epochs", "1", "-q"]);
+    assert_eq!(place.json(&["inspect", "run"])[0]["epochs"], 1);
+    place.ok(&[train, &["-o", "whole", "--epochs", "1", "-q"]].concat());
+    assert!(place.read("run/model.safetensors") == place.read("whole/model.safetensors"));
+}
+
 #[test]
-fn a_run_stopped_in_its_first_epoch_can_go_on() {
+fn a_run_stopped_in_its_first_epoch_is_untrained() {
     let place = Place::new();
     long(&place);
-    let err = stopped_at_its_start(&place, &[]);
-    assert!(err.contains(" of 1000 epochs are saved"), "{err}");
-    let saved = place.json(&["inspect", "run"])[0]["epochs"].as_u64().unwrap();
-    let more = (saved + 1).to_string();
-    place.json(&["train", "--resume", "-o", "run", "--epochs", &more]);
-    assert_eq!(place.json(&["inspect", "run"])[0]["epochs"], saved + 1);
+    for more in [&[][..], &["--validation", "0.1", "--patience", "3"]] {
+        let train = ["train", "long.csv", "--target", "y", "--batch", "1", "--hidden", "300,300"];
+        let optimize = ["optimize", "--model", "run", "--bounds", "0:1,0:1"];
+        let verbs: [&[&str]; 4] = [
+            &["predict", "run", "data.csv"],
+            &["evaluate", "run", "data.csv"],
+            &["inspect", "run"],
+            &optimize,
+        ];
+        untrained(&place, &[&train[..], more].concat(), &verbs);
+        for run in ["run", "whole"] {
+            std::fs::remove_dir_all(place.path(run)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_run_on_images_stopped_in_its_first_epoch_is_untrained() {
+    let verbs: [&[&str]; 3] = [&["evaluate", "run"], &["attack", "run"], &["inspect", "run"]];
+    untrained(&Place::new(), &["train", "digits", "--limit", "1500"], &verbs);
 }
 
 #[test]

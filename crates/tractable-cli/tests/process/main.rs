@@ -7,7 +7,6 @@ mod bad_models;
 mod browser;
 #[cfg(unix)]
 mod chromium;
-mod corpora;
 mod demo;
 mod documents;
 #[cfg(unix)]

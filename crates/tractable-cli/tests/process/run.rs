@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// A temporary folder with data, where the program is run.
 pub(crate) struct Place {
@@ -101,6 +102,16 @@ impl Place {
         }
         assert_eq!(ran.out, "", "{args:?}");
         assert!(snapshot(self.folder.path()) == before, "{args:?} changed files");
+    }
+}
+
+/// Waits until something is so. The limit is for what never happens: a machine may be slow.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !so() {
+        assert!(began.elapsed() < Duration::from_secs(300), "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -1,11 +1,11 @@
 //! `tractable watch`: the live page over its socket, as browsers, strangers and broken clients meet it.
 
 use crate::interrupt::signal;
-use crate::run::Place;
+use crate::run::{Place, wait_until};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The program while it watches.
 pub(crate) struct Watching {
@@ -27,7 +27,7 @@ impl Watching {
 
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
         stream
     }
 
@@ -45,12 +45,16 @@ impl Watching {
         self.said(&format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{more}\r\n", self.port))
     }
 
-    /// Ctrl-C; it ends at once and without a word.
+    /// Waits until the page says something.
+    fn until(&self, says: &str) {
+        wait_until(says, || self.get("/", "").contains(says));
+    }
+
+    /// Ctrl-C; it ends without a word.
     fn end(mut self) {
         signal(&self.child, "-INT");
-        let began = Instant::now();
+        wait_until("the end", || self.child.try_wait().unwrap().is_some());
         let code = self.child.wait().unwrap().code();
-        assert!(began.elapsed() < Duration::from_secs(5));
         let mut err = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
         assert_eq!((code, err.as_str()), (Some(0), ""));
@@ -96,14 +100,14 @@ fn the_page_follows_the_run() {
     // Half a line is not an epoch yet.
     let mut file = std::fs::File::options().append(true).open(place.path("run/metrics.jsonl")).unwrap();
     file.write_all(b"{\"type\":\"epoch\",\"epoch\":7,").unwrap();
-    std::thread::sleep(Duration::from_millis(700));
+    place.write("run/commands.jsonl", "{\"args\":[\"seen\"]}\n");
+    watching.until("tractable seen");
     assert!(watching.get("/", "").contains("<dd>6 of 5</dd>"));
     file.write_all(b"\"of\":5,\"learned\":{}}\n").unwrap();
     until(7);
     // A run that is taken away and comes back.
     std::fs::rename(place.path("run"), place.path("away")).unwrap();
-    std::thread::sleep(Duration::from_millis(700));
-    assert!(watching.get("/", "").contains("Waiting for the run"));
+    watching.until("Waiting for the run");
     std::fs::rename(place.path("away"), place.path("run")).unwrap();
     until(7);
     watching.end();
@@ -115,20 +119,12 @@ fn attacks_are_seen_while_they_go_on() {
     place.ok(&["train", "digits", "--net", "mlp", "--limit", "50", "--epochs", "1", "-q", "-o", "net"]);
     let attack = ["attack", "net", "--images", "10000", "--budget", "linf:0.001", "-q", "-o", "run"];
     let child = place.command(&attack).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let (began, live) = (Instant::now(), place.path("run/attacks.part.jsonl"));
-    let lines = || std::fs::read_to_string(&live).map_or(0, |text| text.lines().count());
-    while lines() < 10 {
-        assert!(began.elapsed() < Duration::from_secs(60), "no attack is seen");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let live = place.path("run/attacks.part.jsonl");
+    wait_until("attacks", || std::fs::read_to_string(&live).is_ok_and(|text| text.lines().count() >= 10));
     let watching = Watching::new(&place, "run");
     // The page is made beside the answers: the first ones may still say that it is waited for.
-    let parts = ["Attack by inference", "attacks so far", " of 10000</dd>", "By class"];
-    let mut page = watching.get("/", "");
-    while !parts.iter().all(|part| page.contains(part)) {
-        assert!(began.elapsed() < Duration::from_secs(60), "not all of {parts:?}: {page}");
-        std::thread::sleep(Duration::from_millis(50));
-        page = watching.get("/", "");
+    for part in ["Attack by inference", "attacks so far", " of 10000</dd>", "By class"] {
+        watching.until(part);
     }
     signal(&child, "-INT");
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
@@ -169,7 +165,7 @@ fn strangers_are_refused() {
 }
 
 /// Some say nothing, some a half, some ask and never read, some throw rubbish and some are gone; now and then, whether
-/// the page still comes at once is asked.
+/// the page still comes is asked.
 fn slow_clients(watching: &Watching) -> Vec<TcpStream> {
     let mut slow = Vec::new();
     for i in 0..1000 {
@@ -185,9 +181,8 @@ fn slow_clients(watching: &Watching) -> Vec<TcpStream> {
             slow.push(stream);
         }
         if i % 250 == 249 {
-            let began = Instant::now();
+            // Were one waited for after another, that would take an hour.
             assert_eq!(status(&watching.get("/", "")), "200");
-            assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
         }
     }
     slow
@@ -206,8 +201,7 @@ fn a_thousand_slow_clients_keep_nobody_waiting() {
     assert!(number("Threads:").is_none_or(|n| n <= 4), "{about}");
     assert!(number("VmRSS:").is_none_or(|kib| kib < 100 << 10), "{about}");
     epoch(&place, 6);
-    std::thread::sleep(Duration::from_millis(700));
-    assert!(watching.get("/", "").contains("<dd>6 of 5</dd>"));
+    watching.until("<dd>6 of 5</dd>");
     drop(slow);
     watching.end();
 }

@@ -516,10 +516,17 @@ fn settings_and_fits() {
         ];
         for (what, fit, says) in fits {
             t.check(what, net.fit(&data, &fit), Invalid, says);
+            t.check(what, net.check_fit(&data, &fit), Invalid, says);
             t.check(what, labels.fit(&labelled(5), &fit), Invalid, says);
         }
         let fit = Fit::new().epochs(1);
         t.check("data too narrow", net.fit(&narrow, &fit), Shape, "data: expected 3 input columns, got 2");
+        t.check(
+            "too narrow, asked",
+            net.check_fit(&narrow, &fit),
+            Shape,
+            "data: expected 3 input columns, got 2",
+        );
         t.check("targets", net.fit(&one_target, &fit), Shape, "data: expected 2 targets, got 1");
         t.check("labels to fit", net.fit(&labelled(2), &fit), Invalid, "data: the target is a label");
         t.check("numbers to fit", labels.fit(&data, &fit), Invalid, "data: the network has classes");

@@ -1,0 +1,201 @@
+//! Attacks on a set of images, a few at a time: who is attacked, what is kept of it, and the summary.
+
+mod live;
+pub(crate) mod npy;
+pub mod pictures;
+mod summary;
+
+pub(crate) use live::{LIVE, Live};
+pub use summary::{MeanMedian, Record, Summary, percent};
+
+use crate::image_sets::ImageSet;
+use crate::interrupt;
+use crate::progress::ProgressDisplay;
+use crate::report::{Exit, Outcome};
+use crate::run::{AnyConfig, RunFolder};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tractable::attack::{self, Attacked, Settings, Targets};
+use tractable::data::Images;
+use tractable::{Matrix, Network, Output, rng};
+
+/// Images attacked between two looks at Ctrl-C.
+const AT_ONCE: usize = 32;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Inference: the posterior of the image given the label
+    Infer,
+    /// Projected gradient descent
+    Pgd,
+    /// One step along the sign of the gradient
+    Fgsm,
+}
+
+impl Method {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Method::Infer => "inference",
+            Method::Pgd => "PGD",
+            Method::Fgsm => "FGSM",
+        }
+    }
+
+    fn attack(
+        self,
+        net: &Network,
+        x: &Matrix,
+        t: &Targets<'_>,
+        s: &Settings,
+    ) -> tractable::Result<Vec<Attacked>> {
+        match self {
+            Method::Infer => attack::infer(net, x, t, s),
+            Method::Pgd => attack::pgd(net, x, t, s),
+            Method::Fgsm => attack::fgsm(net, x, t, s),
+        }
+    }
+}
+
+/// Which classes the images are to be taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    All,
+    Random,
+    LeastLikely,
+    One(usize),
+    Untargeted,
+}
+
+/// The test images that belong to a run, or those that were asked for; at most `limit` of them.
+pub fn test_images(
+    model: &Path,
+    set: Option<ImageSet>,
+    data: Option<&Path>,
+    limit: usize,
+) -> Outcome<(ImageSet, Images)> {
+    let run = match model.join("config.json").is_file() {
+        true => RunFolder::config(model)?,
+        false => return with_images(model, set, None, data, limit),
+    };
+    match run {
+        AnyConfig::Images(run) => {
+            with_images(model, set, Some((run.images.set, run.images.folder)), data, limit)
+        }
+        AnyConfig::Table(_) => with_images(model, set, None, data, limit),
+    }
+}
+
+fn with_images(
+    model: &Path,
+    set: Option<ImageSet>,
+    run: Option<(ImageSet, Option<PathBuf>)>,
+    data: Option<&Path>,
+    limit: usize,
+) -> Outcome<(ImageSet, Images)> {
+    let Some(set) = set.or(run.as_ref().map(|r| r.0)) else {
+        return Err(Exit::Error(format!(
+            "{}: not a run on images, so it is not known what to attack; say which with --set",
+            model.display()
+        )));
+    };
+    // The run's own folder counts for the run's own set.
+    let folder = run.filter(|r| r.0 == set).and_then(|r| r.1);
+    Ok((set, set.load(data.or(folder.as_deref()), Some(limit))?.1))
+}
+
+/// Images the network can be shown, with as many classes as it has.
+pub fn check_images(net: &Network, images: &Images, model: &Path) -> Outcome {
+    let wrong = match net.output() {
+        Output::Classes { classes } if classes == images.class_names().len() => None,
+        Output::Classes { classes } => {
+            Some(format!("has {classes} classes, and the images {}", images.class_names().len()))
+        }
+        _ => Some("puts out numbers; only classes can be attacked".into()),
+    };
+    let size = || format!("takes inputs of {}, and the images are {}", net.input(), images.shape());
+    match wrong.or_else(|| (net.input().len() != images.shape().len()).then(size)) {
+        None => Ok(()),
+        Some(why) => Err(Exit::Error(format!("{}: the network {why}", model.display()))),
+    }
+}
+
+/// What is to be done to which images.
+pub struct Job<'a> {
+    pub net: &'a Network,
+    pub images: &'a Images,
+    pub choice: Choice,
+    pub method: Method,
+    pub settings: Settings,
+    /// Of random targets, and of PGD's beginning where that is random.
+    pub seed: u64,
+    pub random_start: bool,
+    pub budget: Option<String>,
+    pub quiet: bool,
+}
+
+impl Job<'_> {
+    /// Attacks; `keep` sees every attack with its image. Ctrl-C ends it between two images.
+    pub fn run(&self, mut keep: impl FnMut(&[f64], &Attacked, &Record)) -> Outcome<(Summary, Vec<Record>)> {
+        // One class for all: images that show it cannot be taken for it.
+        let index: Vec<usize> = (0..self.images.len())
+            .filter(|&i| !matches!(self.choice, Choice::One(target) if target == self.images.label(i)))
+            .collect();
+        if index.is_empty() {
+            return Err(Exit::Error("every image shows the target already; choose another".into()));
+        }
+        let given = self.given_targets(&index);
+        let (began, mut records) = (Instant::now(), Vec::<Record>::new());
+        let mut progress = ProgressDisplay::new(Some(index.len() as u64), self.quiet);
+        for (part, chunk) in index.chunks(AT_ONCE).enumerate() {
+            let images = self.images.select(chunk)?;
+            let (x, labels) = (images.matrix(0..images.len())?, images.labels());
+            // A seed for every part: the first numbers of one stream would come again in each.
+            let seed = self.seed ^ ((part as u64) << 32);
+            let targets = match self.choice {
+                Choice::All => Targets::all_wrong(&labels),
+                Choice::LeastLikely => Targets::least_likely(&labels),
+                Choice::Untargeted => Targets::untargeted(&labels),
+                Choice::Random | Choice::One(_) => {
+                    Targets::given(&labels, &given[part * AT_ONCE..][..chunk.len()])
+                }
+            };
+            let settings = self.settings.clone();
+            let settings = if self.random_start { settings.random_start(seed) } else { settings };
+            for a in self.method.attack(self.net, &x, &targets, &settings)? {
+                let record = Record::new(&a, chunk[a.image]);
+                keep(x.row(a.image), &a, &record);
+                records.push(record);
+            }
+            let done = part * AT_ONCE + chunk.len();
+            progress.at(done as u64, || {
+                let won = records.iter().filter(|r| r.success).count() as f64 / records.len() as f64;
+                let rate = records.len() as f64 / began.elapsed().as_secs_f64();
+                format!("{done} of {} images  success {}  {rate:.0} attacks/s", index.len(), percent(won))
+            });
+            if interrupt::requested() {
+                return Err(Exit::Interrupted(format!(
+                    "after {done} of {} images; nothing kept",
+                    index.len()
+                )));
+            }
+        }
+        let seconds = began.elapsed().as_secs_f64();
+        progress.done(&format!("{} attacks by {} in {seconds:.1} s", records.len(), self.method.name()));
+        Ok((Summary::of(self.method, self.budget.clone(), &records, seconds), records))
+    }
+    /// One target per image where they do not depend on the network: drawn for all images at once, as the library draws
+    /// them, so that it does not matter how many are attacked at a time.
+    fn given_targets(&self, index: &[usize]) -> Vec<usize> {
+        let (mut draws, wrong) = (rng::stream(self.seed, "targets", 0), self.images.class_names().len() - 1);
+        let target = |&i: &usize| match self.choice {
+            Choice::One(target) => target,
+            _ => {
+                let draw = rng::uniform(0.0, wrong as f64, &mut draws) as usize;
+                draw + usize::from(draw >= self.images.label(i))
+            }
+        };
+        index.iter().map(target).collect()
+    }
+}

@@ -1,0 +1,210 @@
+//! The first act: a noisy curve with its band, and its highest and lowest points by conditioning.
+
+use super::Stage;
+use crate::page::{Picture, Section};
+use crate::plot::{Color, Figure, Panel};
+use crate::report::Outcome;
+use serde::Serialize;
+use std::ops::ControlFlow;
+use std::time::Instant;
+use tractable::data::Dataset;
+use tractable::optimize::{Bounds, Goal, Search, search};
+use tractable::{Activation, Device, Fit, Matrix, Network, Wrt, metrics, rng};
+
+const POINTS: usize = 400;
+const NOISE: f64 = 0.3;
+const EPOCHS: usize = 30;
+/// Where the data are, where extremes are looked for, and what the picture shows.
+const DATA: f64 = 2.0;
+const SOUGHT: f64 = 1.8;
+const SHOWN: f64 = 2.6;
+/// Networks from different random weights: their differences are part of what is not known.
+const NETS: u64 = 5;
+/// Of the axes in the pictures.
+const SIZE: (f64, f64) = (330.0, 235.0);
+
+fn truth(x: f64) -> f64 {
+    x.powi(3) - 3.0 * x
+}
+
+/// A highest or lowest point: where it is said to be, and where it is.
+#[derive(Serialize)]
+struct Extreme {
+    x: f64,
+    x_std: f64,
+    /// Of one network by itself.
+    x_std_of_one: f64,
+    value: f64,
+    truth: f64,
+}
+
+#[derive(Serialize)]
+struct Curve {
+    points: usize,
+    parameters: usize,
+    seconds: f64,
+    /// Against the curve without noise, on fresh points.
+    rmse: f64,
+    /// Share of fresh noisy points inside their 90 % interval.
+    inside_90: f64,
+    maximum: Extreme,
+    minimum: Extreme,
+}
+
+pub(super) fn act(stage: &Stage) -> Outcome<Section> {
+    let seed = stage.args.seed;
+    let epochs = if stage.args.quick { 8 } else { EPOCHS };
+    let (x, y) = noisy(seed, 0)?;
+    let data = Dataset::new(x.clone(), y.clone())?.standardize();
+    let mut progress = stage.progress(NETS as usize * epochs);
+    let (began, mut nets) = (Instant::now(), Vec::new());
+    for i in 0..NETS {
+        let mut net = Network::mlp([1, 64, 64, 1], Activation::Tanh)
+            .seed(seed.wrapping_add(i))
+            .device(Device::cpu(1))
+            .build()?;
+        let spread = net_noise(&y);
+        let fit = Fit::new().epochs(epochs).batch(1).noise_std(spread).seed(seed.wrapping_add(i));
+        net.fit_with(&data, &fit, |p| {
+            if let tractable::Progress::Epoch(_, e) = p {
+                let done = i as usize * epochs + e.epoch;
+                progress.at(done as u64, || {
+                    format!("1/3 a noisy curve: network {} of {NETS}, pass {}", i + 1, e.epoch)
+                });
+            }
+            if crate::interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        stage.check()?;
+        nets.push(net);
+    }
+    let net = &nets[0];
+    let (fresh_x, fresh_y) = noisy(seed, 1)?;
+    let out = net.predict(&fresh_x)?.with_noise(&net.noise_var())?;
+    let curve: Vec<f64> = fresh_x.data().iter().map(|&x| truth(x)).collect();
+    let found = Curve {
+        points: POINTS,
+        parameters: net.parameters(),
+        seconds: began.elapsed().as_secs_f64(),
+        rmse: metrics::rmse(&curve, out.mean())?,
+        inside_90: metrics::coverage(fresh_y.data(), out.mean(), out.var(), 0.9)?,
+        maximum: extreme(&nets, Goal::Maximum, -1.0)?,
+        minimum: extreme(&nets, Goal::Minimum, 1.0)?,
+    };
+    drop(progress);
+    let figure = figure(net, &x, &y, &found)?;
+    figure.save(&stage.path("curve"))?;
+    let slope = slope(net, &found)?;
+    slope.save(&stage.path("derivative"))?;
+    let percent = format!("{:.0} %", 100.0 * found.inside_90);
+    let said = |e: &Extreme| format!("{:.3} ± {:.3}", e.x, e.x_std);
+    stage.report.say("curve", &found, || {
+        format!(
+            "1/3 a noisy curve: learn {POINTS} points of y = x³ - 3x, then ask where the derivative is zero\n    off by {:.3} \
+             (the noise was {NOISE}); {percent} of fresh points are inside their 90 % interval\n    highest at x = {} (in \
+             truth -1), lowest at x = {} (in truth 1)\n",
+            found.rmse,
+            said(&found.maximum),
+            said(&found.minimum)
+        )
+    })?;
+    let caption = "400 noisy points, the prediction with the band that should hold 95 % of new points, and the extremes found. \
+        Outside of the data, beyond ±2, the band is far too narrow: do not trust it there.";
+    let below = "Its derivative, which the network knows like its output: the input is conditioned on the place where it is \
+                 zero. The band is one network's, and too narrow.";
+    Ok(Section::new("curve", "1. A noisy curve, and where it is highest")
+        .text(
+            "A network learns the points one at a time, each by one closed-form Gaussian update, and says what comes out with its \
+             uncertainty. Asked which input makes the derivative zero, conditioning moves the input there, with a \
+             standard deviation.",
+        )
+        .facts(&[
+            ("highest at x (truth −1)", said(&found.maximum)),
+            ("lowest at x (truth 1)", said(&found.minimum)),
+            ("off the true curve, rmse", format!("{:.3}", found.rmse)),
+            ("fresh points inside 90 %", percent),
+            ("weights", found.parameters.to_string()),
+            ("seconds, five networks", format!("{:.1}", found.seconds)),
+        ])
+        .note(&format!(
+            "One network by itself says ± {:.3} and ± {:.3}. The figures above pool five networks from different random \
+             weights, because their places differ as well.",
+            found.maximum.x_std_of_one, found.minimum.x_std_of_one
+        ))
+        .pictures(&[Picture::of(caption, figure)?, Picture::of(below, slope)?]))
+}
+
+/// The noise in units of the target's spread.
+fn net_noise(y: &Matrix) -> f64 {
+    let y = y.data();
+    let mean = y.iter().sum::<f64>() / y.len() as f64;
+    let var = y.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / y.len() as f64;
+    NOISE / var.sqrt()
+}
+
+/// Inputs in the range of the data and noisy values of the curve.
+fn noisy(seed: u64, part: u64) -> tractable::Result<(Matrix, Matrix)> {
+    let mut rng = rng::stream(seed, "demo", part);
+    let x: Vec<f64> = (0..POINTS).map(|i| DATA * (2.0 * (i as f64 + 0.5) / POINTS as f64 - 1.0)).collect();
+    let y = x.iter().map(|&x| truth(x) + NOISE * rng::standard_normal(&mut rng)).collect();
+    Ok((Matrix::column(x)?, Matrix::column(y)?))
+}
+
+/// The best optimum of every network, pooled: the variance within and that between them.
+fn extreme(nets: &[Network], goal: Goal, truth: f64) -> tractable::Result<Extreme> {
+    let bounds = Bounds::new([(-SOUGHT, SOUGHT)])?;
+    let settings = Search { starts: 16, ..Search::default() };
+    let mut found = Vec::new();
+    for net in nets {
+        let best = search(net, &bounds, goal, &settings)?.swap_remove(0);
+        found.push((best.x.mean()[0], best.x.var()[0], best.value.mean()[0]));
+    }
+    let n = found.len() as f64;
+    let x = found.iter().map(|f| f.0).sum::<f64>() / n;
+    let within = found.iter().map(|f| f.1).sum::<f64>() / n;
+    let between = found.iter().map(|f| (f.0 - x).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    let value = found.iter().map(|f| f.2).sum::<f64>() / n;
+    Ok(Extreme { x, x_std: (within + between).sqrt(), x_std_of_one: found[0].1.sqrt(), value, truth })
+}
+
+fn figure(net: &Network, x: &Matrix, y: &Matrix, found: &Curve) -> tractable::Result<Figure> {
+    let grid = grid();
+    let out = net.predict(&Matrix::column(grid.clone())?)?.with_noise(&net.noise_var())?;
+    let curve: Vec<f64> = grid.iter().map(|&x| truth(x)).collect();
+    // A quarter of the points can still be told apart.
+    let few = |m: &Matrix| m.data().iter().step_by(4).copied().collect::<Vec<f64>>();
+    let panel = Panel::new("", "x", "y")
+        .points("data", Color::Grey, &few(x), &few(y))
+        .gaussian("a new point", Color::Blue, &grid, out.mean(), &out.std())
+        .dashed_line("true", Color::Ink, &grid, &curve);
+    let panel = with_extremes(panel, found, |e| e.value).y_limits(-5.0, 5.0);
+    Ok(Figure::new("").panel_size(SIZE.0, SIZE.1).panel(panel))
+}
+
+/// What conditioning looks at.
+fn slope(net: &Network, found: &Curve) -> tractable::Result<Figure> {
+    let grid = grid();
+    let slope = net.derivative(&Matrix::column(grid.clone())?, Wrt::input())?;
+    let std: Vec<f64> = slope.var().iter().map(|v| v.sqrt()).collect();
+    let panel = Panel::new("", "x", "dy/dx")
+        .gaussian("derivative", Color::Green, &grid, slope.mean(), &std)
+        .dashed_line("true", Color::Ink, &grid, &grid.iter().map(|x| 3.0 * x * x - 3.0).collect::<Vec<_>>())
+        .horizontal("zero", Color::Grey, 0.0);
+    let panel = with_extremes(panel, found, |_| 0.0).y_limits(-6.0, 12.0);
+    Ok(Figure::new("").panel_size(SIZE.0, SIZE.1).panel(panel))
+}
+
+fn grid() -> Vec<f64> {
+    (0..=160).map(|i| SHOWN * (f64::from(i) / 80.0 - 1.0)).collect()
+}
+
+/// With the edges of the data and both extremes.
+fn with_extremes(panel: Panel, found: &Curve, y: impl Fn(&Extreme) -> f64) -> Panel {
+    let edges = [-DATA, DATA].into_iter();
+    let mut panel = edges.fold(panel, |p, x| p.vertical("edge of the data", Color::Grey, x));
+    for e in [&found.maximum, &found.minimum] {
+        let (name, ends) = ("extreme ± 2 std", [e.x - 2.0 * e.x_std, e.x + 2.0 * e.x_std]);
+        panel = panel.line(name, Color::Vermillion, &ends, &[y(e); 2]);
+        panel = panel.points(name, Color::Vermillion, &[e.x], &[y(e)]);
+    }
+    panel
+}

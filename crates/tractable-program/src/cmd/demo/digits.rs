@@ -1,0 +1,196 @@
+//! The second act: a small convolutional network learns digits, is asked how sure it is, and is fooled.
+
+use super::Stage;
+use crate::attack::pictures::picture;
+use crate::page::{Picture, Section};
+use crate::plot::{ImageGrid, Theme, reliability_panel};
+use crate::report::{Exit, Outcome};
+use crate::scores;
+use serde::Serialize;
+use std::ops::ControlFlow;
+use std::time::Instant;
+use tractable::attack::{self, Attacked, Settings, Stop, Targets};
+use tractable::data::{self, Images};
+use tractable::{Activation, Fit, Layer, Matrix, Network, NoiseSchedule, Shape, metrics};
+
+const TRAIN: usize = 6000;
+const TEST: usize = 2000;
+const EPOCHS: usize = 3;
+/// What is shown, and what it is to be taken for.
+const FROM: usize = 3;
+const TO: usize = 8;
+/// Images that are changed.
+const CHANGED: usize = 50;
+/// How sure the network is to be of the wrong class.
+const SURE: f64 = 0.9;
+
+#[derive(Serialize)]
+struct Digits {
+    images: usize,
+    test_images: usize,
+    parameters: usize,
+    seconds: f64,
+    error_rate: f64,
+    nll: f64,
+    ece: f64,
+    /// Threes that were taken for what they show, and those of them that were then taken for an eight.
+    attacked: usize,
+    fooled: usize,
+    median_largest_change: f64,
+    shown_before: f64,
+    shown_after: f64,
+}
+
+pub(super) fn act(stage: &Stage) -> Outcome<Section> {
+    let (train, test) = if stage.args.quick { (1500, 500) } else { (TRAIN, TEST) };
+    let epochs = if stage.args.quick { 2 } else { EPOCHS };
+    let seed = stage.args.seed;
+    let mut progress = stage.progress(train * epochs);
+    let began = Instant::now();
+    let (images, kept) = (data::digits(train, seed)?, data::digits(test, seed.wrapping_add(1))?);
+    let mut net = Network::builder(Shape::image(1, 28, 28))
+        .layer(Layer::conv2d(8, 5))
+        .layer(Activation::Relu)
+        .layer(Layer::avg_pool2d(3).stride(2))
+        .layer(Layer::conv2d(16, 5))
+        .layer(Activation::Relu)
+        .layer(Layer::avg_pool2d(3).stride(2))
+        .layer(Layer::linear(64))
+        .layer(Activation::Relu)
+        .layer(Layer::linear(11))
+        .classes(10)
+        .seed(seed)
+        .build()?;
+    let noise = NoiseSchedule { start: 0.5, decay: 0.7, floor: 0.2 };
+    let fit = Fit::new().epochs(epochs).batch(16).noise(noise).seed(seed);
+    let mut finished = 0;
+    net.fit_with(&images, &fit, |p| {
+        match p {
+            tractable::Progress::Rows(done, _) => progress.at((finished * train + done) as u64, || {
+                format!("2/3 digits: pass {} of {epochs}", finished + 1)
+            }),
+            tractable::Progress::Epoch(_, e) => finished = e.epoch,
+            _ => {}
+        }
+        if crate::interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    stage.check()?;
+    let score = scores::images::of(&net, &kept)?;
+    let seconds = began.elapsed().as_secs_f64();
+    drop(progress);
+
+    let (threes, attacks) = fooled(&net, &kept)?;
+    stage.check()?;
+    let won: Vec<&Attacked> = attacks.iter().filter(|a| a.success).collect();
+    let Some(shown) = won.first().or(attacks.first().as_ref()).copied() else {
+        return Err(Exit::Error("no 3 of the test images was known; try another --seed".into()));
+    };
+    let mut largest: Vec<f64> = won.iter().map(|a| a.l_inf).collect();
+    largest.sort_by(f64::total_cmp);
+    let found = Digits {
+        images: train,
+        test_images: test,
+        parameters: net.parameters(),
+        seconds,
+        error_rate: score.error_rate,
+        nll: score.nll,
+        ece: score.reliability.ece,
+        attacked: attacks.len(),
+        fooled: won.len(),
+        median_largest_change: largest.get(largest.len() / 2).copied().unwrap_or(f64::NAN),
+        shown_before: shown.before[TO],
+        shown_after: shown.after[TO],
+    };
+    let calibration = reliability_panel(&score.reliability);
+    calibration.save(&stage.path("reliability"))?;
+    let strips = [Theme::Light, Theme::Dark].map(|theme| strip(threes.row(shown.image), shown, theme, stage));
+    let [light, dark] = strips;
+    let (light, dark) = (light?, dark?);
+    let percent = |v: f64| format!("{:.1} %", 100.0 * v);
+    stage.report.say("digits", &found, || {
+        format!(
+            "2/3 digits: a small convolutional network, then a 3 changed until it is taken for an 8\n    {} wrong on {test} \
+             fresh images, calibration error {} ({} weights, {seconds:.1} s)\n    {} of {} threes become eights, no pixel \
+             changed by more than {:.2} (median); the one shown: 8 with {} before, {} after\n",
+            percent(found.error_rate),
+            percent(found.ece),
+            found.parameters,
+            found.fooled,
+            found.attacked,
+            found.median_largest_change,
+            percent(found.shown_before),
+            percent(found.shown_after)
+        )
+    })?;
+    let bins = score.reliability.bins.iter();
+    let sure = bins.filter_map(|b| Some(b.count as f64 * b.confidence?)).sum::<f64>() / test as f64;
+    let more = if sure < 1.0 - found.error_rate { "more" } else { "less" };
+    let said = format!(
+        "How often the network is right, over how sure it says it is. All in all it says {} and is right in {}: {more} often \
+         than it says.",
+        percent(sure),
+        percent(1.0 - found.error_rate)
+    );
+    let about = "A 3; the change, grey where there is none; the result, which the network takes for an 8; and the standard \
+                 deviation of every pixel, from least (black) to most (white). The change is made for the network's eye, \
+                 not for ours.";
+    Ok(Section::new("digits", "2. Digits: how sure it is, and how it is fooled")
+        .text(
+            "A convolutional network goes through handwriting-like digits a few times; no learning rate, no \
+             gradients. Then the label is set to 8 and the image is what is inferred.",
+        )
+        .facts(&[
+            (format!("wrong, of {test} fresh images"), percent(found.error_rate)),
+            ("calibration error".into(), percent(found.ece)),
+            (format!("of {} threes taken for an 8", found.attacked), found.fooled.to_string()),
+            ("largest change of a pixel, median".into(), format!("{:.2} of 1", found.median_largest_change)),
+            ("this one is an 8: before".into(), percent(found.shown_before)),
+            ("and after".into(), percent(found.shown_after)),
+        ])
+        .pictures(&[Picture::of(&said, calibration)?, Picture::new(about, light).dark(dark)]))
+}
+
+/// Threes that the network knows, and what became of them.
+fn fooled(net: &Network, kept: &Images) -> Outcome<(Matrix, Vec<Attacked>)> {
+    let threes: Vec<usize> = (0..kept.len()).filter(|&i| kept.label(i) == FROM).collect();
+    let all = kept.select(&threes)?;
+    let p = net.predict_classes(&all.matrix(0..all.len())?)?;
+    let known: Vec<usize> =
+        (0..p.rows()).filter(|&i| metrics::argmax(p.row(i)) == FROM).take(CHANGED).collect();
+    if known.is_empty() {
+        return Err(Exit::Error("no 3 of the test images was known; try another --seed".into()));
+    }
+    let images = all.select(&known)?;
+    let x = images.matrix(0..images.len())?;
+    let (labels, targets) = (vec![FROM; known.len()], vec![TO; known.len()]);
+    let settings = Settings::new().prior_std(0.05).stop(Stop::Probability(SURE));
+    let attacks = attack::infer(net, &x, &Targets::given(&labels, &targets), &settings)?;
+    Ok((x, attacks))
+}
+
+/// The image, what was changed, what came of it, and how sure that is; the light one is saved.
+fn strip(pixels: &[f64], a: &Attacked, theme: Theme, stage: &Stage) -> Outcome<String> {
+    let shape = Shape::image(1, 28, 28);
+    let change = a.change.mean();
+    let size = change.iter().fold(1e-6, |m: f64, c| m.max(c.abs()));
+    let std = a.change.std();
+    let (least, most) = std.iter().fold((f64::INFINITY, 0.0f64), |(l, m), s| (l.min(*s), m.max(*s)));
+    let range = if least < most { (least, most) } else { (0.0, 2.0 * most + 1.0) };
+    let row = vec![
+        Some(picture(shape, pixels, (0.0, 1.0))?),
+        Some(picture(shape, change, (-size, size))?),
+        Some(picture(shape, &a.result(pixels), (0.0, 1.0))?),
+        Some(picture(shape, &std, range)?),
+    ];
+    let grid = ImageGrid {
+        title: "",
+        row_labels: &[],
+        column_labels: &["a 3", "change", "an 8 to it", "std"],
+        rows: &[row],
+        theme,
+    };
+    if theme == Theme::Light {
+        grid.save(&stage.path("three-to-eight"))?;
+    }
+    grid.svg()
+}

@@ -1,0 +1,115 @@
+//! `tractable demo`: what it can do, in a minute, with no data, as numbers, pictures and a page that holds them all.
+
+mod curve;
+mod digits;
+mod pole;
+
+use crate::page::{Page, Section, check_overwrite};
+use crate::progress::ProgressDisplay;
+use crate::report::{Exit, Outcome, Report, file_error};
+use crate::{files, interrupt};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const AFTER_HELP: &str = "\
+Examples:
+  tractable demo
+  tractable demo --out somewhere/ --seed 1
+
+Three acts, some ten seconds each on two cores: a noisy curve is learned and its highest and lowest points are
+found; a small network learns digits and a 3 is changed until it is taken for an 8; a cart learns to balance
+a pole. DIR gets the pictures as SVG and PNG and index.html, one page that needs nothing else.";
+
+/// What it can do, in a minute, with no data
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// Folder for the pictures and the page
+    #[arg(short, long, value_name = "DIR", default_value = "demo")]
+    out: PathBuf,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Learn from a fraction of the data: seconds, and worse numbers
+    #[arg(long)]
+    quick: bool,
+    /// Results as JSON Lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the acts share.
+struct Stage<'a> {
+    args: &'a Args,
+    report: Report,
+}
+
+impl Stage<'_> {
+    fn progress(&self, total: usize) -> ProgressDisplay {
+        ProgressDisplay::new(Some(total as u64), crate::console::quiet())
+    }
+
+    /// Where a picture goes.
+    fn path(&self, name: &str) -> PathBuf {
+        self.args.out.join(name)
+    }
+
+    /// To be asked wherever stopping is safe.
+    fn check(&self) -> Outcome {
+        match interrupt::requested() {
+            true => Err(Exit::Interrupted(format!(
+                "the page is not written; pictures that are done are in {}",
+                self.args.out.display()
+            ))),
+            false => Ok(()),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    page: &'a Path,
+    bytes: usize,
+    seconds: f64,
+}
+
+const LEAD: &str = "Bayesian neural networks whose inference is closed form: weights, hidden units and inputs are Gaussian, \
+    and nothing here was trained by gradients. Three questions, one network each: what comes out (predict), what do the data \
+    say about the weights (learn), and what must the input be for the output I want (condition).";
+
+pub fn run(args: &Args) -> Outcome {
+    interrupt::listen()?;
+    let began = Instant::now();
+    std::fs::create_dir_all(&args.out).map_err(file_error(&args.out, "create this folder"))?;
+    let index = args.out.join("index.html");
+    check_overwrite(&index)?;
+    if crate::view::read(&args.out).is_ok() {
+        let why = "holds a run, among whose files the demo's would be lost; choose another folder with --out";
+        return Err(Exit::Error(format!("{}: {why}", args.out.display())));
+    }
+    // Found now, not after a minute.
+    files::NewFile::beside(&index).map(drop).map_err(file_error(&args.out, "create files in this folder"))?;
+    let stage = Stage { args, report: Report::new(args.json).ignoring_closed_pipe() };
+    let sections = vec![curve::act(&stage)?, digits::act(&stage)?, pole::act(&stage)?, again(args)];
+    let page = Page { title: "tractable: three verbs at work".into(), lead: LEAD.into(), sections };
+    let html = page.html();
+    files::write(&index, html.as_bytes())?;
+    let written = Written { page: &index, bytes: html.len(), seconds: began.elapsed().as_secs_f64() };
+    stage.report.say("page", &written, || {
+        format!("all of it on one page: {}  ({:.0} s)", index.display(), written.seconds)
+    })
+}
+
+fn again(args: &Args) -> Section {
+    let quick = if args.quick { " --quick" } else { "" };
+    Section::new("again", "Run it again")
+        .text("Needs cargo and nothing else: no data, no GPU, no network. The same seed gives the same numbers.")
+        .code(&format!("cargo run --release -- demo --seed {}{quick}", args.seed))
+        .text("On your own data:")
+        .code(
+            "tractable train housing.csv --target price -o run/ && tractable report run/\n\
+             tractable optimize --objective 'x^3-3*x' --bounds -1.8:1.8 --maximize -o cubic/\n\
+             tractable rl half-cheetah --seeds 5 -o cheetah/ & tractable watch cheetah/",
+        )
+}

@@ -1,0 +1,209 @@
+//! `tractable evaluate`: how good a model's predictions are on a CSV file that has the targets, or on images.
+
+use crate::console;
+use crate::image_sets::ImageSet;
+use crate::report::{Exit, Outcome, Report, short};
+use crate::run::{AnyConfig, ImageConfig, RunFolder, load_trained};
+use crate::scores::{self, Score};
+use crate::settings::DeviceName;
+use std::path::{Path, PathBuf};
+use tractable::data::{self, CsvRows, Dataset};
+use tractable::{Matrix, Network, Output};
+
+const AFTER_HELP: &str = "\
+Examples:
+  tractable evaluate run/ test.csv
+  tractable evaluate run/ test.csv --json --max-nll 2.5
+  tractable evaluate run/ --ood fashion-mnist       (a run on images, with its own test images)
+  tractable evaluate run/ mnist --data DIR
+
+Numbers: rmse, mae, nll (mean negative log-likelihood, noise included), the share of the values
+inside their 50, 90 and 95 % intervals and a calibration table. Classes: error rate, nll, Brier
+score and expected calibration error with its bins. Images: those, the variance of the label split
+into what the model does not know and what is in the label, and with --ood how well another set is
+told apart by that variance (area under the ROC curve). Exits 1 if a limit is not held.";
+
+/// How good a model's predictions are on a CSV file with targets, or on images
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// Folder of a run, or a model file
+    #[arg(value_name = "RUN|MODEL")]
+    model: PathBuf,
+    /// Rows with targets, columns found by name; or an image set [default: that of a run on images]
+    #[arg(value_name = "FILE.csv|SET")]
+    file: Option<PathBuf>,
+    /// Folder with the image set's files, or the folder above it
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// How well images of another set are told from those of the run's
+    #[arg(long, value_name = "SET", value_parser = ImageSet::parse)]
+    ood: Option<ImageSet>,
+    /// Folder with that set's files [default: as --data]
+    #[arg(long, value_name = "DIR", requires = "ood")]
+    ood_data: Option<PathBuf>,
+    /// Only the first N test images of a set
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Exit 1 if the nll of a target is above this
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    max_nll: Option<f64>,
+    /// Exit 1 if the rmse of a target is above this
+    #[arg(long, value_name = "X")]
+    max_rmse: Option<f64>,
+    /// Exit 1 if the error rate, 0 to 1, is above this
+    #[arg(long, value_name = "X")]
+    max_error: Option<f64>,
+    /// cpu (fast, f32) or reference (slow, f64)
+    #[arg(long, value_name = "NAME", default_value = "cpu")]
+    device: DeviceName,
+    /// Results as JSON Lines
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let net = load_trained(&args.model, args.device.with(console::threads()))?;
+    let classes = matches!(net.output(), Output::Classes { .. });
+    if classes && args.max_rmse.is_some() {
+        return Err(Exit::Error("--max-rmse: the model has classes; use --max-error".into()));
+    }
+    if !classes && args.max_error.is_some() {
+        return Err(Exit::Error("--max-error: the model puts out numbers; use --max-rmse".into()));
+    }
+    let report = Report::new(args.json);
+    let file = match images_of(args)? {
+        Source::Images(set, folder, limit) => return images(args, &net, set, folder.as_deref(), limit),
+        Source::Table(file) => file,
+    };
+    let (x, data) = read(file, &net)?;
+    let scores = scores::of(&net, &x, data.target(), data.output_names())?;
+    for (i, score) in scores.iter().enumerate() {
+        if i > 0 && !args.json {
+            report.say("", &(), || "\n".into())?;
+        }
+        score.say(report, "score", true)?;
+    }
+    let broken: Vec<String> = scores.iter().flat_map(|s| limits(args, s)).collect();
+    if broken.is_empty() { Ok(()) } else { Err(Exit::CheckFailed(broken.join("; "))) }
+}
+
+/// What is to be evaluated on.
+enum Source<'a> {
+    Table(&'a Path),
+    /// The set, its folder if one is known, and how many.
+    Images(ImageSet, Option<PathBuf>, Option<usize>),
+}
+
+/// Images are asked for by name, or by saying nothing where the run is on images.
+fn images_of(args: &Args) -> Outcome<Source<'_>> {
+    let run: Option<Box<ImageConfig>> = match args.model.join("config.json").is_file() {
+        true => match RunFolder::config(&args.model)? {
+            AnyConfig::Images(config) => Some(config),
+            AnyConfig::Table(_) => None,
+        },
+        false => None,
+    };
+    let named = args.file.as_deref().map_or(Ok(None), ImageSet::from_argument)?;
+    let set = match (&args.file, named, &run) {
+        (_, Some(set), _) => set,
+        (None, None, Some(run)) => run.images.set,
+        (None, None, None) => {
+            return Err(Exit::Error("say on what: a CSV file with targets, or an image set".into()));
+        }
+        (Some(file), None, _) => {
+            let flags =
+                [args.ood.map(|_| "ood"), args.limit.map(|_| "limit"), args.data.as_ref().map(|_| "data")];
+            return match flags.into_iter().flatten().next() {
+                Some(flag) => Err(Exit::Error(format!("--{flag}: is for images, not for CSV files"))),
+                None => Ok(Source::Table(file)),
+            };
+        }
+    };
+    // The run's own folder and number count for the run's own set.
+    let own = run.filter(|r| r.images.set == set);
+    let (folder, limit) = own.map_or((None, None), |r| (r.images.folder, r.settings.limit));
+    Ok(Source::Images(set, args.data.clone().or(folder), args.limit.or(limit)))
+}
+
+fn images(args: &Args, net: &Network, set: ImageSet, folder: Option<&Path>, limit: Option<usize>) -> Outcome {
+    if args.max_rmse.is_some() {
+        return Err(Exit::Error("--max-rmse: images have classes; use --max-error".into()));
+    }
+    let (_, test) = set.load(folder, limit)?;
+    if net.class_names() != test.class_names() {
+        let why = format!("{}: its classes are not the model's", set.name());
+        return Err(Exit::Error(format!(
+            "{why}; to tell it from what the model knows, use --ood {}",
+            set.name()
+        )));
+    }
+    let other = match args.ood {
+        None => None,
+        Some(other) => {
+            let folder = args.ood_data.as_deref().or(args.data.as_deref());
+            Some((other.name(), other.load(folder, args.limit)?.1))
+        }
+    };
+    let report = Report::new(args.json);
+    let known = scores::images::predict(net, &test)?;
+    let score = scores::images::score(&known, &test)?;
+    let detection = match &other {
+        None => None,
+        Some((name, images)) => {
+            let unknown = scores::images::predict(net, images).map_err(|e| match e {
+                Exit::Error(why) => Exit::Error(format!("--ood {name}: {why}")),
+                other => other,
+            })?;
+            Some(scores::images::detect(&known, &unknown, name)?)
+        }
+    };
+    score.say(report, "score", true)?;
+    detection.map_or(Ok(()), |d| d.say(report))?;
+    let limits = [("nll", score.nll, args.max_nll), ("error rate", score.error_rate, args.max_error)];
+    let held = |value: f64, limit: f64| value <= limit;
+    let broken = limits.iter().filter_map(|&(what, v, limit)| Some((what, v, limit?)));
+    let broken: Vec<String> = broken
+        .filter(|&(_, v, limit)| !held(v, limit))
+        .map(|(what, v, limit)| format!("{what} is {}, above {limit}", short(v)))
+        .collect();
+    if broken.is_empty() { Ok(()) } else { Err(Exit::CheckFailed(broken.join("; "))) }
+}
+
+/// The limits a score does not keep. NaN keeps none.
+fn limits(args: &Args, score: &Score) -> Vec<String> {
+    let checks = [
+        ("nll", Some(score.nll()), args.max_nll),
+        ("rmse", score.rmse(), args.max_rmse),
+        ("error rate", score.error_rate(), args.max_error),
+    ];
+    let held = |value: f64, limit: f64| value <= limit;
+    checks
+        .into_iter()
+        .filter_map(|(what, value, limit)| Some((what, value?, limit?)))
+        .filter(|&(_, value, limit)| !held(value, limit))
+        .map(|(what, v, limit)| format!("{what} of `{}` is {}, above {limit}", score.target(), short(v)))
+        .collect()
+}
+
+/// The features in the model's order, and the targets.
+fn read(file: &Path, net: &Network) -> Outcome<(Matrix, Dataset)> {
+    let (inputs, outputs) = (net.input_names(), net.output_names());
+    // Finds every column, or says which is missing and what is near it.
+    CsvRows::open(file, inputs)?;
+    let mut csv = data::csv(file)?;
+    let others: Vec<String> =
+        csv.names().iter().filter(|n| !inputs.contains(n) && !outputs.contains(n)).cloned().collect();
+    for name in others {
+        csv = csv.drop(&name)?;
+    }
+    let data = match net.output() {
+        Output::Classes { .. } => csv.labels(&outputs[0], net.class_names())?,
+        _ => csv.targets(&outputs.iter().map(String::as_str).collect::<Vec<_>>())?,
+    };
+    let place = |name| data.input_names().iter().position(|n| n == name).expect("found above");
+    let order: Vec<usize> = inputs.iter().map(place).collect();
+    let x = (0..data.rows()).flat_map(|r| order.iter().map(move |&c| (r, c)));
+    let x = Matrix::new(x.map(|(r, c)| data.x().row(r)[c]).collect(), inputs.len())?;
+    Ok((x, data))
+}

@@ -1,0 +1,194 @@
+//! `tractable inspect`: what is in a model file: layers, parameters, settings, columns.
+
+use crate::report::{Exit, Outcome, Report, file_error, short, table};
+use crate::run::locate;
+use safetensors::{Dtype, SafeTensors};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use tractable::data::Scaler;
+use tractable::{Device, Network, Output, Prior, Shape, UpdateRule};
+
+const AFTER_HELP: &str = "\
+Example:
+  tractable inspect run/
+
+For each layer: |mean| is the average size of its weights' means, std that of their standard
+deviations. Learning makes std smaller; where it is far above |mean| little was learned.";
+
+/// What is in a model file: layers, parameters, settings, columns
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// Folder of a run, or a model file
+    #[arg(value_name = "RUN|MODEL")]
+    model: PathBuf,
+    /// Results as JSON Lines
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Model<'a> {
+    path: &'a Path,
+    format_version: &'a str,
+    library: &'a str,
+    precision: &'a str,
+    input: Shape,
+    output: Output,
+    parameters: usize,
+    epochs: usize,
+    noise_std: &'a [f64],
+    policy: UpdateRule,
+    prior: Prior,
+    seed: u64,
+    inputs: &'a [String],
+    outputs: &'a [String],
+    classes: &'a [String],
+    input_scaler: Option<&'a Scaler>,
+    output_scaler: Option<&'a Scaler>,
+}
+
+#[derive(Serialize)]
+struct LayerRow<'a> {
+    name: &'a str,
+    kind: &'a str,
+    output: Shape,
+    parameters: usize,
+    /// Average size of the weights' means and of their standard deviations.
+    #[serde(flatten)]
+    weights: Option<Weights>,
+}
+
+#[derive(Serialize)]
+struct Weights {
+    mean_abs: f64,
+    mean_std: f64,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let path = locate(&args.model)?;
+    // Checks the whole file; what follows reads the tensors of a file that is known to be good.
+    let net = Network::load(&path, Device::cpu(1))?;
+    let bytes = std::fs::read(&path).map_err(file_error(&path, "read it"))?;
+    let broken = |e: safetensors::SafeTensorError| Exit::Error(format!("{}: {e}", path.display()));
+    let (_, header) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
+    let tensors = SafeTensors::deserialize(&bytes).map_err(broken)?;
+    let metadata = header.metadata().clone().unwrap_or_default();
+    let entry = |name: &str| metadata.get(name).map_or("", String::as_str);
+    let double = tensors.iter().any(|(n, t)| n.ends_with(".weight.mean") && t.dtype() == Dtype::F64);
+    let model = Model {
+        path: &path,
+        format_version: entry("version"),
+        library: entry("library"),
+        precision: if double { "f64" } else { "f32" },
+        input: net.input(),
+        output: net.output(),
+        parameters: net.parameters(),
+        epochs: net.epochs(),
+        noise_std: net.noise_std(),
+        policy: net.update_rule(),
+        prior: net.prior(),
+        seed: net.seed(),
+        inputs: net.input_names(),
+        outputs: net.output_names(),
+        classes: net.class_names(),
+        input_scaler: net.input_scaler(),
+        output_scaler: net.output_scaler(),
+    };
+    let layers = layers(&net, &tensors)?;
+    let report = Report::new(args.json);
+    report.say("model", &model, || summary(&model))?;
+    if args.json {
+        return layers.iter().try_for_each(|l| report.say("layer", l, String::new));
+    }
+    report.say("layers", &(), || format!("\n{}{}", layer_table(&layers), scaler_table(&model)))
+}
+
+fn layers<'a>(net: &'a Network, tensors: &SafeTensors<'_>) -> Outcome<Vec<LayerRow<'a>>> {
+    let mut shape = net.input();
+    let mut rows = Vec::new();
+    for (layer, name) in net.layers().iter().zip(net.layer_names()) {
+        shape = layer.output(shape)?;
+        let tensor = |what: &str| tensors.tensor(&format!("{name}.{what}")).ok();
+        let count = |what: &str| tensor(what).map_or(0, |t| t.shape().iter().product());
+        let average = |what: &str, f: fn(f64) -> f64| {
+            let values = numbers(&tensor(what)?);
+            Some(values.iter().map(|v| f(*v)).sum::<f64>() / values.len() as f64)
+        };
+        let weights = average("weight.mean", f64::abs)
+            .zip(average("weight.var", f64::sqrt))
+            .map(|(mean_abs, mean_std)| Weights { mean_abs, mean_std });
+        let parameters = count("weight.mean") + count("bias.mean");
+        rows.push(LayerRow { name, kind: layer.kind(), output: shape, parameters, weights });
+    }
+    Ok(rows)
+}
+
+fn numbers(tensor: &safetensors::tensor::TensorView<'_>) -> Vec<f64> {
+    match tensor.dtype() {
+        Dtype::F64 => tensor.data().as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect(),
+        _ => tensor.data().as_chunks().0.iter().map(|b| f64::from(f32::from_le_bytes(*b))).collect(),
+    }
+}
+
+fn summary(m: &Model<'_>) -> String {
+    let list = |names: &[String]| match names {
+        [] => "(none yet)".to_string(),
+        _ => names.join(", "),
+    };
+    let bias = m.prior.bias_var.map_or("as the weights".into(), |v| v.to_string());
+    let noise: Vec<String> = m.noise_std.iter().map(|v| short(*v)).collect();
+    let mut lines = vec![
+        format!(
+            "{}: model version {}, {}, tractable {}",
+            m.path.display(),
+            m.format_version,
+            m.precision,
+            m.library
+        ),
+        format!("inputs      {} ({})", list(m.inputs), m.input),
+        format!("targets     {}", list(m.outputs)),
+    ];
+    if !m.classes.is_empty() {
+        lines.push(format!("classes     {}", list(m.classes)));
+    }
+    lines.push(format!("parameters  {}", m.parameters));
+    lines.push(format!("epochs      {}", m.epochs));
+    lines.push(format!("noise       {} (standard deviation, network units)", noise.join(", ")));
+    lines.push(format!("policy      {}", name(&m.policy)));
+    lines.push(format!("prior       {}, gain {}, bias variance {bias}", name(&m.prior.scheme), m.prior.gain));
+    lines.push(format!("seed        {}", m.seed));
+    lines.join("\n")
+}
+
+/// The name a value has in files.
+fn name(value: &impl Serialize) -> String {
+    serde_json::to_value(value).unwrap_or_default().as_str().unwrap_or("?").to_string()
+}
+
+fn layer_table(layers: &[LayerRow<'_>]) -> String {
+    let mut rows =
+        vec![["layer", "kind", "output", "parameters", "|mean|", "std"].map(String::from).to_vec()];
+    for l in layers {
+        let mut row = vec![l.name.into(), l.kind.into(), l.output.to_string(), l.parameters.to_string()];
+        if let Some(w) = &l.weights {
+            row.extend([short(w.mean_abs), short(w.mean_std)]);
+        }
+        rows.push(row);
+    }
+    table(&rows, &[0, 1, 2])
+}
+
+fn scaler_table(m: &Model<'_>) -> String {
+    let mut rows = Vec::new();
+    for (names, scaler) in [(m.inputs, m.input_scaler), (m.outputs, m.output_scaler)] {
+        let Some(scaler) = scaler else { continue };
+        let columns = names.iter().zip(scaler.mean().iter().zip(scaler.std()));
+        rows.extend(columns.map(|(n, (mean, std))| vec![n.clone(), short(*mean), short(*std)]));
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    rows.insert(0, ["standardised column", "mean", "std"].map(String::from).to_vec());
+    format!("\n{}", table(&rows, &[0]))
+}

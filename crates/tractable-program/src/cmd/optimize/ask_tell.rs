@@ -1,0 +1,103 @@
+//! An experiment outside: one call says where to look, a later one what came out there.
+
+use super::{Args, Found, names};
+use crate::report::{Exit, Outcome, Report, short};
+use serde::Serialize;
+use std::path::Path;
+use std::time::Duration;
+use tractable::files::FolderLock;
+use tractable::optimize::{Bounds, Goal, Optimizer};
+
+#[derive(Serialize)]
+struct Asked<'a> {
+    x: &'a [f64],
+    pending: usize,
+    told: usize,
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    best_x: Option<&'a [f64]>,
+    best_y: Option<f64>,
+    told: usize,
+    pending: usize,
+    set_aside: usize,
+}
+
+/// Asking and telling read the file and write it again: one at a time, and whoever comes second waits.
+fn held(path: &Path) -> Outcome<FolderLock> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok(FolderLock::wait(folder, Duration::from_secs(30))?)
+}
+
+pub(super) fn ask(args: &Args, path: &Path) -> Outcome {
+    let _held = held(path)?;
+    let mut search = match (path.exists(), args.given_bounds()?) {
+        (true, given) => {
+            let search = Optimizer::load(path)?;
+            let other_goal = args.goal().is_some_and(|g| g != search.goal());
+            if given.is_some_and(|b| b != search.bounds().pairs()) || other_goal {
+                let why = format!("{}: that search has other bounds or another goal", path.display());
+                return Err(Exit::Error(why));
+            }
+            search
+        }
+        (false, Some(pairs)) => Optimizer::new(Bounds::new(pairs)?, args.goal().unwrap_or(Goal::Minimum))
+            .seed(args.seed)
+            .noise_std(args.noise_std)?,
+        (false, None) => {
+            let why = format!("{}: does not exist; --bounds begins a new search there", path.display());
+            return Err(Exit::Error(why));
+        }
+    };
+    let x = search.ask()?;
+    // Kept before it is said: a point that was said is always known.
+    search.save(path)?;
+    let asked = Asked { x: &x, pending: search.pending().len(), told: search.history().len() };
+    Report::new(args.json).say("ask", &asked, || said(&x))
+}
+
+pub(super) fn tell(args: &Args, path: &Path, value: f64) -> Outcome {
+    let _held = held(path)?;
+    let mut search = Optimizer::load(path)?;
+    let x = match (&args.point[..], search.pending()) {
+        ([], [one]) => one.clone(),
+        ([], []) => {
+            return Err(Exit::Error(format!("{}: no point is pending; --ask for one", path.display())));
+        }
+        ([], many) => {
+            let points: Vec<String> = many.iter().map(|x| said(x)).collect();
+            let why = format!("--point: {} points are pending: {}", many.len(), points.join("; "));
+            return Err(Exit::Error(why));
+        }
+        (given, _) => given.to_vec(),
+    };
+    search.tell(&x, value)?;
+    search.save(path)?;
+    let best = search.best();
+    let told = Told {
+        best_x: best.map(|t| &t.x[..]),
+        best_y: best.and_then(|t| t.y),
+        told: search.history().len(),
+        pending: search.pending().len(),
+        set_aside: search.set_aside(),
+    };
+    let report = Report::new(args.json);
+    report.say("tell", &told, || match best {
+        Some(best) => {
+            let y = best.y.map_or("none".into(), short);
+            format!("best of {}: {y} at {}", told.told, said(&best.x))
+        }
+        None => format!("no value yet; {} set aside", told.set_aside),
+    })?;
+    // With a handful of points a network has nothing to say.
+    if told.told - told.set_aside > 2 * search.bounds().len() {
+        Found::new(&search.optimum()?).say(report, &names(search.bounds().len()))?;
+    }
+    Ok(())
+}
+
+/// A point so that it can be given back as it stands.
+fn said(x: &[f64]) -> String {
+    x.iter().map(f64::to_string).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,54 @@
+//! `tractable rl`: agents that learn to act, several seeds side by side; and what they have learned, played.
+
+mod model;
+mod play;
+mod train;
+
+use crate::report::Outcome;
+use crate::rl::Task;
+
+const AFTER_HELP: &str = "\
+Examples:
+  tractable rl inverted-pendulum --steps 2e5 --seeds 2 -o pole/
+  tractable rl half-cheetah --steps 2e6 --seeds 5 -o cheetah/
+  tractable rl half-cheetah --steps 4e6 --seeds 5 -o cheetah/ --resume
+  tractable rl half-cheetah --set trace=0.95 --set 'value_noise={\"start\":1,\"decay\":1,\"floor\":0.3}' -o other/
+  tractable rl mujoco --model arm.xml --reward '-abs(q1 - 1)' -o arm/
+  tractable rl play cheetah/ --picture run.svg
+
+A pole is learned with the gentle settings, the other tasks with the defaults; config.json in RUN/ has them all.
+RUN/ gets config.json, curve.svg and curve.png (mean over seeds and their spread), result.json and for each
+seed a folder with agent.safetensors (everything, to go on from), episodes.csv, progress.jsonl and a
+TensorBoard event file.";
+
+/// Agents that learn to act
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// A planar cheetah learns to run
+    HalfCheetah(train::Args),
+    /// A cart keeps a pole upright
+    InvertedPendulum(train::Args),
+    /// A weak motor swings a rod up
+    Pendulum(train::Args),
+    /// A model of your own learns what you pay for, on a real MuJoCo
+    Mujoco(model::Args),
+    /// Play what a run has learned, without exploration, as numbers and as a moving picture
+    Play(play::Args),
+}
+
+pub fn run(args: &Args) -> Outcome {
+    match &args.what {
+        What::HalfCheetah(args) => train::run(args, Task::HalfCheetah, None),
+        What::InvertedPendulum(args) => train::run(args, Task::InvertedPendulum, None),
+        What::Pendulum(args) => train::run(args, Task::Pendulum, None),
+        What::Mujoco(args) => train::run(&args.train, Task::Mujoco, Some(args.model.absolute())),
+        What::Play(args) => play::run(args),
+    }
+}

@@ -1,0 +1,24 @@
+//! `tractable rl mujoco`: a task out of a user's own model and a formula of what is paid.
+
+use super::train;
+use crate::rl::OwnModel;
+
+const AFTER_HELP: &str = "\
+Examples:
+  tractable rl mujoco --model arm.xml --reward '-abs(q1 - 1) - 0.01*a1^2' --steps 2e5 -o arm/
+  tractable rl mujoco --model hopper.xml --reward '(q1 - p1)/dt + 1' --ends '0.7 - q2' -o hopper/
+
+Observations are all coordinates and velocities, actions the controls. In a formula q1, q2, ... are the
+coordinates after a step and p1, p2, ... before it, v1, ... velocities after it, a1, ... the action, dt
+its seconds. Needs a real MuJoCo: `tractable mujoco fetch` gets one.";
+
+/// A model of your own learns what you pay for
+#[derive(clap::Args)]
+#[group(skip)]
+#[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
+pub(super) struct Args {
+    #[command(flatten)]
+    pub(super) model: OwnModel,
+    #[command(flatten)]
+    pub(super) train: train::Args,
+}

@@ -1,0 +1,74 @@
+//! Training on images, tested after every epoch.
+
+use super::Args;
+use crate::console::{self, note};
+use crate::image_sets::{ImageSet, fingerprint};
+use crate::plot::reliability;
+use crate::report::{Exit, Outcome, Report, json_line};
+use crate::run::{ImageConfig, ImageData, RunFolder, Training};
+use crate::scores;
+use crate::settings::ImageSettings;
+use serde::Serialize;
+use std::path::Path;
+use tractable::Network;
+
+#[derive(Serialize)]
+struct Start<'a> {
+    run: &'a Path,
+    resumed_after_epoch: usize,
+    images: &'a ImageData,
+    shape: String,
+    parameters: usize,
+    settings: &'a ImageSettings,
+}
+
+/// `out` is the folder of the run; `old` its settings where it is resumed.
+pub(super) fn run(args: &Args, out: &Path, set: ImageSet, old: Option<&ImageConfig>) -> Outcome {
+    let report = Report::new(args.json).ignoring_closed_pipe();
+    let settings = match old {
+        None => args.images.settings(&args.flags)?,
+        Some(old) => args.images.settings_of(&args.flags, &old.settings)?,
+    };
+    let given = args.images.data.as_deref().map(|p| std::path::absolute(p).unwrap_or_else(|_| p.into()));
+    let folder = given.or(old.and_then(|o| o.images.folder.clone()));
+    let (train, test) = set.load(folder.as_deref(), settings.limit)?;
+    let hash = fingerprint(&train);
+    if old.is_some_and(|o| o.images.hash != hash) {
+        let why = "are not the images the run began with, and cannot give the same result; start a new run";
+        return Err(Exit::Error(format!("{}: these {why}", set.name())));
+    }
+    let config =
+        ImageConfig::new(ImageData { set, folder, train: train.len(), test: test.len(), hash }, settings);
+    let settings = &config.settings;
+    let train = settings.prepare(train);
+    let folder = RunFolder::new(out, false);
+    let device = settings.device.with(console::threads());
+    let net = match old.is_some() && folder.has_epochs()? {
+        true => Network::load(folder.state(), device)?,
+        false => settings.build(set, &train).device(device).build()?,
+    };
+    let training = Training {
+        folder: &folder,
+        config: &config,
+        fit: settings.fit(),
+        data: (&train).into(),
+        rows: train.len(),
+        test: Some(&test),
+        resumed: old.is_some(),
+        force: args.force,
+        report,
+    };
+    let trained = training.run(net, |net| {
+        let (shape, parameters, images) = (train.shape().to_string(), net.parameters(), &config.images);
+        let (name, n, t) = (set.name(), train.len(), test.len());
+        note(&format!("{name}: {n} images of {shape} and {t} to test; {parameters} parameters"));
+        let start =
+            Start { run: out, resumed_after_epoch: net.epochs(), images, shape, parameters, settings };
+        report.say("start", &start, String::new)
+    })?;
+    // A run that had nothing left to do has not been tested yet.
+    let score = trained.score.map_or_else(|| scores::images::of(&trained.net, &test), Ok)?;
+    folder.append(&json_line("test", &score))?;
+    reliability("Calibration on the test images", &score.reliability).save(&folder.file("reliability"))?;
+    score.say(report, "test", false)
+}

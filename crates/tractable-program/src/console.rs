@@ -1,0 +1,94 @@
+//! Lines on stderr, and the flags that every verb takes: how many lines there are, how many threads.
+
+use std::io::Write;
+use std::num::NonZero;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+/// Flags of every verb, before its name or after it.
+#[derive(clap::Args, Clone, Copy, Default, Debug)]
+#[command(next_help_heading = "Everywhere")]
+pub struct Flags {
+    /// No progress and no notes: results and errors only
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say more on stderr: the machine, every step of the progress, files as they are written, the time
+    #[arg(short, long, global = true)]
+    verbose: bool,
+    /// Threads; 0 is one a core. Results do not depend on it
+    #[arg(long, value_name = "N", global = true, default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+}
+
+static FLAGS: OnceLock<Flags> = OnceLock::new();
+
+fn flags() -> Flags {
+    FLAGS.get().copied().unwrap_or_default()
+}
+
+/// Holds for the rest of the process.
+pub fn init(flags: Flags) {
+    let _ = FLAGS.set(flags);
+}
+
+/// No progress and no notes.
+pub fn quiet() -> bool {
+    flags().quiet
+}
+
+/// As `--threads` was given: 0 is one a core.
+pub fn threads() -> usize {
+    flags().threads
+}
+
+/// How many jobs run side by side, each on one thread.
+pub fn workers() -> usize {
+    match threads() {
+        0 => std::thread::available_parallelism().map_or(1, NonZero::get),
+        n => n,
+    }
+}
+
+/// Every step is worth a line.
+pub(crate) fn verbose() -> bool {
+    flags().verbose
+}
+
+/// A line on stderr, unless we are to be quiet.
+pub fn note(text: &str) {
+    if !quiet() {
+        always(text);
+    }
+}
+
+/// A line on stderr that belongs to an error. A closed stderr is no reason to stop working.
+pub(crate) fn always(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// A line on stderr that only `--verbose` asks for.
+pub(crate) fn detail(text: impl FnOnce() -> String) {
+    if verbose() {
+        always(&text());
+    }
+}
+
+/// What runs where.
+pub fn say_machine() {
+    detail(|| {
+        let vectors = format!("{:?}", pulp::Arch::new());
+        let vectors = vectors.split('(').next().unwrap_or_default();
+        format!(
+            "tractable {}, {} {}, vectors {vectors}, {} threads",
+            env!("CARGO_PKG_VERSION"),
+            std::env::consts::OS,
+            std::env::consts::ARCH,
+            workers()
+        )
+    });
+}
+
+/// How long it took.
+pub fn say_time(began: Instant) {
+    detail(|| format!("{:.2} s", began.elapsed().as_secs_f64()));
+}

@@ -1,0 +1,32 @@
+//! Pictures: numbers in, one SVG and one PNG out, all in the style of `style.rs`.
+//!
+//! [`Figure`] is panels in a grid, [`Panel`] one set of axes; on top of them stand the figures that verbs
+//! draw. A number without a place (NaN, zero on a log axis) is an error that names it, never a hole.
+
+mod animation;
+mod axis;
+mod base64;
+mod canvas;
+mod drawing;
+mod figure;
+mod image_grid;
+mod learning_curves;
+mod optimum;
+mod panel;
+mod reliability;
+mod style;
+
+pub(crate) use animation::animated;
+pub(crate) use base64::base64;
+pub use figure::Figure;
+pub use image_grid::{Image, ImageGrid};
+pub(crate) use learning_curves::{Curve, LearningCurves, learning_curves};
+#[cfg(test)]
+use optimum::{OptimumData, optimum};
+pub use optimum::{OptimumFigure, Places, four_panels};
+pub use panel::Panel;
+pub(crate) use reliability::{reliability, reliability_panel};
+pub use style::{Color, Theme};
+
+#[cfg(test)]
+mod gallery;

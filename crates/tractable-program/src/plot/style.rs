@@ -1,0 +1,186 @@
+//! How every picture looks: colours, themes, sizes, and text that is only ever text.
+
+use kuva::render::color::Color as Paint;
+
+/// The colours of Okabe and Ito, which people with any common colour vision can tell apart, and grey for
+/// what is only there to compare with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Color {
+    Blue,
+    Vermillion,
+    Green,
+    Purple,
+    Orange,
+    Sky,
+    /// Black on white, white on black.
+    Ink,
+    Grey,
+}
+
+impl Color {
+    /// How many curves have a colour of their own.
+    pub(crate) const CYCLE: usize = 7;
+
+    /// The colour of the `i`-th of several curves.
+    pub fn nth(i: usize) -> Self {
+        use Color::{Blue, Green, Ink, Orange, Purple, Sky, Vermillion};
+        [Blue, Vermillion, Green, Purple, Orange, Sky, Ink][i % Self::CYCLE]
+    }
+
+    pub(super) fn paint(self, theme: Theme) -> Paint {
+        let (r, g, b) = match (self, theme) {
+            // Lighter than the original, which is hard to see on a dark ground.
+            (Color::Blue, Theme::Dark) => (0x4a, 0xa3, 0xdf),
+            (Color::Blue, Theme::Light) => (0x00, 0x72, 0xb2),
+            (Color::Vermillion, _) => (0xd5, 0x5e, 0x00),
+            (Color::Green, _) => (0x00, 0x9e, 0x73),
+            (Color::Purple, _) => (0xcc, 0x79, 0xa7),
+            (Color::Orange, _) => (0xe6, 0x9f, 0x00),
+            (Color::Sky, _) => (0x56, 0xb4, 0xe9),
+            (Color::Ink, Theme::Light) => (0x22, 0x22, 0x22),
+            (Color::Ink, Theme::Dark) => (0xe6, 0xe6, 0xe6),
+            (Color::Grey, Theme::Light) => (0x77, 0x77, 0x77),
+            (Color::Grey, Theme::Dark) => (0x9a, 0x9a, 0x9a),
+        };
+        Paint::Rgb(r, g, b)
+    }
+}
+
+/// The ground a picture is drawn on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Theme {
+    #[default]
+    Light,
+    Dark,
+}
+
+impl Theme {
+    pub(super) fn ground(self) -> &'static str {
+        match self {
+            Theme::Light => "#ffffff",
+            Theme::Dark => "#1b1b1d",
+        }
+    }
+
+    pub(super) fn grid(self) -> Paint {
+        match self {
+            Theme::Light => Paint::Rgb(0xe4, 0xe4, 0xe4),
+            Theme::Dark => Paint::Rgb(0x37, 0x37, 0x3a),
+        }
+    }
+}
+
+/// What an SVG asks the viewer for; the PNG has the first of them inside.
+pub(super) const FONT: &str = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif";
+
+// Font sizes in pixels of the SVG; the PNG has twice as many.
+pub(super) const TITLE: u32 = 18;
+pub(super) const PANEL_TITLE: u32 = 14;
+pub(super) const LABEL: u32 = 13;
+pub(super) const SMALL: u32 = 12;
+
+/// Pixels of the PNG for one of the SVG.
+pub(super) const PNG_SCALE: f32 = 2.0;
+
+pub(super) const LINE_WIDTH: f64 = 2.0;
+pub(super) const MARKER_WIDTH: f64 = 1.3;
+pub(super) const POINT_RADIUS: f64 = 3.2;
+pub(super) const BAND_OPACITY: f64 = 0.22;
+pub(super) const DASH: (f64, f64) = (7.0, 5.0);
+
+/// Distance from one line of text to the next.
+pub(super) fn line_height(size: u32) -> f64 {
+    f64::from(size) * 1.4
+}
+
+/// Width of a text, good to some percent: enough to keep texts apart.
+pub(super) fn text_width(text: &str, size: u32) -> f64 {
+    let em = |c: char| match c {
+        'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' => 0.32,
+        '(' | ')' | '[' | ']' | 'f' | 't' | 'r' | '-' | '/' | '"' => 0.41,
+        'm' | 'M' | 'w' | 'W' | '@' | '%' => 0.95,
+        '⁰'..='⁹' | '¹' | '²' | '³' | '⁻' => 0.42,
+        '−' | '+' | '=' | '±' | '×' | '<' | '>' | '~' => 0.84,
+        c if c.is_ascii_uppercase() => 0.72,
+        c if c.is_ascii() => 0.62,
+        // Scripts of wide characters are about square.
+        c if c >= '\u{1100}' => 1.05,
+        _ => 0.68,
+    };
+    text.chars().map(em).sum::<f64>() * f64::from(size)
+}
+
+/// The text, or as much of its beginning as is no wider than `width`, with an ellipsis.
+pub(super) fn fitted(text: &str, size: u32, width: f64) -> String {
+    if text_width(text, size) <= width {
+        return text.into();
+    }
+    let room = width - text_width("…", size);
+    let mut kept = String::new();
+    for c in text.chars() {
+        kept.push(c);
+        if text_width(&kept, size) > room {
+            kept.pop();
+            break;
+        }
+    }
+    kept.trim_end().to_string() + "…"
+}
+
+/// Lines no wider than `width`, broken at spaces.
+pub(super) fn wrapped(text: &str, size: u32, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if text_width(line, size) + text_width(word, size) + 4.0 <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(fitted(word, size, width)),
+        }
+    }
+    lines
+}
+
+/// The text as the drawing library takes it for itself: `$...$` would be a formula, and characters that no
+/// XML file may hold would spoil the SVG. It escapes `<`, `&` and quotes.
+pub(super) fn plain(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '$' => safe.push_str("\\$"),
+            '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
+            c if c.is_control() => safe.push(' '),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_or_broken_to_their_width() {
+        let long = "the quick brown fox jumps over the lazy dog";
+        let cut = fitted(long, 12, 100.0);
+        assert!(cut.ends_with('…') && text_width(&cut, 12) <= 100.0, "{cut}");
+        assert_eq!(fitted("short", 12, 100.0), "short");
+        let lines = wrapped(long, 12, 120.0);
+        assert!(lines.len() > 2 && lines.iter().all(|l| text_width(l, 12) <= 120.0), "{lines:?}");
+        assert_eq!(lines.join(" "), long);
+        assert!(wrapped("", 12, 100.0).is_empty());
+    }
+
+    #[test]
+    fn curves_take_different_colours() {
+        for theme in [Theme::Light, Theme::Dark] {
+            let mut paints: Vec<_> =
+                (0..Color::CYCLE).map(|i| Color::nth(i).paint(theme).to_svg_string()).collect();
+            paints.sort();
+            paints.dedup();
+            assert_eq!(paints.len(), Color::CYCLE);
+        }
+    }
+}

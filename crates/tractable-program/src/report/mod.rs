@@ -1,0 +1,56 @@
+//! How results and failures are said: text for people, JSON Lines for programs, one line for an error.
+
+mod exit;
+mod text;
+
+pub use exit::{Exit, Outcome, catch_panic, exit_code, file_error, usage};
+pub use text::{short, table};
+
+use serde::Serialize;
+use std::io::{self, ErrorKind, Write};
+
+/// The program and its version, as files name it.
+pub const PROGRAM: &str = concat!("tractable ", env!("CARGO_PKG_VERSION"));
+
+/// Results on stdout, in one of two forms.
+#[derive(Clone, Copy)]
+pub struct Report {
+    json: bool,
+    /// Whether work continues when nobody reads its output any more.
+    ignore_closed_pipe: bool,
+}
+
+impl Report {
+    pub fn new(json: bool) -> Self {
+        Report { json, ignore_closed_pipe: false }
+    }
+
+    /// For work that is worth more than its output: a closed pipe does not end it.
+    pub fn ignoring_closed_pipe(self) -> Self {
+        Report { ignore_closed_pipe: true, ..self }
+    }
+
+    /// One result: with `--json` a line `{"type": kind, ...body}`, otherwise the text.
+    pub fn say(self, kind: &str, body: &impl Serialize, text: impl FnOnce() -> String) -> Outcome {
+        let mut line = if self.json { json_line(kind, body) } else { text() };
+        if !line.is_empty() && !line.ends_with('\n') {
+            line.push('\n');
+        }
+        let mut out = io::stdout().lock();
+        match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {
+            Err(e) if self.ignore_closed_pipe && e.kind() == ErrorKind::BrokenPipe => Ok(()),
+            result => Ok(result?),
+        }
+    }
+}
+
+/// `{"type": kind, ...body}`; a number that is not finite becomes null.
+pub(crate) fn json_line(kind: &str, body: &impl Serialize) -> String {
+    #[derive(Serialize)]
+    struct Line<'a, T> {
+        r#type: &'a str,
+        #[serde(flatten)]
+        body: T,
+    }
+    serde_json::to_string(&Line { r#type: kind, body }).expect("results are plain structures")
+}

@@ -1,0 +1,96 @@
+//! `config.json`: the settings and the data of a run.
+
+use crate::image_sets::ImageSet;
+use crate::report::{Outcome, PROGRAM, file_error};
+use crate::settings::{ImageSettings, TableSettings};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use tractable::fnv;
+
+/// The data file of a run, so that a changed one is noticed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DataFile {
+    pub(crate) path: PathBuf,
+    bytes: u64,
+    /// FNV-1a, 64 bits, in hexadecimal.
+    hash: String,
+}
+
+impl DataFile {
+    pub(crate) fn read(path: &Path) -> Outcome<Self> {
+        let fail = file_error(path, "read it");
+        let mut file = File::open(path).map_err(file_error(path, "open it"))?;
+        let (mut bytes, mut hash) = (0, fnv::EMPTY);
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let n = file.read(&mut buffer).map_err(&fail)?;
+            if n == 0 {
+                break;
+            }
+            bytes += n as u64;
+            hash = fnv::fnv1a_64(hash, buffer[..n].iter().copied());
+        }
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+        Ok(DataFile { path, bytes, hash: format!("{hash:016x}") })
+    }
+
+    pub(crate) fn same_content(&self, other: &Self) -> bool {
+        (self.bytes, &self.hash) == (other.bytes, &other.hash)
+    }
+}
+
+/// `config.json`: what a run was made from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TableConfig {
+    pub(crate) version: u32,
+    pub(crate) program: String,
+    pub(crate) data: DataFile,
+    pub(crate) settings: TableSettings,
+}
+
+impl TableConfig {
+    pub(super) const VERSION: u32 = 1;
+
+    pub(crate) fn new(data: DataFile, settings: TableSettings) -> Self {
+        TableConfig { version: Self::VERSION, program: PROGRAM.into(), data, settings }
+    }
+}
+
+/// The images of a run, so that changed ones are noticed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ImageData {
+    pub(crate) set: ImageSet,
+    /// Where they were read, if that was said.
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) train: usize,
+    pub(crate) test: usize,
+    /// Of the training images.
+    pub(crate) hash: String,
+}
+
+/// `config.json` of a run on images.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ImageConfig {
+    pub(super) version: u32,
+    program: String,
+    pub(crate) images: ImageData,
+    pub(crate) settings: ImageSettings,
+}
+
+impl ImageConfig {
+    pub(crate) fn new(images: ImageData, settings: ImageSettings) -> Self {
+        ImageConfig { version: TableConfig::VERSION, program: PROGRAM.into(), images, settings }
+    }
+}
+
+/// What a run was made from.
+pub(crate) enum AnyConfig {
+    Table(Box<TableConfig>),
+    Images(Box<ImageConfig>),
+}

@@ -1,0 +1,204 @@
+//! The files of a run, written so that a crash leaves them whole and in step.
+
+use super::commands;
+use super::config::{AnyConfig, ImageConfig, TableConfig};
+use crate::files::{self, FolderLock, NewFile};
+use crate::report::{Exit, Outcome, file_error};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use tractable::Network;
+
+/// One finished epoch as a resumed run needs it.
+#[derive(Deserialize)]
+pub(crate) struct Past {
+    pub(crate) epoch: usize,
+    pub(crate) validation_nll: Option<f64>,
+    #[serde(default)]
+    pub(crate) noise_std: f64,
+    /// Of runs on images.
+    pub(crate) test_error: Option<f64>,
+    pub(crate) test_nll: Option<f64>,
+    pub(crate) images_per_second: Option<f64>,
+}
+
+/// A run's folder.
+pub(crate) struct RunFolder {
+    path: PathBuf,
+    patience: bool,
+}
+
+impl RunFolder {
+    pub(crate) fn new(path: &Path, patience: bool) -> Self {
+        RunFolder { path: path.into(), patience }
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The model to use.
+    pub(crate) fn model(&self) -> PathBuf {
+        self.file("model.safetensors")
+    }
+
+    /// The model training goes on from.
+    pub(crate) fn state(&self) -> PathBuf {
+        if self.patience { self.file("last.safetensors") } else { self.model() }
+    }
+
+    /// Whether an epoch is finished and its model saved. A crash may have left the line of the first epoch without it;
+    /// of more than that the model is missed.
+    pub(crate) fn has_epochs(&self) -> Outcome<bool> {
+        Ok(self.state().exists() || self.past(usize::MAX)?.len() > 1)
+    }
+
+    /// Refuses to start over what is there.
+    pub(crate) fn check_free(path: &Path) -> Outcome {
+        let used = match fs::read_dir(path) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(_) => path.exists(),
+        };
+        if used {
+            return Err(Exit::Error(format!(
+                "{}: exists already; choose another folder with -o, go on with --resume, or replace it with --force",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Keeps other processes out of a run that is there, as long as what comes back lives.
+    pub(crate) fn hold(path: &Path) -> Outcome<Option<FolderLock>> {
+        // Where there is none, reading it says so.
+        Ok(if path.is_dir() { Some(FolderLock::take(path)?) } else { None })
+    }
+
+    /// Makes the folder, keeps other processes out of it, and sees that files can be written there, before hours are
+    /// spent on what goes in.
+    pub(crate) fn prepare(&self) -> Outcome<FolderLock> {
+        let held = files::folder(&self.path)?;
+        let probe = NewFile::beside(&self.file("config.json"));
+        probe.map(drop).map_err(file_error(&self.path, "create files in this folder"))?;
+        Ok(held)
+    }
+
+    /// Writes a new run with the metrics it has so far, over an earlier one if `force`d. It has no model before its first
+    /// epoch is finished.
+    pub(crate) fn begin(
+        &self,
+        config: &impl Serialize,
+        net: Option<&Network>,
+        metrics: &str,
+        force: bool,
+    ) -> Outcome {
+        let files = ["config.json", "metrics.jsonl", "model.safetensors", "last.safetensors", "curves.csv"];
+        // Another run may have begun here meanwhile.
+        if !force && files.iter().any(|name| self.file(name).exists()) {
+            Self::check_free(&self.path)?;
+        }
+        // The settings go first and come last: never do they stand beside a model that is not theirs. The
+        // old model stays until the new one takes its place.
+        self.remove("config.json")?;
+        self.remove("curves.csv")?;
+        self.write("metrics.jsonl", metrics)?;
+        if !self.patience {
+            self.remove("last.safetensors")?;
+        }
+        net.map_or(Ok(()), |net| self.save(net, true))?;
+        commands::note(&self.path, true)?;
+        self.write_config(config)
+    }
+
+    fn remove(&self, name: &str) -> Outcome {
+        let file = self.file(name);
+        match fs::remove_file(&file) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(file_error(&file, "remove it")(e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The settings of a run that goes on, and that it does.
+    pub(crate) fn resume(&self, config: &impl Serialize) -> Outcome {
+        self.write_config(config)?;
+        commands::note(&self.path, false)
+    }
+
+    fn write_config(&self, config: &impl Serialize) -> Outcome {
+        files::write_json(&self.file("config.json"), config)
+    }
+
+    /// `config.json` as it is: a run on a table or on images.
+    pub(crate) fn config(path: &Path) -> Outcome<AnyConfig> {
+        let file = path.join("config.json");
+        let text = fs::read_to_string(&file).map_err(|e| {
+            let hint = "--resume goes on with a run; leave it out to start one";
+            Exit::Error(format!("{}: cannot open it: {e}; {hint}", file.display()))
+        })?;
+        let refuse = |e| Exit::Error(format!("{}: not a run's settings: {e}", file.display()));
+        let known = |version: u32| match version {
+            TableConfig::VERSION => Ok(()),
+            v => Err(Exit::Error(format!("{}: version {v} is not known to this build", file.display()))),
+        };
+        let any: serde_json::Value = serde_json::from_str(&text).map_err(refuse)?;
+        if any.get("images").is_some() {
+            let config: ImageConfig = serde_json::from_str(&text).map_err(refuse)?;
+            known(config.version)?;
+            return Ok(AnyConfig::Images(Box::new(config)));
+        }
+        let config: TableConfig = serde_json::from_str(&text).map_err(refuse)?;
+        known(config.version)?;
+        Ok(AnyConfig::Table(Box::new(config)))
+    }
+
+    /// Appends a line to the metrics; it may not be on the disk before the next save.
+    pub(crate) fn append(&self, line: &str) -> Outcome {
+        let path = self.file("metrics.jsonl");
+        let file = File::options().append(true).create(true).open(&path);
+        let mut file = file.map_err(file_error(&path, "open it"))?;
+        file.write_all(format!("{line}\n").as_bytes()).map_err(file_error(&path, "write it"))
+    }
+
+    /// Saves the state after a whole epoch; the metrics of that epoch are on the disk before it.
+    pub(crate) fn save(&self, net: &Network, best: bool) -> Outcome {
+        let path = self.file("metrics.jsonl");
+        // Somebody may have removed it meanwhile; the model counts for more.
+        let metrics = File::options().append(true).create(true).open(&path).and_then(|f| f.sync_all());
+        metrics.map_err(file_error(&path, "flush it to the disk"))?;
+        // The best first: should we crash in between, the epoch is done again and is the best again.
+        if self.patience && best {
+            net.save(self.model())?;
+        }
+        Ok(net.save(self.state())?)
+    }
+
+    /// The first `epochs` epochs of the run; lines after those are removed from the file.
+    pub(crate) fn past(&self, epochs: usize) -> Outcome<Vec<Past>> {
+        let path = self.file("metrics.jsonl");
+        let text = fs::read_to_string(&path).map_err(file_error(&path, "open it"))?;
+        let (mut kept, mut past) = (String::new(), Vec::new());
+        for line in text.lines() {
+            // A crash can leave a torn last line; whatever is not a finished epoch goes.
+            match serde_json::from_str::<Past>(line) {
+                Ok(p) if p.epoch <= epochs => past.push(p),
+                _ => continue,
+            }
+            kept += line;
+            kept.push('\n');
+        }
+        if kept != text {
+            self.write("metrics.jsonl", &kept)?;
+        }
+        Ok(past)
+    }
+
+    /// Writes a small file so that a crash leaves the old one or the new one.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Outcome {
+        files::write(&self.file(name), text.as_bytes())
+    }
+}

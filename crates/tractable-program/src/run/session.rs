@@ -1,0 +1,276 @@
+//! A run of `train` while it learns, on rows or on images: whole epochs are saved, Ctrl-C and early stopping end it,
+//! and a run that was stopped continues to the same bits.
+
+use super::RunFolder;
+use crate::console;
+use crate::interrupt;
+use crate::progress::ProgressDisplay;
+use crate::report::{Exit, Outcome, Report, json_line, short};
+use crate::scores::{self, ImageScore};
+use serde::Serialize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tractable::data::Images;
+use tractable::{EarlyStopping, Epoch, Fit, Network, Samples};
+
+/// Epochs that follow each other faster than this are not all saved, and do not all get a line on stderr.
+const OFTEN: Duration = Duration::from_secs(1);
+
+/// What is learned, from what, and where it is kept.
+pub(crate) struct Training<'a, TableConfig> {
+    pub(crate) folder: &'a RunFolder,
+    /// What `config.json` keeps.
+    pub(crate) config: &'a TableConfig,
+    pub(crate) fit: Fit,
+    pub(crate) data: Samples<'a>,
+    pub(crate) rows: usize,
+    /// Images to score after every epoch.
+    pub(crate) test: Option<&'a Images>,
+    pub(crate) resumed: bool,
+    pub(crate) force: bool,
+    pub(crate) report: Report,
+}
+
+/// A run that is done.
+pub(crate) struct Trained {
+    /// After the last epoch.
+    pub(crate) net: Network,
+    pub(crate) best_epoch: Option<usize>,
+    /// On the images, after the last epoch; `None` where no epoch was left to do.
+    pub(crate) score: Option<ImageScore>,
+}
+
+#[derive(Serialize)]
+struct End<'a> {
+    run: &'a Path,
+    model: PathBuf,
+    epochs: usize,
+    /// Of rows, where some may be kept aside to judge by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    best_epoch: Option<Option<usize>>,
+    seconds: f64,
+}
+
+/// An epoch and, of images, what the test says after it.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    epoch: &'a Epoch,
+    #[serde(flatten)]
+    test: Option<TestScores>,
+}
+
+#[derive(Serialize)]
+struct TestScores {
+    images_per_second: f64,
+    test_error: f64,
+    test_nll: f64,
+}
+
+impl<TableConfig: Serialize> Training<'_, TableConfig> {
+    /// Learns all epochs; `start` says what is learned, once files may be touched.
+    pub(crate) fn run(
+        mut self,
+        mut net: Network,
+        start: impl FnOnce(&Network) -> Outcome,
+    ) -> Outcome<Trained> {
+        let (first, of) = (net.epochs(), self.fit.epochs);
+        if of < first {
+            return Err(Exit::Error(format!("--epochs {of}: the run has {first} already")));
+        }
+        net.check_fit(self.data.clone(), &self.fit)?;
+        if interrupt::requested() {
+            return Err(Exit::Interrupted("nothing was written".into()));
+        }
+        // From here on files are touched: everything that can be checked has been. The library would keep the best epoch
+        // in memory; a run keeps it in a file, so that it can be resumed.
+        let mut stopping = self.fit.patience.take().map(EarlyStopping::new);
+        let _held = if self.resumed {
+            for past in self.folder.past(first)? {
+                stopping.as_mut().map(|s| s.update(past.epoch, past.validation_nll.unwrap_or(f64::NAN)));
+            }
+            self.folder.resume(self.config)?;
+            None
+        } else {
+            Some(self.folder.prepare()?)
+        };
+        start(&net)?;
+        let total = self.rows.saturating_mul(of - first);
+        let mut session = Session {
+            progress: ProgressDisplay::new(Some(total as u64), console::quiet()),
+            unit: if self.test.is_some() { "images" } else { "rows" },
+            begun: self.resumed,
+            stopping,
+            first,
+            finished: first,
+            began: Instant::now(),
+            epoch_began: Instant::now(),
+            saved: None,
+            unsaved: false,
+            last: String::new(),
+            score: None,
+            failed: None,
+            training: &self,
+        };
+        let mut interrupted = false;
+        if !session.out_of_patience() {
+            let fit = self.fit.clone().first_epoch(first);
+            let result = net.fit_with(self.data.clone(), &fit, |p| session.step(p));
+            // A failure to save or write stands behind the break it caused.
+            if let Some(exit) = session.failed.take() {
+                return Err(exit);
+            }
+            interrupted = result?.interrupted && interrupt::requested();
+            if session.unsaved {
+                self.folder.save(&net, session.nothing_better())?;
+            }
+        }
+        let (finished, out) = (session.finished, self.folder.path());
+        if interrupted && !session.begun {
+            if self.force {
+                let why = "no epoch is finished, nothing was saved; a run that was there is as it was";
+                return Err(Exit::Interrupted(why.into()));
+            }
+            self.folder.begin(self.config, None, "", false)?;
+        }
+        if self.test.is_some() && finished > 0 {
+            super::curves::write(self.folder, finished)?;
+        }
+        if interrupted {
+            return Err(Exit::Interrupted(format!(
+                "{finished} of {of} epochs are saved; go on with `tractable train --resume -o {}`",
+                out.display()
+            )));
+        }
+        let seconds = session.began.elapsed().as_secs_f64();
+        let best_epoch = session.stopping.as_ref().and_then(EarlyStopping::best_epoch);
+        session.progress.done(&format!("{finished} epochs in {seconds:.1} s"));
+        let of_rows = self.test.is_none().then_some(best_epoch);
+        let model = self.folder.model();
+        let end = End { run: out, model, epochs: finished, best_epoch: of_rows, seconds };
+        self.report.say("end", &end, || {
+            let best = best_epoch.map_or(String::new(), |e| format!(", the model is that of epoch {e}"));
+            format!("run {}: {finished} epochs{best}", out.display())
+        })?;
+        Ok(Trained { score: session.score, best_epoch, net })
+    }
+}
+
+/// What to do after every epoch and in between.
+struct Session<'a, TableConfig> {
+    training: &'a Training<'a, TableConfig>,
+    progress: ProgressDisplay,
+    unit: &'static str,
+    /// The folder holds this run, not an earlier one or none.
+    begun: bool,
+    stopping: Option<EarlyStopping>,
+    /// Epochs done before and by now.
+    first: usize,
+    finished: usize,
+    began: Instant,
+    epoch_began: Instant,
+    saved: Option<Instant>,
+    /// The last finished epoch is not in the file yet.
+    unsaved: bool,
+    /// What the last epoch came to.
+    last: String,
+    score: Option<ImageScore>,
+    failed: Option<Exit>,
+}
+
+impl<TableConfig: Serialize> Session<'_, TableConfig> {
+    fn step(&mut self, progress: tractable::Progress<'_>) -> ControlFlow<()> {
+        let over = match progress {
+            tractable::Progress::Rows(done, of) => {
+                let (total, speed) =
+                    (self.done(done, of), done as f64 / self.epoch_began.elapsed().as_secs_f64());
+                let (last, eta, epoch, unit) = (&self.last, self.eta(total), self.finished + 1, self.unit);
+                let epochs = self.training.fit.epochs;
+                let text = || format!("epoch {epoch}/{epochs}  {done}/{of}  {speed:.0} {unit}/s{last}{eta}");
+                self.progress.at(total as u64, text);
+                // Half an epoch is never saved: where the last whole one is not in the file yet, epochs are so short
+                // that this one is finished first.
+                interrupt::requested() && !self.unsaved
+            }
+            tractable::Progress::Epoch(net, epoch) => {
+                self.failed = self.epoch(net, epoch).err();
+                self.epoch_began = Instant::now();
+                self.failed.is_some() || interrupt::requested() || self.out_of_patience()
+            }
+            _ => false,
+        };
+        if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn epoch(&mut self, net: &Network, epoch: &Epoch) -> Outcome {
+        let Training { folder, config, test, report, force, .. } = self.training;
+        let speed = epoch.learned.rows as f64 / epoch.seconds;
+        self.score = test.map(|images| scores::images::of(net, images)).transpose()?;
+        let test = self.score.as_ref();
+        let test =
+            test.map(|s| TestScores { images_per_second: speed, test_error: s.error_rate, test_nll: s.nll });
+        self.last = match (&test, epoch.validation_nll) {
+            (Some(t), _) => format!("  error {:.2} %  nll {}", 100.0 * t.test_error, short(t.test_nll)),
+            (None, Some(nll)) => format!("  validation nll {}", short(nll)),
+            _ => String::new(),
+        };
+        self.finished = epoch.epoch;
+        let nll = epoch.validation_nll.unwrap_or(f64::NAN);
+        let improved = self.stopping.as_mut().is_some_and(|s| s.update(epoch.epoch, nll));
+        let body = Line { epoch, test };
+        let line = json_line("epoch", &body);
+        if !self.begun {
+            folder.begin(config, Some(net), &format!("{line}\n"), *force)?;
+            (self.saved, self.begun) = (Some(Instant::now()), true);
+        } else {
+            folder.append(&line)?;
+            self.unsaved = true;
+            if improved || self.saved.is_none_or(|s| s.elapsed() >= OFTEN) || interrupt::requested() {
+                folder.save(net, improved || self.nothing_better())?;
+                (self.saved, self.unsaved) = (Some(Instant::now()), false);
+            }
+        }
+        report.say("epoch", &body, String::new)?;
+        let (total, noise) = (self.done(0, 1), short(epoch.noise_std));
+        let (last, eta, unit) = (&self.last, self.eta(total), self.unit);
+        let text =
+            format!("epoch {}/{}  {speed:.0} {unit}/s  noise {noise}{last}{eta}", epoch.epoch, epoch.of);
+        match self.epoch_began.elapsed() >= OFTEN {
+            true => {
+                self.progress.moved(total as u64);
+                self.progress.say(&text);
+            }
+            false => self.progress.at(total as u64, || text),
+        }
+        Ok(())
+    }
+
+    /// Rows done in this session, `done` of the `of` in this epoch: with validation an epoch has fewer than the data.
+    fn done(&self, done: usize, of: usize) -> usize {
+        (self.finished - self.first) * self.training.rows + done * self.training.rows / of
+    }
+
+    /// What is left at the pace so far, testing included; a bar says it itself.
+    fn eta(&self, done: usize) -> String {
+        if self.progress.is_bar() || done == 0 {
+            return String::new();
+        }
+        let left = (self.training.fit.epochs - self.first) * self.training.rows - done;
+        let seconds = self.began.elapsed().as_secs_f64() / done as f64 * left as f64;
+        match seconds {
+            s if s < 100.0 => format!("  eta {s:.0} s"),
+            s if s < 6000.0 => format!("  eta {:.0} min", s / 60.0),
+            s => format!("  eta {:.1} h", s / 3600.0),
+        }
+    }
+
+    fn out_of_patience(&self) -> bool {
+        self.stopping.as_ref().is_some_and(|s| s.is_over(self.finished))
+    }
+
+    /// No epoch has a score yet, so that the last one is the model to use.
+    fn nothing_better(&self) -> bool {
+        self.stopping.as_ref().is_none_or(|s| s.best_epoch().is_none())
+    }
+}

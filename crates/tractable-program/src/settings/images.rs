@@ -1,0 +1,228 @@
+//! What `train` can be told about images: the flags, the recipe of each set, and how a resumed run keeps its own.
+
+use super::{self as settings, DeviceName, TrainFlags};
+use crate::image_sets::ImageSet;
+use crate::report::{Exit, Outcome};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+use tractable::data::{Augment, Images, PixelScaling};
+use tractable::{
+    Activation, Fit, Network, NetworkBuilder, NoiseSchedule, Prior, Scheme, UpdateRule, recipes,
+};
+
+/// Flags that only images have; those they share with tables are in [`TrainFlags`].
+#[derive(clap::Args, Serialize)]
+#[command(next_help_heading = "Images")]
+pub(crate) struct ImageFlags {
+    /// Folder with the set's files, or the folder above it
+    #[arg(long, value_name = "DIR")]
+    #[serde(skip)]
+    pub(crate) data: Option<PathBuf>,
+    /// paper, paper-norm (with batch normalisation) or mlp [default: paper]
+    #[arg(long, value_name = "NAME", hide_possible_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    net: Option<Net>,
+    /// Change images at random in every epoch: flip, crop, cutout [alone: crop; in colour all three]
+    #[arg(long, value_name = "HOW,...", value_delimiter = ',', hide_possible_values = true)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "usual")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    augment: Vec<Change>,
+    /// What is done to pixels: none, center or standardize [default: center]
+    #[arg(long, value_name = "NAME", value_parser = settings::named::<PixelScaling>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scaling: Option<PixelScaling>,
+    /// After so many epochs the noise becomes --settle-noise: small steps, and the weights settle
+    #[arg(long, value_name = "EPOCHS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settle_after: Option<usize>,
+    /// Noise of the epochs after --settle-after [default: 1]
+    #[arg(long, value_name = "STD", requires = "settle_after")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settle_noise: Option<f64>,
+    /// Only the first N images to learn from, and to test; of digits any number
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<usize>,
+}
+
+/// Networks by name. Its names have no documentation of their own, or the help of `train` would be pages long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Net {
+    #[default]
+    Paper,
+    PaperNorm,
+    Mlp,
+}
+
+/// A random change to images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Change {
+    Usual,
+    Flip,
+    Crop,
+    Cutout,
+}
+
+/// Everything that decides the bits of a run, but the images: what `config.json` keeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ImageSettings {
+    pub(crate) net: Net,
+    pub(crate) hidden: Vec<usize>,
+    pub(crate) augment: Vec<Change>,
+    pub(crate) scaling: PixelScaling,
+    pub(crate) limit: Option<usize>,
+    pub(crate) epochs: usize,
+    batch: usize,
+    noise_start: f64,
+    noise_decay: f64,
+    noise_floor: f64,
+    #[serde(default)]
+    settle_after: Option<usize>,
+    #[serde(default = "one")]
+    settle_noise: f64,
+    policy: UpdateRule,
+    prior: Scheme,
+    gain: f64,
+    bias_var: Option<f64>,
+    pub(crate) seed: u64,
+    pub(crate) device: DeviceName,
+}
+
+/// The noise to settle with, of runs that did not say.
+fn one() -> f64 {
+    1.0
+}
+
+impl Default for ImageSettings {
+    /// The paper's recipe.
+    fn default() -> Self {
+        ImageSettings {
+            net: Net::default(),
+            hidden: Vec::new(),
+            augment: Vec::new(),
+            scaling: PixelScaling::default(),
+            limit: None,
+            epochs: 50,
+            batch: 16,
+            noise_start: 1.0,
+            noise_decay: 0.975,
+            noise_floor: 0.3,
+            settle_after: None,
+            settle_noise: one(),
+            policy: UpdateRule::default(),
+            prior: Prior::default().scheme,
+            gain: 1.0,
+            bias_var: None,
+            seed: 0,
+            device: DeviceName::default(),
+        }
+    }
+}
+
+impl ImageFlags {
+    /// The names of those that were given.
+    pub(crate) fn given(&self) -> Map<String, Value> {
+        let mut given = settings::to_map(self);
+        if self.data.is_some() {
+            given.insert("data".into(), Value::Null);
+        }
+        given
+    }
+
+    /// What all flags ask for, by the names of [`ImageSettings`].
+    fn asked(&self, flags: &TrainFlags) -> Outcome<Map<String, Value>> {
+        let mut asked = flags.given();
+        let known = settings::to_map(&ImageSettings::default());
+        if let Some(other) = asked.keys().find(|name| !known.contains_key(*name)) {
+            let flag = other.replace('_', "-");
+            return Err(Exit::Error(format!("--{flag}: is for CSV files, not for images; leave it out")));
+        }
+        asked.extend(settings::to_map(self));
+        Ok(asked)
+    }
+
+    /// The settings of a new run.
+    pub(crate) fn settings(&self, flags: &TrainFlags) -> Outcome<ImageSettings> {
+        let mut settings = settings::with_given(&ImageSettings::default(), self.asked(flags)?)?;
+        if settings.net == Net::Mlp && settings.hidden.is_empty() {
+            settings.hidden = vec![100, 100];
+        }
+        settings.check()?;
+        Ok(settings)
+    }
+
+    /// The settings of a run that goes on: its own. Flags may repeat them; only the epochs may differ.
+    pub(crate) fn settings_of(&self, flags: &TrainFlags, run: &ImageSettings) -> Outcome<ImageSettings> {
+        let asked = self.asked(flags)?;
+        let epochs = settings::same_but_epochs(&asked, &settings::to_map(run))?;
+        let settings = ImageSettings { epochs: epochs.unwrap_or(run.epochs), ..run.clone() };
+        settings.check()?;
+        Ok(settings)
+    }
+}
+
+impl ImageSettings {
+    fn check(&self) -> Outcome {
+        settings::check_positive(&[
+            ("--noise-start", self.noise_start),
+            ("--noise-decay", self.noise_decay),
+            ("--settle-noise", self.settle_noise),
+            ("--gain", self.gain),
+            ("--bias-var", self.bias_var.unwrap_or(1.0)),
+        ])?;
+        let counts =
+            [("--epochs", self.epochs), ("--batch", self.batch), ("--limit", self.limit.unwrap_or(1))];
+        settings::check_counts(&counts)?;
+        settings::check_floor(self.noise_floor)?;
+        if self.net != Net::Mlp && !self.hidden.is_empty() {
+            return Err(Exit::Error(
+                "--hidden: is for --net mlp; the paper's networks have their own".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn fit(&self) -> Fit {
+        let noise =
+            NoiseSchedule { start: self.noise_start, decay: self.noise_decay, floor: self.noise_floor };
+        let fit = Fit::new().epochs(self.epochs).batch(self.batch).noise(noise).seed(self.seed);
+        self.settle_after.into_iter().fold(fit, |fit, after| fit.settle(after, self.settle_noise))
+    }
+
+    /// The images as this run learns them.
+    pub(crate) fn prepare(&self, images: Images) -> Images {
+        let images = images.scaling(self.scaling);
+        if self.augment.is_empty() {
+            return images;
+        }
+        let colour = images.shape().channels == 3;
+        let usual = self.augment.contains(&Change::Usual);
+        // Signs are not what they are when mirrored.
+        let has = |change| self.augment.contains(&change) || (usual && (colour || change == Change::Crop));
+        images.augment(Augment {
+            flip: has(Change::Flip),
+            crop: if has(Change::Crop) { if colour { 4 } else { 2 } } else { 0 },
+            cutout: if has(Change::Cutout) { 8 } else { 0 },
+        })
+    }
+
+    pub(crate) fn build(&self, set: ImageSet, images: &Images) -> NetworkBuilder {
+        let classes = images.class_names().len();
+        let net = match (self.net, set) {
+            (Net::Mlp, _) => {
+                let widths = [images.shape().len()].into_iter().chain(self.hidden.iter().copied());
+                Network::mlp(widths.chain([classes]), Activation::Relu).classes(classes)
+            }
+            (Net::Paper, ImageSet::Cifar10) => recipes::cifar10(),
+            (Net::Paper, _) => recipes::mnist(),
+            (Net::PaperNorm, ImageSet::Cifar10) => recipes::cifar10_norm(),
+            (Net::PaperNorm, _) => recipes::mnist_norm(),
+        };
+        let prior = Prior { scheme: self.prior, gain: self.gain, bias_var: self.bias_var };
+        net.prior(prior).update_rule(self.policy).noise_std([self.noise_start]).seed(self.seed)
+    }
+}

@@ -1,0 +1,313 @@
+//! What `train` can be told: the flags, their defaults, and how a resumed run keeps its own.
+
+mod images;
+
+pub(crate) use images::{ImageFlags, ImageSettings};
+
+use crate::report::{Exit, Outcome};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tractable::{Activation, Device, NoiseSchedule, Prior, Scheme, UpdateRule};
+
+/// Settings as flags. Only those given are set, so that a resumed run can tell them from defaults; their
+/// names are those of [`TableSettings`].
+#[derive(clap::Args, Serialize)]
+pub(crate) struct TrainFlags {
+    /// Column to predict, or several with commas between them
+    #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    target: Vec<String>,
+    /// The target's values are classes, not numbers
+    #[arg(long)]
+    #[serde(skip_serializing_if = "is_false")]
+    classes: bool,
+    /// Columns to leave out
+    #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    drop: Vec<String>,
+    /// Units of the hidden layers [default: 50,50]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hidden: Vec<usize>,
+    /// identity, relu, leaky_relu, tanh, sigmoid, softplus or mixture_relu [default: relu]
+    #[arg(long, value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    activation: Option<Activation>,
+    /// Passes over the data [default: 50]
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epochs: Option<usize>,
+    /// Rows learned from at a time; 1 is the exact update [default: 16]
+    #[arg(long, value_name = "ROWS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batch: Option<usize>,
+    /// Noise of the observations, in the target's standard deviations [default: 0.3]
+    #[arg(long, value_name = "STD", conflicts_with_all = ["noise_start", "noise_decay", "noise_floor"])]
+    #[serde(skip)]
+    noise_std: Option<f64>,
+    /// Noise of the first epoch, where it changes [default with --classes: 1]
+    #[arg(long, value_name = "STD")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noise_start: Option<f64>,
+    /// Factor on the noise from epoch to epoch [default: 0.975]
+    #[arg(long, value_name = "F", requires = "noise_start")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noise_decay: Option<f64>,
+    /// The noise does not fall below this [default: 0.3]
+    #[arg(long, value_name = "STD", requires = "noise_start")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noise_floor: Option<f64>,
+    /// How a batch's updates add up: capped or plain [default: capped]
+    #[arg(long, value_name = "NAME", value_parser = named::<UpdateRule>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<UpdateRule>,
+    /// Prior variance of the weights: he (1/inputs) or xavier [default: he]
+    #[arg(long, value_name = "NAME", value_parser = named::<Scheme>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prior: Option<Scheme>,
+    /// Factor on the weights' prior variance [default: 1]
+    #[arg(long, value_name = "F")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gain: Option<f64>,
+    /// Prior variance of the biases [default: as the weights']
+    #[arg(long, value_name = "VAR")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bias_var: Option<f64>,
+    /// Seed of the prior's draw, the order and the splits [default: 0]
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    /// Share of the rows kept aside to watch the fit
+    #[arg(long, value_name = "SHARE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validation: Option<f64>,
+    /// Stop after so many epochs without a better validation score; keep the best
+    #[arg(long, value_name = "EPOCHS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patience: Option<usize>,
+    /// Share of the rows kept apart and evaluated at the end
+    #[arg(long, value_name = "SHARE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test: Option<f64>,
+    /// Use columns as they are; the noise is then in the target's units
+    #[arg(long)]
+    #[serde(skip_serializing_if = "is_false")]
+    no_standardize: bool,
+    /// Keep the rows in the file's order
+    #[arg(long)]
+    #[serde(skip_serializing_if = "is_false")]
+    no_shuffle: bool,
+    /// cpu (fast, f32) or reference (slow, f64) [default: cpu]
+    #[arg(long, value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<DeviceName>,
+}
+
+/// A column's name; blanks beside a comma do not count.
+fn trimmed(name: &str) -> Result<String, std::convert::Infallible> {
+    Ok(name.trim().to_string())
+}
+
+/// Everything that decides the bits of a run, but the data: what `config.json` keeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TableSettings {
+    pub(crate) target: Vec<String>,
+    pub(crate) classes: bool,
+    pub(crate) drop: Vec<String>,
+    pub(crate) hidden: Vec<usize>,
+    pub(crate) activation: Activation,
+    pub(crate) epochs: usize,
+    pub(crate) batch: usize,
+    pub(crate) noise_start: f64,
+    pub(crate) noise_decay: f64,
+    pub(crate) noise_floor: f64,
+    pub(crate) policy: UpdateRule,
+    pub(crate) prior: Scheme,
+    pub(crate) gain: f64,
+    pub(crate) bias_var: Option<f64>,
+    pub(crate) seed: u64,
+    pub(crate) validation: f64,
+    pub(crate) patience: Option<usize>,
+    pub(crate) test: f64,
+    pub(crate) no_standardize: bool,
+    pub(crate) no_shuffle: bool,
+    pub(crate) device: DeviceName,
+}
+
+/// A device without its threads, which do not change results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum DeviceName {
+    #[default]
+    Cpu,
+    Reference,
+}
+
+impl DeviceName {
+    pub(crate) fn with(self, threads: usize) -> Device {
+        match self {
+            DeviceName::Cpu => Device::cpu(threads),
+            DeviceName::Reference => Device::reference(),
+        }
+    }
+}
+
+impl TrainFlags {
+    /// The settings of a new run.
+    pub(crate) fn settings(&self) -> Outcome<TableSettings> {
+        let falls = self.classes || self.noise_start.is_some();
+        let usual = TableSettings {
+            target: Vec::new(),
+            classes: false,
+            drop: Vec::new(),
+            hidden: vec![50, 50],
+            activation: Activation::Relu,
+            epochs: 50,
+            batch: 16,
+            noise_start: if falls { 1.0 } else { 0.3 },
+            noise_decay: if falls { 0.975 } else { 1.0 },
+            noise_floor: 0.3,
+            policy: UpdateRule::default(),
+            prior: Prior::default().scheme,
+            gain: 1.0,
+            bias_var: None,
+            seed: 0,
+            validation: 0.0,
+            patience: None,
+            test: 0.0,
+            no_standardize: false,
+            no_shuffle: false,
+            device: DeviceName::default(),
+        };
+        let settings = with_given(&usual, self.given())?;
+        settings.check()?;
+        Ok(settings)
+    }
+
+    /// What was given, by the names of [`TableSettings`].
+    pub(crate) fn given(&self) -> Map<String, Value> {
+        let mut given = to_map(self);
+        if let Some(std) = self.noise_std {
+            let noise = [("noise_start", std), ("noise_decay", 1.0), ("noise_floor", std)];
+            given.extend(noise.map(|(k, v)| (k.to_string(), Value::from(v))));
+        }
+        given
+    }
+
+    /// The settings of a run that goes on: its own. Flags may repeat them; only the epochs may differ.
+    pub(crate) fn settings_of(&self, run: &TableSettings) -> Outcome<TableSettings> {
+        let epochs = same_but_epochs(&self.given(), &to_map(run))?;
+        let settings = TableSettings { epochs: epochs.unwrap_or(run.epochs), ..run.clone() };
+        settings.check()?;
+        Ok(settings)
+    }
+}
+
+/// Settings with those that were given in place of the usual ones.
+fn with_given<T: Serialize + for<'a> Deserialize<'a>>(usual: &T, given: Map<String, Value>) -> Outcome<T> {
+    // JSON has no other numbers. `--noise-std` is the start and, before it in this order, the floor.
+    if let Some((name, _)) = given.iter().rfind(|(_, value)| value.is_null()) {
+        let flag = name.replace("noise_start", "noise_std").replace('_', "-");
+        return Err(Exit::Error(format!("--{flag}: not a finite number")));
+    }
+    let mut all = to_map(usual);
+    all.extend(given);
+    Ok(serde_json::from_value(Value::Object(all)).expect("flags have the settings' types"))
+}
+
+/// The epochs asked for, once everything else that was given is what the run has.
+pub(crate) fn same_but_epochs(
+    given: &Map<String, Value>,
+    own: &Map<String, Value>,
+) -> Outcome<Option<usize>> {
+    for (name, value) in given.iter().filter(|(name, _)| *name != "epochs") {
+        if own.get(name) != Some(value) {
+            let own = own.get(name).unwrap_or(&Value::Null);
+            return Err(Exit::Error(format!(
+                "--resume: the run has {name} {own}, not {value}; leave the flag out, or start a new run"
+            )));
+        }
+    }
+    Ok(given.get("epochs").and_then(Value::as_u64).map(|n| n as usize))
+}
+
+/// Refuses numbers that must be positive, by the flags' names.
+pub(crate) fn check_positive(numbers: &[(&str, f64)]) -> Outcome {
+    match numbers.iter().find(|(_, v)| !(*v > 0.0 && v.is_finite())) {
+        None => Ok(()),
+        Some((flag, v)) => Err(Exit::Error(format!("{flag}: {v} is not a positive number"))),
+    }
+}
+
+/// Refuses counts of 0.
+pub(crate) fn check_counts(counts: &[(&str, usize)]) -> Outcome {
+    match counts.iter().find(|(_, n)| *n == 0) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Exit::Error(format!("{flag}: must be at least 1"))),
+    }
+}
+
+pub(crate) fn check_floor(floor: f64) -> Outcome {
+    match floor >= 0.0 && floor.is_finite() {
+        true => Ok(()),
+        false => Err(Exit::Error(format!("--noise-floor: {floor} is not a positive number or 0"))),
+    }
+}
+
+impl TableSettings {
+    /// Refuses what the flags' types let through, by the flags' names. The library checks again.
+    fn check(&self) -> Outcome {
+        let refuse = |flag: &str, why: String| Err(Exit::Error(format!("{flag}: {why}")));
+        if self.target.is_empty() {
+            return refuse("--target", "say which column is to be predicted".into());
+        }
+        check_positive(&[
+            ("--noise-std", self.noise_start),
+            ("--noise-decay", self.noise_decay),
+            ("--gain", self.gain),
+            ("--bias-var", self.bias_var.unwrap_or(1.0)),
+        ])?;
+        check_floor(self.noise_floor)?;
+        let counts =
+            [("--epochs", self.epochs), ("--batch", self.batch), ("--patience", self.patience.unwrap_or(1))];
+        check_counts(&counts)?;
+        for (flag, share) in [("--validation", self.validation), ("--test", self.test)] {
+            if !(0.0..1.0).contains(&share) {
+                return refuse(flag, format!("{share} is not a share: use 0 to below 1"));
+            }
+        }
+        if self.patience.is_some() && self.validation == 0.0 {
+            return refuse("--patience", "needs rows to judge by: add --validation 0.1".into());
+        }
+        if self.classes && self.target.len() > 1 {
+            return refuse("--classes", "takes one target column".into());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn noise(&self) -> NoiseSchedule {
+        NoiseSchedule { start: self.noise_start, decay: self.noise_decay, floor: self.noise_floor }
+    }
+
+    pub(crate) fn weights_prior(&self) -> Prior {
+        Prior { scheme: self.prior, gain: self.gain, bias_var: self.bias_var }
+    }
+}
+
+/// Reads a name as the model file writes it.
+pub(crate) fn named<T: for<'a> Deserialize<'a>>(name: &str) -> Result<T, String> {
+    serde_json::from_value(Value::from(name)).map_err(|e| e.to_string())
+}
+
+/// A structure as its fields.
+pub(crate) fn to_map(value: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(map)) => map,
+        _ => unreachable!("settings are plain structures"),
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

@@ -1,0 +1,116 @@
+//! Reading a run's folder from outside: known names only, plain files only, whole lines only, and never too much.
+
+use crate::report::{Exit, Outcome};
+use crate::run::commands;
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use tractable::fnv;
+
+/// No more of a file is read than this.
+const MOST: u64 = 64 << 20;
+
+/// A run's folder, and what was odd in it.
+pub(super) struct Folder {
+    path: PathBuf,
+    pub(super) notes: Vec<String>,
+}
+
+impl Folder {
+    pub(super) fn open(path: &Path) -> Outcome<Self> {
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => Ok(Folder { path: path.into(), notes: Vec::new() }),
+            Ok(_) => {
+                Err(Exit::Error(format!("{}: is not a folder; give the folder of a run", path.display())))
+            }
+            Err(e) => Err(Exit::Error(format!("{}: cannot open it: {e}", path.display()))),
+        }
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    pub(super) fn holds(&self, name: &str) -> bool {
+        self.path.join(name).is_file()
+    }
+
+    /// A text file; `None` where there is none. What is not UTF-8 is replaced.
+    pub(super) fn text(&mut self, name: &str) -> Option<String> {
+        let path = self.path.join(name);
+        // A pipe would be waited for.
+        let length = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?.len();
+        let mut bytes = Vec::new();
+        match File::open(&path).and_then(|f| f.take(MOST).read_to_end(&mut bytes)) {
+            Ok(_) => {}
+            Err(e) => {
+                self.notes.push(format!("{name} cannot be read: {e}"));
+                return None;
+            }
+        }
+        if length > MOST {
+            self.notes.push(format!(
+                "{name} has {} MiB; only the first {} are shown",
+                length >> 20,
+                MOST >> 20
+            ));
+        }
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    pub(super) fn json(&mut self, name: &str) -> Option<Value> {
+        let text = self.text(name)?;
+        serde_json::from_str(&text).map_err(|e| self.notes.push(format!("{name} is not JSON: {e}"))).ok()
+    }
+
+    /// The lines of a JSON Lines file. A last line without an end is still being written and left out.
+    pub(super) fn lines(&mut self, name: &str) -> Vec<Value> {
+        let Some(text) = self.text(name) else { return Vec::new() };
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let lines = text[..whole].lines().filter(|l| !l.trim().is_empty());
+        let (mut read, mut bad) = (Vec::new(), 0);
+        for line in lines {
+            match serde_json::from_str::<Value>(line) {
+                Ok(value) => read.push(value),
+                Err(_) => bad += 1,
+            }
+        }
+        if bad > 0 {
+            self.notes.push(format!("{name}: {bad} lines are not JSON and were left out"));
+        }
+        read
+    }
+
+    /// What was typed to make it.
+    pub(super) fn commands(&mut self) -> Vec<String> {
+        self.lines(commands::FILE).iter().filter_map(commands::as_typed).collect()
+    }
+}
+
+/// Changes whenever one of the files does that a view is made from.
+pub(crate) fn fingerprint(path: &Path) -> u64 {
+    let mut print = fnv::EMPTY;
+    let mut add = |n: u64| print = fnv::fnv1a_64(print, n.to_le_bytes());
+    let mut look = |folder: &Path| {
+        let Ok(entries) = fs::read_dir(folder) else { return };
+        let mut files: Vec<_> = entries.flatten().take(1000).map(|e| e.path()).collect();
+        files.sort();
+        for file in files {
+            let Ok(found) = fs::metadata(&file) else { continue };
+            let since = found.modified().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
+            add(found.len());
+            add(since.map_or(0, |t| t.as_nanos() as u64));
+            file.to_string_lossy().bytes().for_each(|b| add(u64::from(b)));
+        }
+    };
+    look(path);
+    // Agents have a folder a seed; all of them are saved together now and then.
+    if let Ok(entries) = fs::read_dir(path) {
+        let mut seeds: Vec<_> = entries.flatten().map(|e| e.path()).collect();
+        seeds.retain(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("seed-")));
+        seeds.sort();
+        seeds.iter().take(100).for_each(|seed| look(seed));
+    }
+    print
+}

@@ -1,0 +1,151 @@
+//! What a run's folder says, read while the run may still be writing: the numbers behind `report` and `watch`.
+//!
+//! Files are taken as they are found: a torn last line, a file that is not there yet or that holds something else
+//! leaves a gap or a note, never an error. Only files of known names are opened, and of each no more than a part.
+
+mod attack;
+mod chart;
+mod files;
+mod optimize;
+mod page;
+mod rl;
+mod terminal;
+mod train;
+
+pub(crate) use files::fingerprint;
+
+use crate::report::{Exit, Outcome, short};
+use chart::Chart;
+use files::Folder;
+use serde_json::Value;
+use std::path::Path;
+
+/// A run as it is shown, on a page or in a terminal.
+#[derive(Default)]
+pub(crate) struct View {
+    title: String,
+    lead: String,
+    /// Key numbers by name.
+    facts: Vec<(String, String)>,
+    charts: Vec<Chart>,
+    tables: Vec<Table>,
+    /// Pictures that the run has written: what they show, the file, its content.
+    pictures: Vec<Shot>,
+    settings: Vec<(String, String)>,
+    /// What was typed to make it, oldest first.
+    commands: Vec<String>,
+    /// What one can do with it.
+    next: Vec<String>,
+    notes: Vec<String>,
+}
+
+struct Table {
+    title: String,
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+struct Shot {
+    caption: String,
+    svg: String,
+}
+
+impl View {
+    fn fact(&mut self, name: &str, value: impl ToString) {
+        self.facts.push((name.into(), value.to_string()));
+    }
+
+    fn number(&mut self, name: &str, value: Option<f64>) {
+        if let Some(v) = value {
+            self.fact(name, neat(v));
+        }
+    }
+
+    fn chart(&mut self, chart: Chart) {
+        if !chart.is_empty() {
+            self.charts.push(chart);
+        }
+    }
+
+    fn shot(&mut self, folder: &mut Folder, name: &str, caption: &str) {
+        if let Some(svg) = folder.text(name).filter(|t| t.trim_start().starts_with("<svg")) {
+            self.pictures.push(Shot { caption: caption.into(), svg });
+        }
+    }
+}
+
+/// The run in a folder.
+///
+/// # Errors
+/// If there is none that is known.
+pub(crate) fn read(path: &Path) -> Outcome<View> {
+    let mut folder = Folder::open(path)?;
+    let config = folder.json("config.json");
+    let has = |key: &str| config.as_ref().is_some_and(|c| c.get(key).is_some());
+    let mut view = if has("world") {
+        rl::view(&mut folder, config.unwrap_or_default())
+    } else if has("settings") || folder.holds("metrics.jsonl") {
+        train::view(&mut folder, config.unwrap_or_default())
+    } else if folder.holds("attacks.jsonl") || folder.holds(crate::attack::LIVE) {
+        attack::view(&mut folder)
+    } else if folder.holds("search.json") || folder.holds("optimize.json") {
+        optimize::view(&mut folder)
+    } else {
+        let why = "no run in this folder; give one that train, attack, optimize or rl has written with -o";
+        return Err(Exit::Error(format!("{}: {why}", path.display())));
+    };
+    view.commands = folder.commands();
+    view.notes.append(&mut folder.notes);
+    Ok(view)
+}
+
+/// A number at a path of keys.
+fn number(value: &Value, path: &[&str]) -> Option<f64> {
+    path.iter().try_fold(value, |v, key| v.get(key))?.as_f64().filter(|v| v.is_finite())
+}
+
+fn text<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
+    path.iter().try_fold(value, |v, key| v.get(key))?.as_str()
+}
+
+/// A number as short as it can be said in five digits.
+fn neat(v: f64) -> String {
+    let whole = v.fract() == 0.0 && v.abs() < 1e9;
+    let text = if whole { format!("{v:.0}") } else { short(v) };
+    match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').trim_end_matches('.').into(),
+        false => text,
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
+/// Settings as names and values; what lies deeper has its path as its name.
+fn settings(value: &Value) -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    flatten("", value, 0, &mut pairs);
+    pairs
+}
+
+fn flatten(name: &str, value: &Value, depth: usize, to: &mut Vec<(String, String)>) {
+    const MOST: usize = 500;
+    if to.len() >= MOST {
+        return;
+    }
+    match value {
+        Value::Object(fields) if depth < 8 => {
+            for (key, value) in fields {
+                // Under their own name they are what the flags are called.
+                let plain = name.is_empty() || name == "settings";
+                let name = if plain { key.clone() } else { format!("{name}.{key}") };
+                flatten(&name, value, depth + 1, to);
+            }
+        }
+        // Not given.
+        Value::Null => {}
+        Value::String(text) => to.push((name.into(), text.clone())),
+        other => to.push((name.into(), other.to_string())),
+    }
+}

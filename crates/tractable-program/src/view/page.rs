@@ -1,0 +1,53 @@
+//! A view as a page.
+
+use super::View;
+use crate::page::{Page, Picture, Section};
+use crate::report::{Exit, Outcome};
+
+impl View {
+    /// The page; `state` says whether the run goes on, where that is known.
+    pub(crate) fn page(&self, state: Option<&str>) -> Outcome<Page> {
+        let mut sections = Vec::new();
+        let mut numbers = Section::new("numbers", "Numbers");
+        if let Some(state) = state {
+            numbers = numbers.text(state);
+        }
+        numbers = numbers.facts(&self.facts);
+        sections.push(self.notes.iter().fold(numbers, |s, note| s.note(note)));
+        if !self.charts.is_empty() {
+            let (mut drawn, mut section) = (Vec::new(), Section::new("curves", "Curves"));
+            for chart in &self.charts {
+                match Picture::of(&chart.title, chart.figure()) {
+                    Ok(picture) => drawn.push(picture),
+                    // Numbers that are too far apart for an axis, in a run that has lost its way.
+                    Err(Exit::Error(why)) => section = section.note(&format!("{}: {why}", chart.title)),
+                    Err(other) => return Err(other),
+                }
+            }
+            sections.push(section.pictures(&drawn));
+        }
+        for (i, table) in self.tables.iter().enumerate() {
+            let one = Section::new(&format!("table-{}", i + 1), &table.title);
+            sections.push(one.table(&table.head, &table.rows));
+        }
+        if !self.pictures.is_empty() {
+            let all: Vec<Picture> = (self.pictures.iter())
+                .map(|shot| Picture::new(&shot.caption, shot.svg.clone()).wide())
+                .collect();
+            sections.push(Section::new("pictures", "Pictures").pictures(&all));
+        }
+        let mut again = Section::new("again", "Run it again");
+        match self.commands.as_slice() {
+            [] => again = again.text("The folder does not say which command made it."),
+            commands => again = again.code(&commands.join("\n")),
+        }
+        if !self.next.is_empty() {
+            again = again.text("And look further:").code(&self.next.join("\n"));
+        }
+        sections.push(again);
+        if !self.settings.is_empty() {
+            sections.push(Section::new("settings", "Settings").folded("All of them", &self.settings));
+        }
+        Ok(Page { title: self.title.clone(), lead: self.lead.clone(), sections })
+    }
+}

@@ -1,0 +1,108 @@
+//! The view of a training, on a table or on images.
+
+use super::chart::{Chart, Line};
+use super::files::Folder;
+use super::{Table, View, neat, number, percent, settings, text};
+use serde_json::Value;
+
+pub(super) fn view(folder: &mut Folder, config: Value) -> View {
+    let log = folder.lines("metrics.jsonl");
+    let kind = |line: &&Value, kind: &str| text(line, &["type"]) == Some(kind);
+    let epochs: Vec<Value> = log.iter().filter(|l| kind(l, "epoch")).cloned().collect();
+    let tests: Vec<&Value> = log.iter().filter(|l| kind(l, "test")).collect();
+    let what = match (text(&config, &["images", "set"]), text(&config, &["data", "path"])) {
+        (Some(set), _) => set.to_string(),
+        (_, Some(path)) => file_name(path),
+        _ => "unknown data".into(),
+    };
+    let mut view = View {
+        title: format!("Training on {what}"),
+        lead: format!("A network trained by closed-form inference. Folder: {}", folder.name()),
+        settings: settings(&config),
+        ..View::default()
+    };
+    let (last, done) = (epochs.last(), epochs.len());
+    let of = number(&config, &["settings", "epochs"]).or(last.and_then(|l| number(l, &["of"])));
+    view.fact("epochs", of.map_or(done.to_string(), |of| format!("{done} of {of}")));
+    let sum = |path: &[&str]| epochs.iter().filter_map(|e| number(e, path)).sum::<f64>();
+    if let Some(last) = last {
+        view.number("noise, last epoch (std)", number(last, &["noise_std"]));
+        view.number("validation nll", number(last, &["validation_nll"]));
+        if let Some(error) = number(last, &["test_error"]) {
+            view.fact("test error", percent(error));
+        }
+        view.number("test nll", number(last, &["test_nll"]));
+        let (rows, seconds) = (sum(&["learned", "rows"]), sum(&["seconds"]));
+        view.fact("seconds of learning", neat(seconds));
+        view.number("samples a second", Some(rows / seconds).filter(|s| s.is_finite()));
+        view.fact("variances repaired", sum(&["learned", "repaired"]));
+    }
+    let mut add = |title: &str, label: &str, key: &str, factor: f64| {
+        let line = Line::of(title, &epochs, "epoch", key).scaled(factor);
+        view.chart(Chart::new(title, "epoch", label, vec![line]));
+    };
+    add("How unlikely the validation rows are", "negative log-likelihood [nats]", "validation_nll", 1.0);
+    add("Error on the test images", "error [%]", "test_error", 100.0);
+    add("How unlikely the test labels are", "negative log-likelihood [nats]", "test_nll", 1.0);
+    add("Noise of the observations", "standard deviation [standardised units]", "noise_std", 1.0);
+    let capped =
+        epochs.iter().filter_map(|e| Some((number(e, &["epoch"])?, number(e, &["learned", "capped"])?)));
+    view.chart(Chart::new(
+        "Steps of weights that were limited",
+        "epoch",
+        "steps",
+        vec![Line::new("limited", capped)],
+    ));
+    for test in tests {
+        scores(&mut view, test);
+    }
+    view.next.push(format!("tractable inspect {}", crate::run::commands::quoted(&folder.name())));
+    view
+}
+
+fn file_name(path: &str) -> String {
+    path.rsplit(['/', '\\']).next().unwrap_or(path).to_string()
+}
+
+/// The scores on the rows or images that were kept apart.
+fn scores(view: &mut View, test: &Value) {
+    let target = text(test, &["target"]).map_or("images".into(), String::from);
+    let shares = ["error_rate", "coverage_50", "coverage_90", "coverage_95"];
+    let mut rows = Vec::new();
+    for (name, value) in test.as_object().into_iter().flatten() {
+        let Some(v) = value.as_f64() else { continue };
+        let cell = match name.as_str() {
+            "rows" | "images" => format!("{v}"),
+            name if shares.contains(&name) => percent(v),
+            _ => neat(v),
+        };
+        let name = match name.strip_prefix("coverage_") {
+            Some(level) => format!("inside {level} %"),
+            None => name.replace('_', " "),
+        };
+        rows.push(vec![name, cell]);
+    }
+    if let Some(ece) = number(test, &["reliability", "ece"]) {
+        rows.push(vec!["expected calibration error".into(), percent(ece)]);
+    }
+    let head = vec!["score".to_string(), "value".to_string()];
+    view.tables.push(Table { title: format!("Test: {target}"), head, rows });
+    let pairs = |a: Option<&Value>, b: Option<&Value>| -> Vec<(f64, f64)> {
+        let list = |v: Option<&Value>| v.and_then(Value::as_array).cloned().unwrap_or_default();
+        list(a).iter().zip(&list(b)).filter_map(|(a, b)| Some((a.as_f64()?, b.as_f64()?))).collect()
+    };
+    let (label, points) = match (test.get("calibration"), test.get("reliability")) {
+        (Some(c), _) => {
+            (["share that should be inside", "share inside"], pairs(c.get("levels"), c.get("observed")))
+        }
+        (_, Some(r)) => {
+            let bins = r.get("bins").and_then(Value::as_array).cloned().unwrap_or_default();
+            let point = |b: &Value| Some((number(b, &["confidence"])?, number(b, &["accuracy"])?));
+            (["confidence", "accuracy"], bins.iter().filter_map(point).collect())
+        }
+        _ => return,
+    };
+    let title = format!("Calibration of {target}");
+    let line = vec![Line::new("observed", points)];
+    view.chart(Chart { diagonal: true, ..Chart::new(&title, label[0], label[1], line) });
+}
