@@ -19,7 +19,7 @@ pub(crate) struct Resident<'d> {
 
 enum Inputs<'d> {
     Table(OnDevice),
-    Images { images: &'d Images, changes: Option<ChaCha8Rng>, batch: Vec<f64> },
+    Images { images: &'d Images, changes: Option<Box<ChaCha8Rng>>, batch: Vec<f64> },
 }
 
 enum Targets<'d> {
@@ -72,7 +72,7 @@ impl Network {
             Inputs::Table(table) => Batch::Rows(table, rows),
             Inputs::Images { images, changes, batch } => {
                 batch.clear();
-                images.gather(rows, changes.as_mut(), batch);
+                images.gather(rows, changes.as_deref_mut(), batch);
                 if let Some(scaler) = &self.spec.input_scaler {
                     scaler.apply_in_place(batch);
                 }
@@ -91,7 +91,7 @@ impl Resident<'_> {
     /// An epoch begins: images are changed anew.
     pub(crate) fn begin(&mut self, seed: u64, epoch: usize) {
         if let Inputs::Images { images, changes, .. } = &mut self.inputs {
-            *changes = images.changes(seed, epoch);
+            *changes = images.changes(seed, epoch).map(Box::new);
         }
     }
 }

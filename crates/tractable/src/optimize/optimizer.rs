@@ -414,7 +414,7 @@ impl Optimizer {
 /// Mean and variance of one drawn from any of several Gaussians.
 fn pooled(opinions: &[Gaussian]) -> Result<Gaussian> {
     let (n, width) = (opinions.len() as f64, opinions[0].width());
-    let average = |of: &dyn Fn(&Gaussian) -> f64| opinions.iter().map(of).sum::<f64>() / n;
+    let average = |of: &dyn Fn(&Gaussian) -> f64| opinions.iter().map(|g| of(g) / n).sum::<f64>();
     let mean: Vec<f64> = (0..width).map(|i| average(&|g| g.mean()[i])).collect();
     let var = |i: usize| average(&|g| g.var()[i] + (g.mean()[i] - mean[i]).powi(2)).min(f64::MAX);
     let var = (0..width).map(var).collect();

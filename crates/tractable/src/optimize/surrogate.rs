@@ -153,7 +153,7 @@ impl Surrogate {
         let x = Gaussian::new(x, sure, region.len())?;
         let y = self.net.predict(&x)?;
         let (value, rate) = self.warp.undo(y.mean()[0]);
-        let var = (y.var()[0] * rate * rate).min(f64::MAX);
+        let (value, var) = (value.clamp(-f64::MAX, f64::MAX), (y.var()[0] * rate * rate).min(f64::MAX));
         let value = Gaussian::new(vec![goal.sign() * value], vec![var], 1)?;
         Ok(Optimum { x, value })
     }

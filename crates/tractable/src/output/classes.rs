@@ -117,7 +117,14 @@ impl Tree {
     /// T38. The gradient of `ln P(class)` by the means of the nodes, at constant variances: the sum over the other
     /// classes of `P(other)` times what the path of `class` has more than theirs, where a path adds
     /// `turn/s phi(h)/Phi(h)` at each of its nodes, `h = turn m/s`, `s = sqrt(1/9 + S)`.
-    pub(crate) fn ln_gradient(&self, class: usize, mean: &[f64], var: &[f64]) -> Vec<f64> {
+    ///
+    /// ```
+    /// let tree = tractable::Tree::new(3)?;
+    /// let slope = tree.ln_gradient(1, &[0.2, -0.1, 0.3], &[0.1; 3]);
+    /// assert_eq!(slope.len(), tree.nodes());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn ln_gradient(&self, class: usize, mean: &[f64], var: &[f64]) -> Vec<f64> {
         let p = self.probabilities(mean, var);
         let others: f64 = (0..self.classes).filter(|&k| k != class).map(|k| p[k]).sum();
         let mut gradient = vec![0.0; mean.len()];

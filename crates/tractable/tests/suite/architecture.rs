@@ -86,12 +86,73 @@ fn no_module_uses_one_above_it() {
     assert!(gone.is_empty(), "no longer there: {gone:?}");
 }
 
+/// Functions of a text that begin with this: `fn NAME`.
+fn functions<'a>(text: &'a str, begin: &str) -> Vec<&'a str> {
+    let name = |line: &'a str| line.split(['(', '<']).next();
+    let lines = text.lines().map(str::trim);
+    lines
+        .filter_map(|l| l.strip_prefix(begin)?.trim_start_matches("const ").strip_prefix("fn "))
+        .filter_map(name)
+        .collect()
+}
+
+/// Attack, optimisation and reinforcement learning are written as a user would write them. Only the files that hold
+/// models inside of others look into how models are stored.
+#[test]
+fn applications_use_the_public_interface() {
+    let files = sources("src");
+    let of =
+        |folders: &'static [&'static str]| files.iter().filter(move |(f, _)| folders.contains(&module(f)));
+    let below = &[
+        "network",
+        "engine",
+        "graph",
+        "plan",
+        "builder",
+        "derivative",
+        "output",
+        "gaussian",
+        "layer",
+        "backend",
+    ];
+    let (mut hidden, mut public) = (BTreeSet::new(), BTreeSet::new());
+    for (_, text) in of(below) {
+        hidden.extend(functions(text, "pub(crate) "));
+        public.extend(functions(text, "pub "));
+    }
+    // Their own functions, and names that the standard library has too.
+    of(&["attack", "optimize", "rl"]).for_each(|(_, text)| {
+        ["", "pub(super) ", "pub(crate) "].iter().for_each(|begin| public.extend(functions(text, begin)));
+    });
+    public.insert("map");
+    assert!(hidden.contains("in_parts") && public.contains("conditioning"), "the source was not read");
+    let mut wrong = Vec::new();
+    let stores_models = ["rl/file.rs", "optimize/state.rs"];
+    for (file, text) in
+        of(&["attack", "optimize", "rl"]).filter(|(f, _)| !stores_models.contains(&f.as_str()))
+    {
+        for (i, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap();
+            let called =
+                |name: &&&str| code.contains(&format!(".{name}(")) || code.contains(&format!("::{name}("));
+            let private = hidden.difference(&public).find(called);
+            let inside = named(code)
+                .into_iter()
+                .find(|m| ["engine", "graph", "plan", "checkpoint"].contains(&m.as_str()));
+            if let Some(name) = private.map(|n| n.to_string()).or(inside) {
+                wrong.push(format!("{file}:{}: `{name}` is not public", i + 1));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn imports_are_read_as_written() {
     assert_eq!(named("use crate::backend::{Cpu, Device};"), ["backend"]);
     assert_eq!(
-        named("pub(crate) fn f(x: crate::stack::Trace) -> crate::error::Result<()>"),
-        ["stack", "error"]
+        named("pub(crate) fn f(x: crate::network::Trace) -> crate::error::Result<()>"),
+        ["network", "error"]
     );
     assert_eq!((module("backend/cpu/mod.rs"), module("rng.rs")), ("backend", "rng"));
 }
@@ -227,6 +288,8 @@ fn unsafe_code_says_why() {
 fn public_types_can_go_to_other_threads() {
     fn anywhere<T: Send + Sync + 'static>() {}
     anywhere::<tractable::Network>();
+    anywhere::<tractable::Device>();
+    anywhere::<tractable::Sums>();
     anywhere::<tractable::NetworkBuilder>();
     anywhere::<tractable::Gaussian>();
     anywhere::<tractable::Matrix>();

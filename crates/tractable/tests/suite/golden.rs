@@ -86,8 +86,7 @@ fn a_computed_nan_or_infinity_is_never_a_pass() {
         changed(file, |golden| put.iter().for_each(|(place, x)| *number(golden, place) = (*x).into()))
     };
     for (file, put, at) in [
-        ("fc_relu_b1.json", &[("/Sx/0/0", -1.7e308)][..], "backward.dSz[0]"),
-        ("td_targets.json", &[("/cases/0/gamma", 1e300), ("/cases/0/Sq_last", 0.0)], "cases[0].Sy"),
+        ("td_targets.json", &[("/cases/0/gamma", 1e300), ("/cases/0/Sq_last", 0.0)][..], "cases[0].Sy"),
         ("running_stat.json", &[("/rows/3/x/1", 1.7e308), ("/rows/4/x/1", -1.7e308)], "rows[4].normalised"),
     ] {
         let found = worst(file, put).unwrap();
@@ -107,6 +106,7 @@ fn a_computed_nan_or_infinity_is_never_a_pass() {
     ] {
         assert!(worst(file, &[(place, 1.7e308)]).is_err(), "{file}");
     }
+    assert!(worst("fc_relu_b1.json", &[("/Sx/0/0", -1.7e308)]).is_err());
 }
 
 /// Files that are changed so that they would pass if nothing were looked at.

@@ -78,7 +78,7 @@ impl State {
     }
 
     /// The layout of what comes from outside: an image there may have a single channel, so it has no padding.
-    fn from_outside(&mut self) {
+    fn without_padding(&mut self) {
         if !self.shape.is_flat() {
             self.stride = self.shape.channels;
         }
@@ -97,7 +97,7 @@ impl State {
     }
 
     pub(super) fn write(&mut self, mean: &[f64], var: Option<&[f64]>) {
-        self.from_outside();
+        self.without_padding();
         let rows = mean.len() / self.shape.len();
         self.resize(rows);
         self.exact = var.is_none_or(|v| v.iter().all(|&v| v == 0.0));
@@ -174,7 +174,7 @@ pub(crate) struct Table {
 impl Table {
     pub(super) fn new(shape: Shape, rows: usize) -> Result<Self> {
         let mut layout = State::new(shape);
-        layout.from_outside();
+        layout.without_padding();
         Ok(Table { mean: Lines::try_zeros(rows * layout.sample())?, layout })
     }
 
