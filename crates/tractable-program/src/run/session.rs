@@ -85,7 +85,7 @@ impl<TableConfig: Serialize> Training<'_, TableConfig> {
         }
         // From here on files are touched: everything that can be checked has been. The library would keep the best epoch
         // in memory; a run keeps it in a file, so that it can be resumed.
-        let mut stopping = self.fit.patience.take().map(EarlyStopping::new);
+        let mut stopping = self.fit.patience.take().map(|patience| EarlyStopping { patience, best: None });
         let _held = if self.resumed {
             for past in self.folder.past(first)? {
                 stopping.as_mut().map(|s| s.update(past.epoch, past.validation_nll.unwrap_or(f64::NAN)));
@@ -144,7 +144,7 @@ impl<TableConfig: Serialize> Training<'_, TableConfig> {
             )));
         }
         let seconds = session.began.elapsed().as_secs_f64();
-        let best_epoch = session.stopping.as_ref().and_then(EarlyStopping::best_epoch);
+        let best_epoch = session.stopping.as_ref().and_then(|s| Some(s.best?.1));
         session.progress.done(&format!("{finished} epochs in {seconds:.1} s"));
         let of_rows = self.test.is_none().then_some(best_epoch);
         let model = self.folder.model();
@@ -271,6 +271,6 @@ impl<TableConfig: Serialize> Session<'_, TableConfig> {
 
     /// No epoch has a score yet, so that the last one is the model to use.
     fn nothing_better(&self) -> bool {
-        self.stopping.as_ref().is_none_or(|s| s.best_epoch().is_none())
+        self.stopping.as_ref().is_none_or(|s| s.best.is_none())
     }
 }
