@@ -114,6 +114,7 @@ pub struct Job<'a> {
     pub seed: u64,
     pub random_start: bool,
     pub budget: Option<String>,
+    /// No progress of its own.
     pub quiet: bool,
 }
 
@@ -129,7 +130,9 @@ impl Job<'_> {
         }
         let given = self.given_targets(&index);
         let (began, mut records) = (Instant::now(), Vec::<Record>::new());
-        let mut progress = ProgressDisplay::new(Some(index.len() as u64), self.quiet);
+        let total = index.len() as u64;
+        let mut progress =
+            if self.quiet { ProgressDisplay::none() } else { ProgressDisplay::new(Some(total)) };
         for (part, chunk) in index.chunks(AT_ONCE).enumerate() {
             let images = self.images.select(chunk)?;
             let (x, labels) = (images.matrix(0..images.len())?, images.labels());

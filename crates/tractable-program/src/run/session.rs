@@ -2,7 +2,6 @@
 //! and a run that was stopped continues to the same bits.
 
 use super::RunFolder;
-use crate::console;
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report, json_line, short};
@@ -98,7 +97,7 @@ impl<TableConfig: Serialize> Training<'_, TableConfig> {
         start(&net)?;
         let total = self.rows.saturating_mul(of - first);
         let mut session = Session {
-            progress: ProgressDisplay::new(Some(total as u64), console::quiet()),
+            progress: ProgressDisplay::new(Some(total as u64)),
             unit: if self.test.is_some() { "images" } else { "rows" },
             begun: self.resumed,
             stopping,
