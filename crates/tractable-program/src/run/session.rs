@@ -17,10 +17,10 @@ use tractable::{EarlyStopping, Epoch, Fit, Network, Samples};
 const OFTEN: Duration = Duration::from_secs(1);
 
 /// What is learned, from what, and where it is kept.
-pub(crate) struct Training<'a, TableConfig> {
+pub(crate) struct Training<'a, C> {
     pub(crate) folder: &'a RunFolder,
     /// What `config.json` keeps.
-    pub(crate) config: &'a TableConfig,
+    pub(crate) config: &'a C,
     pub(crate) fit: Fit,
     pub(crate) data: Samples<'a>,
     pub(crate) rows: usize,
@@ -67,7 +67,7 @@ struct TestScores {
     test_nll: f64,
 }
 
-impl<TableConfig: Serialize> Training<'_, TableConfig> {
+impl<C: Serialize> Training<'_, C> {
     /// Learns all epochs; `start` says what is learned, once files may be touched.
     pub(crate) fn run(
         mut self,
@@ -157,8 +157,8 @@ impl<TableConfig: Serialize> Training<'_, TableConfig> {
 }
 
 /// What to do after every epoch and in between.
-struct Session<'a, TableConfig> {
-    training: &'a Training<'a, TableConfig>,
+struct Session<'a, C> {
+    training: &'a Training<'a, C>,
     progress: ProgressDisplay,
     unit: &'static str,
     /// The folder holds this run, not an earlier one or none.
@@ -178,7 +178,7 @@ struct Session<'a, TableConfig> {
     failed: Option<Exit>,
 }
 
-impl<TableConfig: Serialize> Session<'_, TableConfig> {
+impl<C: Serialize> Session<'_, C> {
     fn step(&mut self, progress: tractable::Progress<'_>) -> ControlFlow<()> {
         let over = match progress {
             tractable::Progress::Rows(done, of) => {
