@@ -42,7 +42,7 @@ pub fn side_by_side<J: Sync, T: Send>(
 ) -> Outcome<Vec<T>> {
     let (mut n, of) = (0, jobs.len());
     let mut results: Vec<Option<tractable::Result<T>>> = jobs.iter().map(|_| None).collect();
-    let mut progress = ProgressDisplay::new(Some(of as u64), console::quiet());
+    let mut progress = ProgressDisplay::new(Some(of as u64));
     each(jobs, work, |i, result| {
         (results[i], n) = (Some(result), n + 1);
         progress.at(n, || format!("{n} of {of} {what}"));

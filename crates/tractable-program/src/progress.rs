@@ -21,8 +21,8 @@ enum Mode {
 
 impl ProgressDisplay {
     /// `total` steps of work; without it the bar only counts.
-    pub fn new(total: Option<u64>, quiet: bool) -> Self {
-        let mode = if quiet {
+    pub fn new(total: Option<u64>) -> Self {
+        let mode = if console::quiet() {
             Mode::Quiet
         } else if std::io::stderr().is_terminal() {
             let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
@@ -36,6 +36,11 @@ impl ProgressDisplay {
             Mode::Lines { last: None }
         };
         ProgressDisplay { mode }
+    }
+
+    /// Says nothing: for a part of a job that has its own.
+    pub(crate) fn none() -> Self {
+        ProgressDisplay { mode: Mode::Quiet }
     }
 
     /// `done` steps are done; `text` says what that means.

@@ -51,11 +51,8 @@ struct Typed {
     what: What,
 }
 
-/// One part: the words of its command, or why it is left out.
-struct PlannedCommand {
-    name: &'static str,
-    command: Result<Vec<String>, String>,
-}
+/// A part's name, and the words of its command or why it is left out.
+type PlannedCommand = (&'static str, Result<Vec<String>, String>);
 
 #[derive(Serialize)]
 struct Done<'a> {
@@ -74,18 +71,13 @@ pub(crate) fn run(args: &Args) -> Outcome {
     std::fs::create_dir_all(&out).map_err(file_error(&out, "make this folder"))?;
     let report = Report::new(args.json).ignoring_closed_pipe();
     let machine = machine();
-    for part in parts(args, &out) {
-        let words = match part.command {
-            Ok(words) => words,
+    for (part, command) in parts(args, &out) {
+        let mut done = Done { part, command: None, seconds: None, machine: &machine, skipped: None };
+        let words = match &command {
+            Ok(words) => words.clone(),
             Err(why) => {
-                let done = Done {
-                    part: part.name,
-                    command: None,
-                    seconds: None,
-                    machine: &machine,
-                    skipped: Some(&why),
-                };
-                report.say("part", &done, || format!("{}: skipped: {why}\n", part.name))?;
+                done.skipped = Some(why);
+                report.say("part", &done, || format!("{part}: skipped: {why}\n"))?;
                 continue;
             }
         };
@@ -96,24 +88,15 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let typed = Typed::try_parse_from(["reproduce".into()].into_iter().chain(words).chain(more));
         super::run_one(&typed.map_err(|e| Exit::Error(e.to_string()))?.what)?;
         if interrupt::requested() {
-            return Err(Exit::Interrupted(format!(
-                "in {}; what was done before is in {}",
-                part.name,
-                out.display()
-            )));
+            let why = format!("in {part}; what was done before is in {}", out.display());
+            return Err(Exit::Interrupted(why));
         }
-        if part.name == "table-3" {
+        if part == "table-3" {
             keep_table_3(&clock, &table_3(args), &out, &command)?;
         }
         let seconds = clock.seconds();
-        let done = Done {
-            part: part.name,
-            command: Some(command),
-            seconds: Some(seconds),
-            machine: &machine,
-            skipped: None,
-        };
-        report.say("part", &done, || format!("{}: {seconds:.0} s on {machine}\n", part.name))?;
+        (done.command, done.seconds) = (Some(command), Some(seconds));
+        report.say("part", &done, || format!("{part}: {seconds:.0} s on {machine}\n"))?;
     }
     files::write(&out.join("tables.md"), tables::all(&out)?.as_bytes())?;
     note(&format!("written to {}", out.display()));
@@ -131,72 +114,38 @@ fn parts(args: &Args, out: &Path) -> Vec<PlannedCommand> {
     let trained = |set: &str| run(set).join("model.safetensors").exists();
     let has = |set: &str| args.data.join(set).is_dir();
     let mut parts = vec![
-        PlannedCommand {
-            name: "table-2",
-            command: Ok(words(quick("table-2 --seeds 2", "table-2 --seeds 5"), &[("-o", out)])),
-        },
-        PlannedCommand {
-            name: "regret",
-            command: Ok(words(quick("regret --seeds 2 --long 0", "regret --seeds 10"), &[("-o", out)])),
-        },
-        PlannedCommand {
-            name: "numerics",
-            command: Ok(words(quick("numerics --draws 500", "numerics"), &[("-o", out)])),
-        },
-        PlannedCommand {
-            name: "uci",
-            command: match args.uci.is_dir() {
-                true => Ok(words(
-                    quick("uci --sets boston,energy,yacht --splits 3", "uci"),
-                    &[("--data", &args.uci), ("-o", out)],
-                )),
-                false => {
-                    Err(format!("no folder {}; say where the sets are with --uci DIR", args.uci.display()))
-                }
-            },
-        },
+        ("table-2", Ok(words(quick("table-2 --seeds 2", "table-2 --seeds 5"), &[("-o", out)]))),
+        ("regret", Ok(words(quick("regret --seeds 2 --long 0", "regret --seeds 10"), &[("-o", out)]))),
+        ("numerics", Ok(words(quick("numerics --draws 500", "numerics"), &[("-o", out)]))),
     ];
+    let uci = quick("uci --sets boston,energy,yacht --splits 3", "uci");
+    let uci = words(uci, &[("--data", &args.uci), ("-o", out)]);
+    let no_uci = || format!("no folder {}; say where the sets are with --uci DIR", args.uci.display());
+    parts.push(("uci", args.uci.is_dir().then_some(uci).ok_or_else(no_uci)));
     let sets: Vec<&str> = ["mnist", "cifar10"].into_iter().filter(|s| has(s)).collect();
     if !args.quick {
-        parts.push(PlannedCommand {
-            name: "images",
-            command: match sets.is_empty() {
-                false => Ok(words(
-                    &format!("images --sets {}", sets.join(",")),
-                    &[("--data", &args.data), ("-o", &args.runs), ("--record", out)],
-                )),
-                true => Err(format!(
-                    "no mnist or cifar10 in {}; get them with `tractable data fetch SET --to DIR`",
-                    args.data.display()
-                )),
-            },
-        });
+        let paths: [(&str, &Path); 3] = [("--data", &args.data), ("-o", &args.runs), ("--record", out)];
+        let images = words(&format!("images --sets {}", sets.join(",")), &paths);
+        let none = || {
+            let how = "get them with `tractable data fetch SET --to DIR`";
+            format!("no mnist or cifar10 in {}; {how}", args.data.display())
+        };
+        parts.push(("images", (!sets.is_empty()).then_some(images).ok_or_else(none)));
     }
-    let will_be = |set: &&str| has(set) && (trained(set) || !args.quick);
-    let attacked: Vec<&str> = ["mnist", "cifar10"].into_iter().filter(will_be).collect();
-    parts.push(PlannedCommand {
-        name: "table-1",
-        command: match attacked.is_empty() {
-            false => {
-                let mut all =
-                    words(quick("table-1 --images 20 --no-budgets", "table-1"), &[("--data", &args.data)]);
-                for set in attacked {
-                    all.extend([format!("--{set}"), run(set).display().to_string()]);
-                }
-                all.extend(["--out".into(), out.join("table-1.json").display().to_string()]);
-                Ok(all)
-            }
-            true => Err(format!(
-                "no trained network in {}; `tractable reproduce images` trains them",
-                args.runs.display()
-            )),
-        },
-    });
+    let attacked: Vec<&str> = sets.into_iter().filter(|set| trained(set) || !args.quick).collect();
+    let mut attack = words(quick("table-1 --images 20 --no-budgets", "table-1"), &[("--data", &args.data)]);
+    attack.extend(attacked.iter().flat_map(|set| [format!("--{set}"), run(set).display().to_string()]));
+    attack.extend(["--out".into(), out.join("table-1.json").display().to_string()]);
+    let untrained = || {
+        let how = "`tractable reproduce images` trains them";
+        format!("no trained network in {}; {how}", args.runs.display())
+    };
+    parts.push(("table-1", (!attacked.is_empty()).then_some(attack).ok_or_else(untrained)));
     let mut third = words(quick("table-3 --steps 2e4 --seeds 2", "table-3"), &[("-o", &table_3(args))]);
     if table_3(args).exists() {
         third.push("--resume".into());
     }
-    parts.push(PlannedCommand { name: "table-3", command: Ok(third) });
+    parts.push(("table-3", Ok(third)));
     parts
 }
 

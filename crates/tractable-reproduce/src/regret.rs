@@ -5,7 +5,6 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
 use tractable::optimize::Optimizer;
-use tractable_program::console;
 use tractable_program::interrupt;
 use tractable_program::jobs::side_by_side;
 use tractable_program::objective::{Direction, Objective, test_function};
@@ -169,7 +168,7 @@ fn long(args: &Args) -> Outcome<Vec<Cost>> {
     let function = test_function("hartmann6").expect("a function of ours");
     let (objective, minimum) = (Objective::named(function), function.minimum.map_or(0.0, |k| k.value));
     let mut search = Optimizer::minimize(function.bounds.iter().copied())?.seed(args.seed);
-    let mut progress = ProgressDisplay::new(Some(args.long as u64), console::quiet());
+    let mut progress = ProgressDisplay::new(Some(args.long as u64));
     let (mut costs, mut mark, mut since) = (Vec::new(), 100.min(args.long), (0, Instant::now()));
     while search.history().len() < args.long {
         if interrupt::requested() {

@@ -164,17 +164,8 @@ fn attack_set(args: &Args, set: &Set, model: &Path, net: &Network, images: &Imag
         note(&format!("{}: {name}", set.set.name()));
         let images = if budget.is_some() { &fewer } else { &images };
         let budget = budget.map(|b| b.to_string());
-        let job = Job {
-            net,
-            images,
-            choice,
-            method,
-            settings,
-            seed: 0,
-            random_start: false,
-            budget,
-            quiet: console::quiet(),
-        };
+        let job =
+            Job { net, images, choice, method, settings, seed: 0, random_start: false, budget, quiet: false };
         Ok::<_, Exit>(job.run(|_, _, _| {})?.0)
     };
     let papers = || Settings::new().iterations(args.iterations).prior_std(args.prior_std);

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use tractable::rl::Settings;
 use tractable_program::report::{Exit, Outcome, PROGRAM, Report, table};
 use tractable_program::rl::{AgentConfig, Plan, Returns, Seed, Task, World, draw_curves, steps, train};
-use tractable_program::{console, files, interrupt};
+use tractable_program::{files, interrupt};
 
 const AFTER_HELP: &str = "\
 Example:
@@ -138,7 +138,6 @@ pub(crate) fn run(args: &Args) -> Outcome {
                 seeds: args.seeds,
                 out: args.out.as_ref().map(|o| o.join(folder)),
                 resume: args.resume,
-                quiet: console::quiet(),
             };
             if let Some(out) = &plan.out {
                 AgentConfig::of(&plan).write(out)?;

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tractable::data::{self, Dataset, Target};
 use tractable::{Activation, Device, Fit, Network, Prior, UpdateRule, metrics};
-use tractable_program::console;
 use tractable_program::progress::ProgressDisplay;
 use tractable_program::report::{Exit, Outcome, Report, file_error, table};
 use tractable_program::results::{Clock, Rows};
@@ -223,7 +222,7 @@ fn in_parallel(
         sets.iter().enumerate().flat_map(|(i, s)| (0..s.splits.len()).map(move |k| (i, k))).collect();
     jobs.sort_by_key(|&(i, k)| std::cmp::Reverse(work(&sets[i], k)));
     let total = jobs.iter().map(|&(i, k)| work(&sets[i], k)).sum();
-    let mut progress = ProgressDisplay::new(Some(total), console::quiet());
+    let mut progress = ProgressDisplay::new(Some(total));
     let (mut finished, mut sum) = (0, 0);
     let train = |&(i, k): &(usize, usize)| split(&sets[i], k, args.seed);
     jobs::each(&jobs, train, |job, result| {

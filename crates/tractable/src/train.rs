@@ -92,31 +92,24 @@ pub struct FitReport {
 /// is never the best, and patience runs from the best.
 ///
 /// ```
-/// let mut stopping = tractable::EarlyStopping::new(2);
+/// let mut stopping = tractable::EarlyStopping { patience: 2, best: None };
 /// assert!(stopping.update(1, 0.7) && !stopping.update(2, f64::NAN) && !stopping.is_over(2));
 /// assert!(!stopping.update(3, 0.8) && stopping.is_over(3));
-/// assert_eq!(stopping.best_epoch(), Some(1));
+/// assert_eq!(stopping.best, Some((0.7, 1)));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct EarlyStopping {
-    patience: usize,
-    best: Option<(f64, usize)>,
+    /// Epochs without a better score after which to give up.
+    pub patience: usize,
+    /// The lowest score and its epoch, counted from 1.
+    pub best: Option<(f64, usize)>,
 }
 
 impl EarlyStopping {
-    /// Gives up after `patience` epochs without a better score.
-    ///
-    /// ```
-    /// assert_eq!(tractable::EarlyStopping::new(3).best_epoch(), None);
-    /// ```
-    pub fn new(patience: usize) -> Self {
-        EarlyStopping { patience, best: None }
-    }
-
     /// Takes the score of an epoch, counted from 1; whether it is the best so far.
     ///
     /// ```
-    /// let mut stopping = tractable::EarlyStopping::new(3);
+    /// let mut stopping = tractable::EarlyStopping { patience: 3, best: None };
     /// assert!(!stopping.update(1, f64::NAN) && stopping.update(2, 5.0) && stopping.update(3, 4.0));
     /// ```
     pub fn update(&mut self, epoch: usize, nll: f64) -> bool {
@@ -130,23 +123,11 @@ impl EarlyStopping {
     /// Whether patience has run out after this epoch.
     ///
     /// ```
-    /// let mut stopping = tractable::EarlyStopping::new(1);
-    /// stopping.update(4, 0.5);
+    /// let stopping = tractable::EarlyStopping { patience: 1, best: Some((0.5, 4)) };
     /// assert!(!stopping.is_over(4) && stopping.is_over(5));
     /// ```
     pub fn is_over(&self, epoch: usize) -> bool {
         self.best.is_some_and(|(_, at)| epoch - at >= self.patience)
-    }
-
-    /// The epoch with the lowest score.
-    ///
-    /// ```
-    /// let mut stopping = tractable::EarlyStopping::new(1);
-    /// stopping.update(4, 0.5);
-    /// assert_eq!(stopping.best_epoch(), Some(4));
-    /// ```
-    pub fn best_epoch(&self) -> Option<usize> {
-        self.best.map(|(_, epoch)| epoch)
     }
 }
 
@@ -208,7 +189,7 @@ impl Network {
         let mut order = in_order.clone();
         let mut resident = data.on(self)?;
         let mut report = FitReport { epochs: Vec::new(), best_epoch: None, interrupted: false };
-        let mut stopping = fit.patience.map(EarlyStopping::new);
+        let mut stopping = fit.patience.map(|patience| EarlyStopping { patience, best: None });
         let mut best: Option<(usize, Vec<Contents>)> = None;
         if let (Some(stopping), Some(held_out), true) = (&mut stopping, &held_out, fit.first_epoch > 0)
             && stopping.update(fit.first_epoch, self.nll_of(held_out)?)

@@ -12,9 +12,9 @@ use crate::image_sets::ImageSet;
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome};
-use crate::run::{AnyConfig, RunFolder};
+use crate::run::RunFolder;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 use tractable::attack::{self, Attacked, Settings, Targets};
 use tractable::data::Images;
@@ -75,33 +75,15 @@ pub fn test_images(
     data: Option<&Path>,
     limit: usize,
 ) -> Outcome<(ImageSet, Images)> {
-    let run = match model.join("config.json").is_file() {
-        true => RunFolder::config(model)?,
-        false => return with_images(model, set, None, data, limit),
-    };
-    match run {
-        AnyConfig::Images(run) => {
-            with_images(model, set, Some((run.images.set, run.images.folder)), data, limit)
-        }
-        AnyConfig::Table(_) => with_images(model, set, None, data, limit),
-    }
-}
-
-fn with_images(
-    model: &Path,
-    set: Option<ImageSet>,
-    run: Option<(ImageSet, Option<PathBuf>)>,
-    data: Option<&Path>,
-    limit: usize,
-) -> Outcome<(ImageSet, Images)> {
-    let Some(set) = set.or(run.as_ref().map(|r| r.0)) else {
+    let run = RunFolder::images(model)?.map(|run| run.images);
+    let Some(set) = set.or(run.as_ref().map(|run| run.set)) else {
         return Err(Exit::Error(format!(
             "{}: not a run on images, so it is not known what to attack; say which with --set",
             model.display()
         )));
     };
     // The run's own folder counts for the run's own set.
-    let folder = run.filter(|r| r.0 == set).and_then(|r| r.1);
+    let folder = run.filter(|run| run.set == set).and_then(|run| run.folder);
     Ok((set, set.load(data.or(folder.as_deref()), Some(limit))?.1))
 }
 
@@ -132,6 +114,7 @@ pub struct Job<'a> {
     pub seed: u64,
     pub random_start: bool,
     pub budget: Option<String>,
+    /// No progress of its own.
     pub quiet: bool,
 }
 
@@ -147,7 +130,9 @@ impl Job<'_> {
         }
         let given = self.given_targets(&index);
         let (began, mut records) = (Instant::now(), Vec::<Record>::new());
-        let mut progress = ProgressDisplay::new(Some(index.len() as u64), self.quiet);
+        let total = index.len() as u64;
+        let mut progress =
+            if self.quiet { ProgressDisplay::none() } else { ProgressDisplay::new(Some(total)) };
         for (part, chunk) in index.chunks(AT_ONCE).enumerate() {
             let images = self.images.select(chunk)?;
             let (x, labels) = (images.matrix(0..images.len())?, images.labels());

@@ -154,7 +154,7 @@ pub fn run(args: &Args) -> Outcome {
         seed: args.seed,
         random_start: args.random_start,
         budget: args.budget.map(|b| b.to_string()),
-        quiet: console::quiet(),
+        quiet: false,
     };
     let (mut shown, mut changed) = (Shown::default(), Vec::<f32>::new());
     let keep_images = args.out.is_some() || other.is_some();

@@ -1,6 +1,5 @@
 //! `tractable data fetch`: gets a public image set, checks it, and puts it where `train` finds it.
 
-use crate::console;
 use crate::fetch::{self, catalogue};
 use crate::image_sets::ImageSet;
 use crate::interrupt;
@@ -69,7 +68,7 @@ pub fn run(args: &Args) -> Outcome {
             Exit::Error("no folder for data is known; say one with --to DIR, or set TRACTABLE_DATA".into())
         })?,
     };
-    let source = fetch::fetch(&known, &folder, args.mirror.as_deref(), console::quiet())?;
+    let source = fetch::fetch(&known, &folder, args.mirror.as_deref())?;
     let files = known.files.iter().filter_map(|f| fetch::present(f, &folder)).collect();
     let fetched = Fetched { set: set.name(), folder: &folder, source, files };
     Report::new(args.json).say("fetched", &fetched, || match &fetched.source {

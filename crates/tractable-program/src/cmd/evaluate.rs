@@ -3,8 +3,8 @@
 use crate::console;
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, Report, short};
-use crate::run::{AnyConfig, ImageConfig, RunFolder, load_trained};
-use crate::scores::{self, Score};
+use crate::run::{RunFolder, load_trained};
+use crate::scores;
 use crate::settings::DeviceName;
 use std::path::{Path, PathBuf};
 use tractable::data::{self, CsvRows, Dataset};
@@ -84,7 +84,10 @@ pub fn run(args: &Args) -> Outcome {
         }
         score.say(report, "score", true)?;
     }
-    let broken: Vec<String> = scores.iter().flat_map(|s| limits(args, s)).collect();
+    let broken: Vec<String> = scores
+        .iter()
+        .filter_map(|s| broken(args, &format!(" of `{}`", s.target()), s.nll(), s.rmse(), s.error_rate()))
+        .collect();
     if broken.is_empty() { Ok(()) } else { Err(Exit::CheckFailed(broken.join("; "))) }
 }
 
@@ -97,13 +100,7 @@ enum Source<'a> {
 
 /// Images are asked for by name, or by saying nothing where the run is on images.
 fn images_of(args: &Args) -> Outcome<Source<'_>> {
-    let run: Option<Box<ImageConfig>> = match args.model.join("config.json").is_file() {
-        true => match RunFolder::config(&args.model)? {
-            AnyConfig::Images(config) => Some(config),
-            AnyConfig::Table(_) => None,
-        },
-        false => None,
-    };
+    let run = RunFolder::images(&args.model)?;
     let named = args.file.as_deref().map_or(Ok(None), ImageSet::from_argument)?;
     let set = match (&args.file, named, &run) {
         (_, Some(set), _) => set,
@@ -160,30 +157,22 @@ fn images(args: &Args, net: &Network, set: ImageSet, folder: Option<&Path>, limi
     };
     score.say(report, "score", true)?;
     detection.map_or(Ok(()), |d| d.say(report))?;
-    let limits = [("nll", score.nll, args.max_nll), ("error rate", score.error_rate, args.max_error)];
-    let held = |value: f64, limit: f64| value <= limit;
-    let broken = limits.iter().filter_map(|&(what, v, limit)| Some((what, v, limit?)));
-    let broken: Vec<String> = broken
-        .filter(|&(_, v, limit)| !held(v, limit))
-        .map(|(what, v, limit)| format!("{what} is {}, above {limit}", short(v)))
-        .collect();
-    if broken.is_empty() { Ok(()) } else { Err(Exit::CheckFailed(broken.join("; "))) }
+    broken(args, "", score.nll, None, Some(score.error_rate))
+        .map_or(Ok(()), |why| Err(Exit::CheckFailed(why)))
 }
 
-/// The limits a score does not keep. NaN keeps none.
-fn limits(args: &Args, score: &Score) -> Vec<String> {
+/// The limits that scores do not keep, if any. NaN keeps none.
+fn broken(args: &Args, of: &str, nll: f64, rmse: Option<f64>, error_rate: Option<f64>) -> Option<String> {
     let checks = [
-        ("nll", Some(score.nll()), args.max_nll),
-        ("rmse", score.rmse(), args.max_rmse),
-        ("error rate", score.error_rate(), args.max_error),
+        ("nll", Some(nll), args.max_nll),
+        ("rmse", rmse, args.max_rmse),
+        ("error rate", error_rate, args.max_error),
     ];
-    let held = |value: f64, limit: f64| value <= limit;
-    checks
-        .into_iter()
-        .filter_map(|(what, value, limit)| Some((what, value?, limit?)))
-        .filter(|&(_, value, limit)| !held(value, limit))
-        .map(|(what, v, limit)| format!("{what} of `{}` is {}, above {limit}", score.target(), short(v)))
-        .collect()
+    let kept = |value: f64, limit: f64| value <= limit;
+    let known = checks.into_iter().filter_map(|(what, value, limit)| Some((what, value?, limit?)));
+    let broken = known.filter(|&(_, value, limit)| !kept(value, limit));
+    let said = broken.map(|(what, v, limit)| format!("{what}{of} is {}, above {limit}", short(v)));
+    Some(said.collect::<Vec<_>>().join("; ")).filter(|said| !said.is_empty())
 }
 
 /// The features in the model's order, and the targets.

@@ -106,7 +106,7 @@ fn predict(
     fail: &dyn Fn(io::Error) -> Exit,
 ) -> Outcome {
     let columns = Columns::of(net);
-    let mut progress = ProgressDisplay::new(None, console::quiet());
+    let mut progress = ProgressDisplay::new(None);
     let (mut x, mut text, mut total) = (Vec::new(), String::new(), 0u64);
     if !args.json {
         columns.header(&mut text);

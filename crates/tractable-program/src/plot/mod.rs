@@ -21,8 +21,6 @@ pub(crate) use base64::base64;
 pub use figure::Figure;
 pub use image_grid::{Image, ImageGrid};
 pub(crate) use learning_curves::{Curve, LearningCurves, learning_curves};
-#[cfg(test)]
-use optimum::{OptimumData, optimum};
 pub use optimum::{OptimumFigure, Places, four_panels};
 pub use panel::Panel;
 pub(crate) use reliability::{reliability, reliability_panel};

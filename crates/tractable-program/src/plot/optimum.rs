@@ -8,33 +8,21 @@ const GRID: usize = 241;
 /// Standard deviation of the input, as a share of the axis, for the covariance with the derivative.
 const INPUT_STD: f64 = 0.0025;
 
-/// What is known at the end of an optimisation in one dimension. `grid`, `truth`, `mean`, `std`, `slope_mean`,
-/// `slope_std` and `slope_x_cov` have one length.
-pub(crate) struct OptimumData<'a> {
-    pub(crate) title: &'a str,
-    /// Name and unit of the input.
-    pub(crate) x_label: &'a str,
-    /// Name and unit of the output.
-    pub(crate) y_label: &'a str,
-    /// Where the prediction is shown.
-    pub(crate) grid: &'a [f64],
-    /// The function itself on the grid, if it is known; it may have places without a value.
-    pub(crate) truth: Option<&'a [f64]>,
-    /// Observations: inputs and outputs; may be empty.
-    pub(crate) data_x: &'a [f64],
-    pub(crate) data_y: &'a [f64],
-    /// The prediction on the grid.
-    pub(crate) mean: &'a [f64],
-    pub(crate) std: &'a [f64],
-    /// Its derivative by the input.
-    pub(crate) slope_mean: &'a [f64],
-    pub(crate) slope_std: &'a [f64],
-    /// Covariance of the derivative and the input.
-    pub(crate) slope_x_cov: &'a [f64],
-    /// What the last panel shows.
-    pub(crate) places: Places<'a>,
+/// What the four panels show of a network of one input.
+pub struct OptimumFigure<'a> {
+    pub title: &'a str,
+    pub x_label: &'a str,
+    pub y_label: &'a str,
+    pub net: &'a Network,
+    /// Which output, where there are several.
+    pub output: usize,
+    pub range: (f64, f64),
+    pub truth: Option<&'a dyn Fn(f64) -> f64>,
+    /// Inputs and outputs that were observed; may be empty.
+    pub data: (&'a [f64], &'a [f64]),
+    pub places: Places<'a>,
     /// Where the optimum is, if it is known.
-    pub(crate) known: Option<f64>,
+    pub known: Option<f64>,
 }
 
 /// How the optimum was come to.
@@ -75,37 +63,43 @@ impl Places<'_> {
 }
 
 /// The prediction, its derivative, the derivative's covariance with the input, and how the optimum was come to.
-pub(crate) fn optimum(what: &OptimumData) -> Figure {
-    let (x, x_label) = (what.grid, what.x_label);
+pub fn four_panels(what: &OptimumFigure) -> Result<Figure> {
+    let ((low, high), x_label) = (what.range, what.x_label);
+    let x: Vec<f64> = (0..GRID).map(|i| low + (high - low) * i as f64 / (GRID - 1) as f64).collect();
+    let var = (INPUT_STD * (high - low)).powi(2);
+    let inputs = Gaussian::new(x.clone(), vec![var; GRID], 1)?;
+    let seen = what.net.predict(&inputs)?;
+    let slope = what.net.derivative(&inputs, Wrt::input().output(what.output))?;
+    let of = |all: &[f64]| all.iter().skip(what.output).step_by(seen.width()).copied().collect::<Vec<_>>();
     let mut prediction = Panel::new("Prediction", x_label, what.y_label).gaussian(
         "predicted",
         Color::Blue,
-        x,
-        what.mean,
-        what.std,
+        &x,
+        &of(seen.mean()),
+        &of(&seen.std()),
     );
     // Where the function has no value its line has a gap.
-    for (from, to) in what.truth.map_or(Vec::new(), defined) {
-        let truth = what.truth.map_or(&[][..], |t| &t[from..to]);
-        prediction = prediction.dashed_line("true", Color::Ink, &x[from..to], truth);
+    let truth: Vec<f64> = what.truth.map_or(Vec::new(), |f| x.iter().map(|&x| f(x)).collect());
+    for (from, to) in defined(&truth) {
+        prediction = prediction.dashed_line("true", Color::Ink, &x[from..to], &truth[from..to]);
     }
     // Nothing observed is no error; inputs without outputs are.
-    if !(what.data_x.is_empty() && what.data_y.is_empty()) {
-        prediction = prediction.points("data", Color::Vermillion, what.data_x, what.data_y);
+    if !(what.data.0.is_empty() && what.data.1.is_empty()) {
+        prediction = prediction.points("data", Color::Vermillion, what.data.0, what.data.1);
     }
-    let slope = Panel::new("Derivative of the prediction", x_label, "derivative")
+    let slope_std: Vec<f64> = slope.var().iter().map(|v| v.sqrt()).collect();
+    let derivative = Panel::new("Derivative of the prediction", x_label, "derivative")
         .horizontal("zero", Color::Ink, 0.0)
-        .gaussian("derivative", Color::Green, x, what.slope_mean, what.slope_std);
+        .gaussian("derivative", Color::Green, &x, slope.mean(), &slope_std);
     let covariance = Panel::new("Covariance of derivative and input", x_label, "covariance")
         .horizontal("zero", Color::Ink, 0.0)
-        .line("covariance", Color::Purple, x, what.slope_x_cov);
-    let range = (x.first().copied().unwrap_or(0.0), x.last().copied().unwrap_or(1.0));
-    let mut places = what.places.panel(x_label, what.y_label, range);
+        .line("covariance", Color::Purple, &x, slope.cov());
+    let mut places = what.places.panel(x_label, what.y_label, what.range);
     if let Some(known) = what.known {
         places = places.horizontal("known optimum", Color::Ink, known);
     }
     let figure = Figure::new(what.title).columns(2).panel_size(470.0, 280.0);
-    figure.panel(prediction).panel(slope).panel(covariance).panel(places)
+    Ok(figure.panel(prediction).panel(derivative).panel(covariance).panel(places))
 }
 
 /// Runs of finite numbers: first, and one past the last.
@@ -118,48 +112,4 @@ fn defined(values: &[f64]) -> Vec<(usize, usize)> {
         }
     }
     runs
-}
-
-/// What the four panels show of a network of one input.
-pub struct OptimumFigure<'a> {
-    pub title: &'a str,
-    pub x_label: &'a str,
-    pub y_label: &'a str,
-    pub net: &'a Network,
-    /// Which output, where there are several.
-    pub output: usize,
-    pub range: (f64, f64),
-    pub truth: Option<&'a dyn Fn(f64) -> f64>,
-    /// Inputs and outputs that were observed; may be empty.
-    pub data: (&'a [f64], &'a [f64]),
-    pub places: Places<'a>,
-    /// Where the optimum is, if it is known.
-    pub known: Option<f64>,
-}
-
-pub fn four_panels(what: &OptimumFigure) -> Result<Figure> {
-    let (low, high) = what.range;
-    let grid: Vec<f64> = (0..GRID).map(|i| low + (high - low) * i as f64 / (GRID - 1) as f64).collect();
-    let var = (INPUT_STD * (high - low)).powi(2);
-    let places = Gaussian::new(grid.clone(), vec![var; GRID], 1)?;
-    let seen = what.net.predict(&places)?;
-    let slope = what.net.derivative(&places, Wrt::input().output(what.output))?;
-    let of = |all: &[f64]| all.iter().skip(what.output).step_by(seen.width()).copied().collect::<Vec<_>>();
-    let truth: Option<Vec<f64>> = what.truth.map(|f| grid.iter().map(|&x| f(x)).collect());
-    Ok(optimum(&OptimumData {
-        title: what.title,
-        x_label: what.x_label,
-        y_label: what.y_label,
-        grid: &grid,
-        truth: truth.as_deref(),
-        data_x: what.data.0,
-        data_y: what.data.1,
-        mean: &of(seen.mean()),
-        std: &of(&seen.std()),
-        slope_mean: slope.mean(),
-        slope_std: &slope.var().iter().map(|v| v.sqrt()).collect::<Vec<_>>(),
-        slope_x_cov: slope.cov(),
-        places: what.places,
-        known: what.known,
-    }))
 }

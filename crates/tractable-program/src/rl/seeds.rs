@@ -2,7 +2,7 @@
 
 use super::log::{Line, Log};
 use super::task::World;
-use crate::console::note;
+use crate::console::{self, note};
 use crate::interrupt;
 use crate::jobs;
 use crate::report::{Exit, Outcome, catch_panic, short};
@@ -28,7 +28,6 @@ pub struct Plan {
     /// A folder a seed is made in it.
     pub out: Option<PathBuf>,
     pub resume: bool,
-    pub quiet: bool,
 }
 
 /// What became of a seed.
@@ -50,7 +49,7 @@ pub struct Seed {
 
 /// Trains all of them.
 pub fn train(plan: &Plan) -> Outcome<Vec<Seed>> {
-    let bars = (!plan.quiet && std::io::stderr().is_terminal()).then(MultiProgress::new);
+    let bars = (!console::quiet() && std::io::stderr().is_terminal()).then(MultiProgress::new);
     each(plan.first, plan.seeds, |seed| one(plan, seed, bars.as_ref()))
 }
 
@@ -131,7 +130,6 @@ fn one(plan: &Plan, seed: &mut Seed, bars: Option<&MultiProgress>) -> Outcome {
 struct Show {
     seed: u64,
     bar: Option<ProgressBar>,
-    quiet: bool,
     last: Instant,
 }
 
@@ -143,12 +141,12 @@ impl Show {
             bar.set_style(ProgressStyle::with_template(&template).expect("a template of known fields"));
             bar
         });
-        Show { seed, bar, quiet: plan.quiet, last: Instant::now() }
+        Show { seed, bar, last: Instant::now() }
     }
 
     fn at(&mut self, agent: &Agent, speed: f64, steps: u64) {
         let over = agent.steps() >= steps;
-        if self.quiet || (self.bar.is_none() && self.last.elapsed() < LINE_EVERY && !over) {
+        if console::quiet() || (self.bar.is_none() && self.last.elapsed() < LINE_EVERY && !over) {
             return;
         }
         self.last = Instant::now();

@@ -156,6 +156,14 @@ impl RunFolder {
         Ok(AnyConfig::Table(Box::new(config)))
     }
 
+    /// The settings of a run on images; `None` for other runs and for model files.
+    pub(crate) fn images(path: &Path) -> Outcome<Option<Box<ImageConfig>>> {
+        if !path.join("config.json").is_file() {
+            return Ok(None);
+        }
+        Ok(if let AnyConfig::Images(config) = Self::config(path)? { Some(config) } else { None })
+    }
+
     /// Appends a line to the metrics; it may not be on the disk before the next save.
     pub(crate) fn append(&self, line: &str) -> Outcome {
         let path = self.file("metrics.jsonl");

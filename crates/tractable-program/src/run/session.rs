@@ -2,7 +2,6 @@
 //! and a run that was stopped continues to the same bits.
 
 use super::RunFolder;
-use crate::console;
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report, json_line, short};
@@ -18,10 +17,10 @@ use tractable::{EarlyStopping, Epoch, Fit, Network, Samples};
 const OFTEN: Duration = Duration::from_secs(1);
 
 /// What is learned, from what, and where it is kept.
-pub(crate) struct Training<'a, TableConfig> {
+pub(crate) struct Training<'a, C> {
     pub(crate) folder: &'a RunFolder,
     /// What `config.json` keeps.
-    pub(crate) config: &'a TableConfig,
+    pub(crate) config: &'a C,
     pub(crate) fit: Fit,
     pub(crate) data: Samples<'a>,
     pub(crate) rows: usize,
@@ -68,7 +67,7 @@ struct TestScores {
     test_nll: f64,
 }
 
-impl<TableConfig: Serialize> Training<'_, TableConfig> {
+impl<C: Serialize> Training<'_, C> {
     /// Learns all epochs; `start` says what is learned, once files may be touched.
     pub(crate) fn run(
         mut self,
@@ -85,7 +84,7 @@ impl<TableConfig: Serialize> Training<'_, TableConfig> {
         }
         // From here on files are touched: everything that can be checked has been. The library would keep the best epoch
         // in memory; a run keeps it in a file, so that it can be resumed.
-        let mut stopping = self.fit.patience.take().map(EarlyStopping::new);
+        let mut stopping = self.fit.patience.take().map(|patience| EarlyStopping { patience, best: None });
         let _held = if self.resumed {
             for past in self.folder.past(first)? {
                 stopping.as_mut().map(|s| s.update(past.epoch, past.validation_nll.unwrap_or(f64::NAN)));
@@ -98,7 +97,7 @@ impl<TableConfig: Serialize> Training<'_, TableConfig> {
         start(&net)?;
         let total = self.rows.saturating_mul(of - first);
         let mut session = Session {
-            progress: ProgressDisplay::new(Some(total as u64), console::quiet()),
+            progress: ProgressDisplay::new(Some(total as u64)),
             unit: if self.test.is_some() { "images" } else { "rows" },
             begun: self.resumed,
             stopping,
@@ -144,7 +143,7 @@ impl<TableConfig: Serialize> Training<'_, TableConfig> {
             )));
         }
         let seconds = session.began.elapsed().as_secs_f64();
-        let best_epoch = session.stopping.as_ref().and_then(EarlyStopping::best_epoch);
+        let best_epoch = session.stopping.as_ref().and_then(|s| Some(s.best?.1));
         session.progress.done(&format!("{finished} epochs in {seconds:.1} s"));
         let of_rows = self.test.is_none().then_some(best_epoch);
         let model = self.folder.model();
@@ -158,8 +157,8 @@ impl<TableConfig: Serialize> Training<'_, TableConfig> {
 }
 
 /// What to do after every epoch and in between.
-struct Session<'a, TableConfig> {
-    training: &'a Training<'a, TableConfig>,
+struct Session<'a, C> {
+    training: &'a Training<'a, C>,
     progress: ProgressDisplay,
     unit: &'static str,
     /// The folder holds this run, not an earlier one or none.
@@ -179,7 +178,7 @@ struct Session<'a, TableConfig> {
     failed: Option<Exit>,
 }
 
-impl<TableConfig: Serialize> Session<'_, TableConfig> {
+impl<C: Serialize> Session<'_, C> {
     fn step(&mut self, progress: tractable::Progress<'_>) -> ControlFlow<()> {
         let over = match progress {
             tractable::Progress::Rows(done, of) => {
@@ -271,6 +270,6 @@ impl<TableConfig: Serialize> Session<'_, TableConfig> {
 
     /// No epoch has a score yet, so that the last one is the model to use.
     fn nothing_better(&self) -> bool {
-        self.stopping.as_ref().is_none_or(|s| s.best_epoch().is_none())
+        self.stopping.as_ref().is_none_or(|s| s.best.is_none())
     }
 }

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use tractable::data::Dataset;
 use tractable::fnv::{EMPTY, fnv1a_64};
 use tractable::{
-    Activation, Device, Fit, Gaussian, Input, Layer, Matrix, Network, NetworkBuilder, NoiseSchedule,
-    Observation, Progress, Shape, UpdateRule,
+    Activation, Device, EarlyStopping, Fit, Gaussian, Input, Layer, Matrix, Network, NetworkBuilder,
+    NoiseSchedule, Observation, Progress, Shape, UpdateRule,
 };
 
 /// The noise of every epoch is the correctly rounded power, whatever the system's `pow` does. Digits and fingerprint come
@@ -246,14 +246,14 @@ fn early_stopping_goes_back_to_the_best_epoch() {
 
 #[test]
 fn a_score_that_is_not_a_number_is_never_the_best() {
-    let mut stopping = tractable::EarlyStopping::new(2);
+    let mut stopping = EarlyStopping { patience: 2, best: None };
     let scores = [f64::NAN, f64::NAN, f64::NAN, 3.0, f64::NAN, 2.0, 2.0, f64::NAN];
     let best: Vec<bool> = (1..).zip(scores).map(|(epoch, nll)| stopping.update(epoch, nll)).collect();
     assert_eq!(best, [false, false, false, true, false, true, false, false]);
-    assert_eq!(stopping.best_epoch(), Some(6));
+    assert_eq!(stopping.best, Some((2.0, 6)));
     assert!(!stopping.is_over(7) && stopping.is_over(8));
     // Without a score there is nothing to be out of patience with.
-    let mut none = tractable::EarlyStopping::new(1);
+    let mut none = EarlyStopping { patience: 1, best: None };
     assert!(!none.update(1, f64::NAN) && !none.update(9, f64::NAN) && !none.is_over(9));
 }
 

@@ -47,7 +47,7 @@ struct Stage<'a> {
 
 impl Stage<'_> {
     fn progress(&self, total: usize) -> ProgressDisplay {
-        ProgressDisplay::new(Some(total as u64), crate::console::quiet())
+        ProgressDisplay::new(Some(total as u64))
     }
 
     /// Where a picture goes.

@@ -1,7 +1,6 @@
 //! A function that can be called: expression or test function, optimised by asking for its values.
 
 use super::{Args, Found, figure, keep, names, parse_error};
-use crate::console;
 use crate::console::note;
 use crate::objective::{Direction, Known, Objective};
 use crate::progress::ProgressDisplay;
@@ -69,7 +68,7 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
     for x in search.pending().to_vec() {
         search.tell(&x, objective.value(&x))?;
     }
-    let mut progress = ProgressDisplay::new(Some(args.evaluations as u64), console::quiet());
+    let mut progress = ProgressDisplay::new(Some(args.evaluations as u64));
     let mut saved = Instant::now();
     while search.history().len() < args.evaluations && !interrupt::requested() {
         let x = search.ask()?;

@@ -1,6 +1,5 @@
 //! `tractable rl TASK`: trains seeds, reports them, draws the learning curve.
 
-use crate::console;
 use crate::files::{self, FolderLock};
 use crate::interrupt;
 use crate::report::{Exit, Outcome, Report, short};
@@ -102,7 +101,6 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
         seeds: args.seeds,
         out: args.out.clone(),
         resume: args.resume,
-        quiet: console::quiet(),
     };
     let _held = args.out.as_ref().map(|out| prepare(out, args, &plan)).transpose()?;
     let seeds = train(&plan)?;
