@@ -28,12 +28,7 @@ pub fn argmax(values: &[f64]) -> usize {
 /// # Ok::<(), tractable::Error>(())
 /// ```
 pub fn error_rate(probs: &[f64], labels: &[usize]) -> Result<f64> {
-    average(probs, labels, |row, label| {
-        if row.iter().any(|p| p.is_nan()) {
-            return f64::NAN;
-        }
-        f64::from(u8::from(argmax(row) != label))
-    })
+    average(probs, labels, |row, label| f64::from(u8::from(argmax(row) != label)))
 }
 
 /// Mean negative log-likelihood of the labels, `mean(-ln p[label])`, in nats; infinite when a label was
@@ -45,13 +40,7 @@ pub fn error_rate(probs: &[f64], labels: &[usize]) -> Result<f64> {
 /// # Ok::<(), tractable::Error>(())
 /// ```
 pub fn class_nll(probs: &[f64], labels: &[usize]) -> Result<f64> {
-    average(
-        probs,
-        labels,
-        |row, label| {
-            if row.iter().any(|p| p.is_nan()) { f64::NAN } else { -row[label].ln() }
-        },
-    )
+    average(probs, labels, |row, label| -row[label].ln())
 }
 
 /// Brier score: the mean over the rows of `sum_k (p[k] - [k = label])^2`; 0 is perfect, 2 the worst.
@@ -129,11 +118,11 @@ pub fn ece(probs: &[f64], labels: &[usize], bins: usize) -> Result<Reliability> 
     let (mut count, mut confidence, mut right) = (vec![0; bins], vec![0.0; bins], vec![0; bins]);
     let mut poisoned = false;
     for (row, &label) in probs.chunks_exact(classes).zip(labels) {
-        if row.iter().any(|p| p.is_nan()) {
+        let predicted = argmax(row);
+        if row[predicted].is_nan() {
             poisoned = true;
             continue;
         }
-        let predicted = argmax(row);
         // (low, high] has number ceil(p * bins) - 1.
         let bin = ((row[predicted] * bins as f64).ceil() as usize).clamp(1, bins) - 1;
         count[bin] += 1;
@@ -157,9 +146,12 @@ pub fn ece(probs: &[f64], labels: &[usize], bins: usize) -> Result<Reliability> 
     Ok(Reliability { bins, ece })
 }
 
+/// The mean of a term of every row; a row with NaN is NaN.
 fn average(probs: &[f64], labels: &[usize], term: impl Fn(&[f64], usize) -> f64) -> Result<f64> {
     let classes = check(probs, labels)?;
-    let sum: f64 = probs.chunks_exact(classes).zip(labels).map(|(row, &label)| term(row, label)).sum();
+    let rows = probs.chunks_exact(classes).zip(labels);
+    let sum: f64 =
+        rows.map(|(row, &label)| if row[argmax(row)].is_nan() { f64::NAN } else { term(row, label) }).sum();
     Ok(sum / labels.len() as f64)
 }
 

@@ -88,6 +88,10 @@ fn what_is_wrong_is_found() {
     let found = changed_json(file, small).unwrap();
     assert!(found.worst > 1e-9 && found.at.starts_with("steps[5], state"), "{found:?}");
 
+    // Version 4 moves as version 5 does.
+    let older = changed_json(file, |t| t["env"] = "InvertedPendulum-v4".into()).unwrap();
+    assert!(older.status == Status::Checked && older.worst < 1e-9, "{older:?}");
+
     let csv = "inverted_pendulum_one_step.csv";
     let found = changed(csv, |t| t.replacen("\n1.", "\n3.", 1)).unwrap();
     assert!(found.worst > 1e-3 && found.at.starts_with("line "), "{found:?}");
