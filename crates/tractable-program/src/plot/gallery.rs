@@ -37,7 +37,7 @@ fn cubic() -> Figure {
     let data_x = line(25, -1.9, 1.9);
     let data_y: Vec<f64> = data_x.iter().map(|x| x.powi(3) - 3.0 * x + 0.2 * (31.0 * x).sin()).collect();
     let iterations = line(30, 0.0, 29.0);
-    let net = Network::mlp([1, 16, 1], Activation::Tanh).device(Device::Reference).build().unwrap();
+    let net = Network::mlp([1, 16, 1], Activation::Tanh).device(Device::reference()).build().unwrap();
     let figure = OptimumFigure {
         title: "Maximum of x³ − 3x by inference",
         x_label: "x",
