@@ -261,6 +261,9 @@ impl Cpu {
             return self.step_by(w, &s.sums, s.parts, cap, status);
         }
         let (s, cap) = (&*s, cap.map(|c| c as f32));
+        if let [row] = s.rows[..] {
+            return self.update_by_one(w, &s.pairs[row * PAIR..], &s.inputs, z, cap, status);
+        }
         self.step_all(w, s.rows.len(), status, |w, panel, inputs, lines, bias| {
             let mut sums = [const { std::mem::MaybeUninit::<[f32; LINE]>::uninit() }; INPUTS];
             let sums = sums[..inputs.len()].as_mut_ptr() as *mut [f32; LINE];
@@ -278,6 +281,38 @@ impl Cpu {
                     }
                     if let Some(bias) = bias {
                         tally += step(bias, &bias_sums, cap);
+                    }
+                    tally
+                },
+            )
+        });
+    }
+
+    /// The posterior of the weights from one sample of a dense map: nothing is summed up, so no sums are kept.
+    fn update_by_one(
+        &self,
+        w: &mut Weights,
+        pairs: &[f32],
+        places: &[usize],
+        z: &State,
+        cap: Option<f32>,
+        status: &mut Status,
+    ) {
+        self.step_all(w, 1, status, |w, panel, inputs, lines, bias| {
+            self.arch.dispatch(
+                #[inline(always)]
+                || {
+                    let mut d = [[0.0; PANEL]; 2];
+                    for (to, from) in d.iter_mut().zip([&z.d_mean, &z.d_var]) {
+                        to.copy_from_slice(&from[panel * PANEL..][..PANEL]);
+                        to[w.lanes(panel)..].fill(0.0);
+                    }
+                    let mut tally = Tally::default();
+                    for (line, &place) in lines.iter_mut().zip(&places[inputs]) {
+                        tally += step_by_one(line, pairs[place * PAIR], pairs[place * PAIR + 1], &d, cap);
+                    }
+                    if let Some(bias) = bias {
+                        tally += step_by_one(bias, 1.0, 1.0, &d, cap);
                     }
                     tally
                 },
@@ -518,6 +553,23 @@ impl WithSimd for Sums<'_> {
             *bias = bias_sums;
         }
     }
+}
+
+/// Posterior of one line of weights from one sample: its input and that squared, its innovations.
+#[inline(always)]
+fn step_by_one(
+    line: &mut [f32; LINE],
+    mu_a: f32,
+    sq_a: f32,
+    [d_mean, d_var]: &[[f32; PANEL]; 2],
+    cap: Option<f32>,
+) -> Tally {
+    let mut sums = [0.0; LINE];
+    for i in 0..PANEL {
+        sums[i] = mu_a * d_mean[i];
+        sums[PANEL + i] = sq_a * d_var[i];
+    }
+    step(line, &sums, cap)
 }
 
 /// What the parts of a batch say of one line of weights, in their order.
