@@ -302,8 +302,8 @@ impl Cpu {
             self.arch.dispatch(
                 #[inline(always)]
                 || {
-                    let mut d = [[0.0; PANEL]; 2];
-                    for (to, from) in d.iter_mut().zip([&z.d_mean, &z.d_var]) {
+                    let mut d = Innovations([[0.0; PANEL]; 2]);
+                    for (to, from) in d.0.iter_mut().zip([&z.d_mean, &z.d_var]) {
                         to.copy_from_slice(&from[panel * PANEL..][..PANEL]);
                         to[w.lanes(panel)..].fill(0.0);
                     }
@@ -555,13 +555,17 @@ impl WithSimd for Sums<'_> {
     }
 }
 
+/// Means and variances of a panel, from a cache line on.
+#[repr(align(64))]
+struct Innovations([[f32; PANEL]; 2]);
+
 /// Posterior of one line of weights from one sample: its input and that squared, its innovations.
 #[inline(always)]
 fn step_by_one(
     line: &mut [f32; LINE],
     mu_a: f32,
     sq_a: f32,
-    [d_mean, d_var]: &[[f32; PANEL]; 2],
+    Innovations([d_mean, d_var]): &Innovations,
     cap: Option<f32>,
 ) -> Tally {
     let mut sums = [0.0; LINE];
