@@ -56,6 +56,12 @@ fn a_wrong_number_is_found_and_named() {
         ("fc_relu_b1", "/posterior_input/Sx/0/1", "posterior_input.Sx"),
         ("fc_relu_b1", "/updated/0/Sw/0/0", "updated[0].Sw"),
         ("input_posterior_attack", "/iterations/4/Sx/0/0", "iterations[4].Sx"),
+        ("hierarchical_softmax", "/probabilities/0/0", "probabilities"),
+        (
+            "input_posterior_attack",
+            "/iterations/2/probabilities_after/1/3",
+            "iterations[2].probabilities_after normalised",
+        ),
         ("hierarchical_softmax", "/targets/0/0", "targets"),
         ("hierarchical_softmax", "/mask/0/0", "mask"),
         ("derivative_1-4-4-1_tanh-tanh_b4", "/variants/code~1input/C/1/0/0", "code/input.C[1]"),
@@ -136,6 +142,11 @@ fn files_that_say_too_little_are_no_pass() {
     for list in ["/s", "/u", "/my"] {
         let said = changed(rl, |g| *number(g, list) = json!([])).unwrap_err().to_string();
         assert!(said.contains("do not fit together"), "{list}: {said}");
+    }
+    for rows in ["/ma/4", "/Sa"] {
+        let last = |g: &mut Value| drop(number(g, rows).as_array_mut().unwrap().pop());
+        let said = changed("hierarchical_softmax.json", last).unwrap_err().to_string();
+        assert!(said.contains("ma and Sa are not rows of 11 nodes"), "{rows}: {said}");
     }
     let skipped = check(pass, |g| *g = json!({ "note": "of another kind" })).unwrap();
     assert_eq!(skipped.status, verify::Status::Skipped("no part of this build computes this kind".into()));
