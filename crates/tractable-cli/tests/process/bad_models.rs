@@ -75,8 +75,8 @@ fn tampered_tensors_are_refused_by_name() {
     for (tensor, value, says) in [
         ("linear1.weight.mean", f32::NAN, "entry 0 is NaN"),
         ("linear2.bias.mean", f32::INFINITY, "entry 0 is inf"),
-        ("linear1.weight.var", -1.0, "entry 0 is -1, which is no variance"),
-        ("linear2.weight.var", 0.0, "entry 0 is 0, which is no variance"),
+        ("linear1.weight.var", -1.0, "entry 0 is -1, not a valid variance"),
+        ("linear2.weight.var", 0.0, "entry 0 is 0, not a valid variance"),
     ] {
         tamper(&place, |header, data| {
             data[start(header, tensor)..][..4].copy_from_slice(&value.to_le_bytes());

@@ -124,7 +124,7 @@ fn applications_use_the_public_interface() {
     of(&["attack", "optimize", "rl"]).for_each(|(_, text)| {
         ["", "pub(super) ", "pub(crate) "].iter().for_each(|begin| public.extend(functions(text, begin)));
     });
-    public.insert("map");
+    public.extend(["map", "fill"]);
     assert!(hidden.contains("in_parts") && public.contains("conditioning"), "the source was not read");
     let mut wrong = Vec::new();
     let stores_models = ["rl/file.rs", "optimize/state.rs"];

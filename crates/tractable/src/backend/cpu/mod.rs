@@ -1,6 +1,6 @@
 //! The fast device: f32, the widest vectors the processor has (chosen at run time), a team of threads.
 //!
-//! `tile` holds the three inner loops, `map` drives them for dense and convolutional layers over `weights` and
+//! `tile` holds the three inner loops, `map` and `update` drive them for dense and convolutional layers over `weights` and
 //! `window`s, `state` says how a layer lies in memory, `elementwise`, `pool` and `norm` do the rest, `derivative` goes
 //! the other way round the chain rule, `team` shares the work.
 
@@ -14,6 +14,7 @@ mod state;
 mod team;
 mod tile;
 mod turn;
+mod update;
 mod weights;
 mod window;
 

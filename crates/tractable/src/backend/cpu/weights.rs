@@ -1,9 +1,9 @@
 //! Gaussian weights of a map as the fast device keeps them, and the step that learning takes them.
 
 use super::lines::Lines;
-use super::map::total;
 use super::norm::NormSums;
 use super::tile::{LINE, PANEL};
+use super::update::total;
 use super::window::Scratch;
 use crate::backend::{Map, Parameters, Tally};
 use crate::error::Result;
