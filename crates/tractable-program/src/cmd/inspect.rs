@@ -38,7 +38,7 @@ struct Model<'a> {
     parameters: usize,
     epochs: usize,
     noise_std: &'a [f64],
-    policy: UpdateRule,
+    update_rule: UpdateRule,
     prior: Prior,
     seed: u64,
     inputs: &'a [String],
@@ -52,6 +52,8 @@ struct Model<'a> {
 struct LayerRow<'a> {
     name: &'a str,
     kind: &'a str,
+    /// The layers it takes as input.
+    reads: Vec<&'a str>,
     output: Shape,
     parameters: usize,
     /// Average size of the weights' means and of their standard deviations.
@@ -86,7 +88,7 @@ pub fn run(args: &Args) -> Outcome {
         parameters: net.parameters(),
         epochs: net.epochs(),
         noise_std: net.noise_std(),
-        policy: net.update_rule(),
+        update_rule: net.update_rule(),
         prior: net.prior(),
         seed: net.seed(),
         inputs: net.input_names(),
@@ -105,10 +107,12 @@ pub fn run(args: &Args) -> Outcome {
 }
 
 fn layers<'a>(net: &'a Network, tensors: &SafeTensors<'_>) -> Outcome<Vec<LayerRow<'a>>> {
-    let mut shape = net.input();
-    let mut rows = Vec::new();
-    for (layer, name) in net.layers().iter().zip(net.layer_names()) {
-        shape = layer.output(shape)?;
+    let (mut shapes, mut rows) = (vec![net.input()], Vec::new());
+    for ((layer, name), inputs) in net.layers().iter().zip(net.layer_names()).zip(net.layer_inputs()) {
+        let reads =
+            inputs.iter().map(|&s| s.checked_sub(1).map_or("input", |i| &net.layer_names()[i])).collect();
+        let output = layer.output(shapes[inputs[0]])?;
+        shapes.push(output);
         let tensor = |what: &str| tensors.tensor(&format!("{name}.{what}")).ok();
         let count = |what: &str| tensor(what).map_or(0, |t| t.shape().iter().product());
         let average = |what: &str, f: fn(f64) -> f64| {
@@ -119,7 +123,7 @@ fn layers<'a>(net: &'a Network, tensors: &SafeTensors<'_>) -> Outcome<Vec<LayerR
             .zip(average("weight.var", f64::sqrt))
             .map(|(mean_abs, mean_std)| Weights { mean_abs, mean_std });
         let parameters = count("weight.mean") + count("bias.mean");
-        rows.push(LayerRow { name, kind: layer.kind(), output: shape, parameters, weights });
+        rows.push(LayerRow { name, kind: layer.kind(), reads, output, parameters, weights });
     }
     Ok(rows)
 }
@@ -134,6 +138,7 @@ fn numbers(tensor: &safetensors::tensor::TensorView<'_>) -> Vec<f64> {
 fn summary(m: &Model<'_>) -> String {
     let list = |names: &[String]| match names {
         [] => "(none yet)".to_string(),
+        _ if names.len() > 12 => format!("{} and {} more", names[..10].join(", "), names.len() - 10),
         _ => names.join(", "),
     };
     let bias = m.prior.bias_var.map_or("as the weights".into(), |v| v.to_string());
@@ -155,7 +160,7 @@ fn summary(m: &Model<'_>) -> String {
     lines.push(format!("parameters  {}", m.parameters));
     lines.push(format!("epochs      {}", m.epochs));
     lines.push(format!("noise       {} (standard deviation, network units)", noise.join(", ")));
-    lines.push(format!("policy      {}", name(&m.policy)));
+    lines.push(format!("update rule {}", name(&m.update_rule)));
     lines.push(format!("prior       {}, gain {}, bias variance {bias}", name(&m.prior.scheme), m.prior.gain));
     lines.push(format!("seed        {}", m.seed));
     lines.join("\n")
@@ -168,9 +173,10 @@ fn name(value: &impl Serialize) -> String {
 
 fn layer_table(layers: &[LayerRow<'_>]) -> String {
     let mut rows =
-        vec![["layer", "kind", "output", "parameters", "|mean|", "std"].map(String::from).to_vec()];
+        vec![["layer", "kind", "reads", "output", "parameters", "|mean|", "std"].map(String::from).to_vec()];
     for l in layers {
-        let mut row = vec![l.name.into(), l.kind.into(), l.output.to_string(), l.parameters.to_string()];
+        let (output, parameters) = (l.output.to_string(), l.parameters.to_string());
+        let mut row = vec![l.name.into(), l.kind.into(), l.reads.join(" + "), output, parameters];
         if let Some(w) = &l.weights {
             row.extend([short(w.mean_abs), short(w.mean_std)]);
         }

@@ -84,7 +84,8 @@ pub(crate) struct ImageSettings {
     settle_after: Option<usize>,
     #[serde(default = "one")]
     settle_noise: f64,
-    policy: UpdateRule,
+    #[serde(alias = "policy")]
+    update_rule: UpdateRule,
     prior: Scheme,
     gain: f64,
     bias_var: Option<f64>,
@@ -113,7 +114,7 @@ impl Default for ImageSettings {
             noise_floor: 0.3,
             settle_after: None,
             settle_noise: one(),
-            policy: UpdateRule::default(),
+            update_rule: UpdateRule::default(),
             prior: Prior::default().scheme,
             gain: 1.0,
             bias_var: None,
@@ -223,6 +224,6 @@ impl ImageSettings {
             (Net::PaperNorm, _) => recipes::mnist_norm(),
         };
         let prior = Prior { scheme: self.prior, gain: self.gain, bias_var: self.bias_var };
-        net.prior(prior).update_rule(self.policy).noise_std([self.noise_start]).seed(self.seed)
+        net.prior(prior).update_rule(self.update_rule).noise_std([self.noise_start]).seed(self.seed)
     }
 }

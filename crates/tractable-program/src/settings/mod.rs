@@ -58,9 +58,9 @@ pub(crate) struct TrainFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_floor: Option<f64>,
     /// How a batch's updates add up: capped or plain [default: capped]
-    #[arg(long, value_name = "NAME", value_parser = named::<UpdateRule>)]
+    #[arg(long, alias = "policy", value_name = "NAME", value_parser = named::<UpdateRule>)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    policy: Option<UpdateRule>,
+    update_rule: Option<UpdateRule>,
     /// Prior variance of the weights: he (1/inputs) or xavier [default: he]
     #[arg(long, value_name = "NAME", value_parser = named::<Scheme>)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,7 +122,8 @@ pub(crate) struct TableSettings {
     pub(crate) noise_start: f64,
     pub(crate) noise_decay: f64,
     pub(crate) noise_floor: f64,
-    pub(crate) policy: UpdateRule,
+    #[serde(alias = "policy")]
+    pub(crate) update_rule: UpdateRule,
     pub(crate) prior: Scheme,
     pub(crate) gain: f64,
     pub(crate) bias_var: Option<f64>,
@@ -168,7 +169,7 @@ impl TrainFlags {
             noise_start: if falls { 1.0 } else { 0.3 },
             noise_decay: if falls { 0.975 } else { 1.0 },
             noise_floor: 0.3,
-            policy: UpdateRule::default(),
+            update_rule: UpdateRule::default(),
             prior: Prior::default().scheme,
             gain: 1.0,
             bias_var: None,

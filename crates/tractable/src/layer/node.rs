@@ -12,10 +12,10 @@ use crate::moments::Activation;
 ///     .layer(Layer::linear(8).named("skip"))
 ///     .layer(Activation::Tanh)
 ///     .layer(Layer::linear(8))
-///     .layer(Layer::Add.of(["skip", "linear1"]))
+///     .layer(Layer::Add.of(["skip", "linear2"]))
 ///     .layer(Layer::linear(1))
 ///     .build()?;
-/// assert_eq!(net.layer_names(), ["skip", "tanh1", "linear1", "add1", "linear2"]);
+/// assert_eq!(net.layer_names(), ["skip", "tanh1", "linear2", "add1", "linear3"]);
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]

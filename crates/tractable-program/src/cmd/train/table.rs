@@ -129,7 +129,7 @@ fn build(data: &Dataset, settings: &TableSettings) -> Outcome<tractable::Network
     let widths = [data.width()].into_iter().chain(settings.hidden.iter().copied()).chain([outputs]);
     let mut net = Network::mlp(widths, settings.activation)
         .prior(settings.weights_prior())
-        .update_rule(settings.policy)
+        .update_rule(settings.update_rule)
         .noise_std([settings.noise().at(0)])
         .seed(settings.seed);
     if let Some(classes) = classes {
