@@ -2,7 +2,7 @@
 
 mod second;
 
-use crate::engine::{Session, Slope};
+use crate::engine::{ActivePass, Slope};
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::layer::Layer;
@@ -175,7 +175,7 @@ impl Network {
     /// The derivative of so many rows after a forward pass, in the user's units.
     pub(crate) fn derivative_in(
         &self,
-        session: &mut dyn Session,
+        session: &mut dyn ActivePass,
         slope: Slope,
         rows: usize,
     ) -> Result<Derivative> {

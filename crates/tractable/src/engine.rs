@@ -46,7 +46,7 @@ pub(crate) trait Engine: Send + Sync {
     /// The parameters of a layer, if it has any.
     fn contents(&self, layer: usize) -> Result<Option<Contents>>;
     /// A pass of the caller's own.
-    fn session(&self) -> Box<dyn Session + '_>;
+    fn session(&self) -> Box<dyn ActivePass + '_>;
     /// Updates the parameters with a batch, unless something is broken; [`status`](Engine::status) tells.
     fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, rule: UpdateRule, rows: usize) -> Result<()>;
     /// What [`learn`](Engine::learn) and [`apply`](Engine::apply) noted since the last call.
@@ -64,7 +64,7 @@ pub(crate) trait Engine: Send + Sync {
 }
 
 /// A pass over a batch, with memory of its own.
-pub(crate) trait Session {
+pub(crate) trait ActivePass {
     fn write(&mut self, state: usize, mean: &[f64], var: Option<&[f64]>) -> Result<()>;
     fn read(&self, state: usize, field: Field) -> Result<Vec<f64>>;
     /// Runs a plan and tells what was broken; `seen` is what [`Op::Observe`] observes.
@@ -149,9 +149,9 @@ impl<B: Backend> Loaded<B> {
     }
 
     /// A pass that nobody uses, or a new one.
-    fn running(&self) -> Running<'_, B> {
+    fn lend(&self) -> LentPass<'_, B> {
         let idle = self.idle.lock().unwrap_or_else(|e| e.into_inner()).pop();
-        Running { engine: self, pass: Some(idle.unwrap_or_else(|| self.layers.pass())) }
+        LentPass { engine: self, pass: Some(idle.unwrap_or_else(|| self.layers.pass())) }
     }
 }
 
@@ -312,8 +312,8 @@ impl<B: Backend> Engine for Loaded<B> {
         self.layers.blocks[layer].contents(&self.layers.backend)
     }
 
-    fn session(&self) -> Box<dyn Session + '_> {
-        Box::new(self.running())
+    fn session(&self) -> Box<dyn ActivePass + '_> {
+        Box::new(self.lend())
     }
 
     fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, rule: UpdateRule, rows: usize) -> Result<()> {
@@ -345,10 +345,10 @@ impl<B: Backend> Engine for Loaded<B> {
 
     fn accumulate(&self, batch: Batch<'_>, seen: Seen<'_>, sums: &mut OnDevice) -> Result<()> {
         let sums = sums.downcast_mut::<Vec<Option<B::Sums>>>().ok_or_else(other_device)?;
-        let mut running = self.running();
-        self.layers.set(running.pass_mut(), batch)?;
-        running.run(&self.learn, Some(seen))?;
-        let pass = running.pass_mut();
+        let mut lent = self.lend();
+        self.layers.set(lent.pass_mut(), batch)?;
+        lent.run(&self.learn, Some(seen))?;
+        let pass = lent.pass_mut();
         for (i, (block, sums)) in self.layers.blocks.iter().zip(sums).enumerate() {
             let (x, z) = (&pass.states[self.layers.graph.inputs[i][0]], &pass.states[i + 1]);
             if let Some(sums) = sums {
@@ -389,12 +389,12 @@ fn other_device() -> Error {
 }
 
 /// A pass in use; it goes back to the idle ones.
-struct Running<'e, B: Backend> {
+struct LentPass<'e, B: Backend> {
     engine: &'e Loaded<B>,
     pass: Option<Pass<B>>,
 }
 
-impl<B: Backend> Running<'_, B> {
+impl<B: Backend> LentPass<'_, B> {
     fn pass_mut(&mut self) -> &mut Pass<B> {
         self.pass.as_mut().expect("it is there until the end")
     }
@@ -404,7 +404,7 @@ impl<B: Backend> Running<'_, B> {
     }
 }
 
-impl<B: Backend> Drop for Running<'_, B> {
+impl<B: Backend> Drop for LentPass<'_, B> {
     fn drop(&mut self) {
         // A pass overwrites whatever an earlier one left; what one noted that panicked does not count.
         if let Some(mut pass) = self.pass.take() {
@@ -414,7 +414,7 @@ impl<B: Backend> Drop for Running<'_, B> {
     }
 }
 
-impl<B: Backend> Session for Running<'_, B> {
+impl<B: Backend> ActivePass for LentPass<'_, B> {
     fn write(&mut self, state: usize, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
         let backend = &*self.engine.layers.backend;
         backend.write(&mut self.pass_mut().states[state], mean, var)

@@ -13,7 +13,7 @@ pub(crate) use resident::Resident;
 
 use crate::backend::{Device, Field, Seen, Tally, UpdateRule};
 use crate::data::Scaler;
-use crate::engine::{self, Batch, Engine, MeanVar, Session};
+use crate::engine::{self, ActivePass, Batch, Engine, MeanVar};
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::graph::Graph;
@@ -209,14 +209,14 @@ impl Network {
     }
 
     /// A pass with these samples in it, forward.
-    pub(crate) fn forward(&self, x: Input<'_>) -> Result<Box<dyn Session + '_>> {
+    pub(crate) fn forward(&self, x: Input<'_>) -> Result<Box<dyn ActivePass + '_>> {
         let mut session = self.session(x)?;
         session.run(&self.forward, None)?;
         Ok(session)
     }
 
     /// A pass with these samples in it.
-    fn session(&self, x: Input<'_>) -> Result<Box<dyn Session + '_>> {
+    fn session(&self, x: Input<'_>) -> Result<Box<dyn ActivePass + '_>> {
         let mut buffers = Default::default();
         let (mean, var) = self.standardize(x, &mut buffers);
         let mut session = self.engine.session();

@@ -6,7 +6,7 @@
 
 use super::device::archs;
 use super::{
-    Backend, Cpu, Field, Map, NoiseVar, Parameters, Pool, Reference, Seen, Statistics, Status, UpdateRule,
+    Backend, Cpu, Field, Map, NoiseVar, Noted, Parameters, Pool, Reference, Seen, Statistics, UpdateRule,
 };
 use crate::moments::Activation;
 use crate::rng::{self, Rng};
@@ -450,19 +450,19 @@ fn rows_are_gathered_as_they_were_written() {
 
 #[test]
 fn what_is_not_finite_is_noted_and_stops_updates() {
-    fn check<B: Backend<Status = Status>>(b: &B) {
+    fn check<B: Backend<Status = Noted>>(b: &B) {
         let map = Map { input: Shape::flat(3), output: Shape::flat(2), window: None };
         let mut w = filled(b, map, &parameters(&map, 1));
         let (mut x, mut z) = (b.state(map.input), b.state(map.output));
         b.write(&mut x, &[1.0, 2.0, 3.0, 4.0, if b.is_double() { f64::INFINITY } else { 1e300 }, 6.0], None)
             .unwrap();
-        let (mut scratch, mut status) = (Default::default(), Status::default());
+        let (mut scratch, mut status) = (Default::default(), Noted::default());
         b.map(&w, &mut scratch, &x, &mut z);
         b.observe(&mut z, Seen { y: &[0.0; 4], noise: NoiseVar::One(1.0), seen: None });
         b.check_innovation(&z, 1, &mut status);
         let noted = status.broken.unwrap();
         assert_eq!((noted.state, noted.row), (1, 1));
-        status = Status::default();
+        status = Noted::default();
         let states = [x, z];
         b.check_states(&states, &mut status);
         let noted = status.broken.unwrap();

@@ -67,13 +67,13 @@ pub(crate) struct Broken {
 
 /// What a device noted since it was last asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Status {
+pub(crate) struct Noted {
     /// The first state that was not finite. While it stands, parameters are left alone.
     pub(crate) broken: Option<Broken>,
     pub(crate) tally: Tally,
 }
 
-impl Status {
+impl Noted {
     fn note(&mut self, broken: Option<Broken>) {
         self.broken = self.broken.or(broken);
     }
@@ -252,7 +252,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// What batches say about the parameters of one layer, summed up; a normalisation's has its statistics too.
     type Sums: Send + Sync;
     /// Rows of a data set.
-    type Table: Send + Sync;
+    type RowStore: Send + Sync;
     /// What went wrong and what was limited.
     type Status: Default + Send;
     /// The derivative of an output by the units of one layer for a batch.
@@ -271,13 +271,13 @@ pub(crate) trait Backend: Send + Sync + 'static {
     fn write(&self, state: &mut Self::State, mean: &[f64], var: Option<&[f64]>) -> Result<()>;
     fn read(&self, state: &Self::State, field: Field) -> Result<Vec<f64>>;
     /// Room for so many samples of this shape.
-    fn table(&self, shape: Shape, rows: usize) -> Result<Self::Table>;
+    fn table(&self, shape: Shape, rows: usize) -> Result<Self::RowStore>;
     /// Sets rows from `first` on, `[rows, shape.len()]`.
-    fn table_write(&self, table: &mut Self::Table, first: usize, values: &[f64]) -> Result<()>;
+    fn table_write(&self, table: &mut Self::RowStore, first: usize, values: &[f64]) -> Result<()>;
     /// Sets the batch to these rows, known exactly.
-    fn gather(&self, table: &Self::Table, rows: &[usize], state: &mut Self::State);
+    fn gather(&self, table: &Self::RowStore, rows: &[usize], state: &mut Self::State);
     /// What was noted since the last call.
-    fn status(&self, status: &mut Self::Status) -> Result<Status>;
+    fn status(&self, status: &mut Self::Status) -> Result<Noted>;
     /// Notes the first of these states, in order, that is not finite, unless the last one is finite.
     fn check_states(&self, states: &[Self::State], status: &mut Self::Status);
     /// Notes whether the innovation of a state is not finite.

@@ -1,7 +1,7 @@
 //! Derivatives with uncertainty: the moments of `phi'(Z)`, and one branch of the chain rule.
 //!
 //! `D_j = d(output)/d(z_j)` is a product of weights and slopes along every path from unit `j` to the output. It is built
-//! from the output down, one layer at a time: a [`Node`] holds what the layer above passes on, a branch runs from
+//! from the output down, one layer at a time: a [`UnitDerivative`] holds what the layer above passes on, a branch runs from
 //! unit `j` through the weight `w` to unit `i` above it, and branches count as independent of each other. Slopes of
 //! neighbouring layers are correlated, for both depend on the lower one's units; layers further apart are taken to
 //! be independent.
@@ -120,7 +120,7 @@ pub enum Gate {
 }
 
 impl Gate {
-    /// `[bend, pair, twist]` of a unit in [`Node::add`]: `bend` goes with the weight below it, `pair` and `twist` with
+    /// `[bend, pair, twist]` of a unit in [`UnitDerivative::add`]: `bend` goes with the weight below it, `pair` and `twist` with
     /// the slopes of the layer `below`. `a` are the moments of the unit's activation.
     ///
     /// ```
@@ -148,15 +148,15 @@ impl Gate {
 /// what the layer below needs of it.
 ///
 /// ```
-/// # use tractable::moments::derivative::{Curve, Node, Unit};
+/// # use tractable::moments::derivative::{Curve, UnitDerivative, Unit};
 /// let unit = Unit { curve: Curve::straight(1.0), mu_a: 0.3, cov_az: 0.01, var_z: 0.01 };
-/// let output = Node::output(&unit, 1.0); // the output itself
-/// let mut node = Node::default();
+/// let output = UnitDerivative::output(&unit, 1.0); // the output itself
+/// let mut node = UnitDerivative::default();
 /// node.add(2.0, 0.1, &unit, &output, [0.0; 3]); // one weight of 2, variance 0.1
 /// assert_eq!((node.mean, node.var, node.cov), (2.0, 0.1, 0.0));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Node<R> {
+pub struct UnitDerivative<R> {
     /// Mean of the derivative.
     pub mean: R,
     /// Variance of the derivative.
@@ -173,20 +173,20 @@ pub struct Node<R> {
     pub rest_rest: R,
 }
 
-impl<R: Real> Node<R> {
+impl<R: Real> UnitDerivative<R> {
     /// T30. The derivative of the output by its own pre-activation: its slope; `chosen` is 1 for the output that is
     /// differentiated, 0 for the others.
     ///
     /// ```
-    /// # use tractable::moments::derivative::{Curve, Node, Unit};
+    /// # use tractable::moments::derivative::{Curve, UnitDerivative, Unit};
     /// let unit = Unit { curve: Curve::straight(1.0), ..Unit::default() };
-    /// assert_eq!(Node::output(&unit, 1.0).mean, 1.0);
+    /// assert_eq!(UnitDerivative::output(&unit, 1.0).mean, 1.0);
     /// ```
     #[inline(always)]
     pub fn output(unit: &Unit<R>, chosen: R) -> Self {
         // T30
         let mean = unit.curve.mean * chosen;
-        Node {
+        UnitDerivative {
             mean,
             var: unit.curve.var * chosen,
             cov: unit.curve.bend * unit.var_z * chosen,
@@ -212,15 +212,22 @@ impl<R: Real> Node<R> {
     /// `[bend_i, pair_i, twist_i]` are those of the unit above: see [`Gate::factors`].
     ///
     /// ```
-    /// # use tractable::moments::derivative::{Curve, Node, Unit};
+    /// # use tractable::moments::derivative::{Curve, UnitDerivative, Unit};
     /// let unit = Unit { curve: Curve::straight(1.0), mu_a: 0.3, cov_az: 0.5, var_z: 0.5 };
-    /// let above = Node { mean: 2.0, rest: 4.0, ..Node::default() };
-    /// let mut node = Node::default();
+    /// let above = UnitDerivative { mean: 2.0, rest: 4.0, ..UnitDerivative::default() };
+    /// let mut node = UnitDerivative::default();
     /// node.add(3.0, 0.0, &unit, &above, [-0.1, 0.0, 0.0]);
     /// assert_eq!(node.cov, -0.1 * 3.0 * 0.5 * 3.0 * 4.0);
     /// ```
     #[inline(always)]
-    pub fn add(&mut self, mu_w: R, var_w: R, unit: &Unit<R>, above: &Node<R>, [bend, pair, twist]: [R; 3]) {
+    pub fn add(
+        &mut self,
+        mu_w: R,
+        var_w: R,
+        unit: &Unit<R>,
+        above: &UnitDerivative<R>,
+        [bend, pair, twist]: [R; 3],
+    ) {
         // T31
         let two = R::from_f64(2.0);
         let slope = unit.curve;

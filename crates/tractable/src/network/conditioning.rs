@@ -2,7 +2,7 @@
 
 use super::Network;
 use crate::derivative::Derivative;
-use crate::engine::{Session, Slope};
+use crate::engine::{ActivePass, Slope};
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input};
 use crate::moments::derivative::{shrunk, stationary};
@@ -27,7 +27,7 @@ use crate::plan::Op;
 /// ```
 pub struct Conditioning<'n> {
     net: &'n Network,
-    session: Box<dyn Session + 'n>,
+    session: Box<dyn ActivePass + 'n>,
     /// The state that moves, and how many rows it has.
     at: usize,
     rows: usize,

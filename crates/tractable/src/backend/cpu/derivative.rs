@@ -17,7 +17,7 @@ use super::tile::{LINE, PANEL, load, store};
 use super::weights::Weights;
 use super::{Cpu, Shared, turn};
 use crate::backend::Units;
-use crate::moments::derivative::{Curve, Gate, Node, Unit, repaired};
+use crate::moments::derivative::{Curve, Gate, Unit, UnitDerivative, repaired};
 use crate::moments::{Activation, Moments, mixture_relu, sigmoid, softplus, tanh};
 use pulp::{Simd, WithSimd};
 
@@ -28,7 +28,7 @@ pub(crate) struct Derivative {
     width: usize,
     /// Numbers from one row to the next.
     stride: usize,
-    /// The parts of a [`Node`], in its order.
+    /// The parts of a [`UnitDerivative`], in its order.
     nodes: [Lines; 7],
     /// Those of a [`Curve`].
     curves: [Lines; 4],
@@ -64,13 +64,13 @@ impl Derivative {
         self.nodes.iter_mut().chain(&mut self.curves).for_each(|v| v.grow(n));
     }
 
-    fn node(&self, at: usize) -> Node<f32> {
+    fn node(&self, at: usize) -> UnitDerivative<f32> {
         let [mean, var, cov, rest, mean_mean, mean_rest, rest_rest] =
             self.nodes.each_ref().map(|part| part[at]);
-        Node { mean, var, cov, rest, mean_mean, mean_rest, rest_rest }
+        UnitDerivative { mean, var, cov, rest, mean_mean, mean_rest, rest_rest }
     }
 
-    fn set_node(&mut self, at: usize, n: Node<f32>) {
+    fn set_node(&mut self, at: usize, n: UnitDerivative<f32>) {
         let parts = [n.mean, n.var, n.cov, n.rest, n.mean_mean, n.mean_rest, n.rest_rest];
         self.nodes.iter_mut().zip(parts).for_each(|(to, part)| to[at] = part);
     }
@@ -99,7 +99,7 @@ impl Cpu {
             for unit in 0..d.width {
                 let at = row * d.stride + unit;
                 let u = Unit::new(units.activation, units.z.mean[at], units.z.var[at], units.moments(at));
-                d.set_node(at, Node::output(&u, if unit == output { 1.0 } else { 0.0 }));
+                d.set_node(at, UnitDerivative::output(&u, if unit == output { 1.0 } else { 0.0 }));
             }
         }
     }
@@ -178,7 +178,7 @@ impl Cpu {
         for row in 0..d.rows {
             for unit in 0..d.width {
                 let (at, over) = (row * d.stride + unit, row * d_above.stride + unit);
-                let mut node = if more { d.node(at) } else { Node::default() };
+                let mut node = if more { d.node(at) } else { UnitDerivative::default() };
                 let of = |units: &Units<'_, State>, at: usize| {
                     Unit::new(units.activation, units.z.mean[at], units.z.var[at], units.moments(at))
                 };

@@ -20,7 +20,7 @@ mod window;
 
 use super::device::width;
 use super::{
-    Backend, Broken, Field, INNOVATION, Map, PRIOR, Parameters, Pool, Seen, Statistics, Status, Units,
+    Backend, Broken, Field, INNOVATION, Map, Noted, PRIOR, Parameters, Pool, Seen, Statistics, Units,
 };
 use crate::error::Result;
 use crate::moments::Activation;
@@ -106,8 +106,8 @@ impl Backend for Cpu {
     type Weights = weights::Weights;
     type Norm = norm::Norm;
     type Sums = weights::Sums;
-    type Table = state::Table;
-    type Status = Status;
+    type RowStore = state::RowStore;
+    type Status = Noted;
     type Derivative = derivative::Derivative;
 
     fn is_double(&self) -> bool {
@@ -140,20 +140,20 @@ impl Backend for Cpu {
         Ok(state.read(field))
     }
 
-    fn table(&self, shape: Shape, rows: usize) -> Result<Self::Table> {
-        state::Table::new(shape, rows)
+    fn table(&self, shape: Shape, rows: usize) -> Result<Self::RowStore> {
+        state::RowStore::new(shape, rows)
     }
 
-    fn table_write(&self, table: &mut Self::Table, first: usize, values: &[f64]) -> Result<()> {
+    fn table_write(&self, table: &mut Self::RowStore, first: usize, values: &[f64]) -> Result<()> {
         table.write(first, values);
         Ok(())
     }
 
-    fn gather(&self, table: &Self::Table, rows: &[usize], state: &mut Self::State) {
+    fn gather(&self, table: &Self::RowStore, rows: &[usize], state: &mut Self::State) {
         state.gather(table, rows);
     }
 
-    fn status(&self, status: &mut Self::Status) -> Result<Status> {
+    fn status(&self, status: &mut Self::Status) -> Result<Noted> {
         Ok(std::mem::take(status))
     }
 
@@ -221,7 +221,7 @@ impl Backend for Cpu {
         sums.add(scratch);
     }
 
-    fn map_apply(&self, w: &mut Self::Weights, sums: &Self::Sums, cap: Option<f64>, status: &mut Status) {
+    fn map_apply(&self, w: &mut Self::Weights, sums: &Self::Sums, cap: Option<f64>, status: &mut Noted) {
         self.step_by(w, &sums.lines, 1, cap, status);
     }
 
@@ -232,7 +232,7 @@ impl Backend for Cpu {
         _: &Self::State,
         z: &Self::State,
         cap: Option<f64>,
-        status: &mut Status,
+        status: &mut Noted,
     ) {
         self.map_update(w, scratch, z, cap, status);
     }
@@ -275,7 +275,7 @@ impl Backend for Cpu {
         self.norm_sum_up(norm, scratch, x, z, sums);
     }
 
-    fn normalize_apply(&self, n: &mut Self::Norm, sums: &Self::Sums, cap: Option<f64>, status: &mut Status) {
+    fn normalize_apply(&self, n: &mut Self::Norm, sums: &Self::Sums, cap: Option<f64>, status: &mut Noted) {
         n.apply(sums, cap, status);
     }
 

@@ -7,7 +7,7 @@ use super::tile::{LINE, PANEL};
 use super::weights::{Sums, step};
 use super::window::Scratch;
 use super::{Cpu, Shared};
-use crate::backend::{Parameters, Pooled, Statistics, Status};
+use crate::backend::{Noted, Parameters, Pooled, Statistics};
 use crate::moments::product;
 
 /// Scale and shift, one number a channel, padded to whole panels with zeros; the running statistics.
@@ -236,7 +236,7 @@ impl Norm {
         Sums { lines: Lines::default(), norm }
     }
 
-    pub(super) fn apply(&mut self, from: &Sums, cap: Option<f64>, status: &mut Status) {
+    pub(super) fn apply(&mut self, from: &Sums, cap: Option<f64>, status: &mut Noted) {
         if status.broken.is_some() {
             return;
         }

@@ -116,7 +116,7 @@ impl State {
     }
 
     /// Sets the batch to these rows of a table, known exactly.
-    pub(super) fn gather(&mut self, table: &Table, rows: &[usize]) {
+    pub(super) fn gather(&mut self, table: &RowStore, rows: &[usize]) {
         self.stride = table.layout.stride;
         self.resize(rows.len());
         let sample = self.sample();
@@ -166,16 +166,16 @@ impl State {
 }
 
 /// Rows of a data set, laid out as a state that they are gathered into.
-pub(crate) struct Table {
+pub(crate) struct RowStore {
     layout: State,
     mean: Lines,
 }
 
-impl Table {
+impl RowStore {
     pub(super) fn new(shape: Shape, rows: usize) -> Result<Self> {
         let mut layout = State::new(shape);
         layout.without_padding();
-        Ok(Table { mean: Lines::try_zeros(rows * layout.sample())?, layout })
+        Ok(RowStore { mean: Lines::try_zeros(rows * layout.sample())?, layout })
     }
 
     pub(super) fn write(&mut self, first: usize, values: &[f64]) {

@@ -8,7 +8,7 @@ use super::tile::{self, LINE, PAIR, PANEL};
 use super::weights::{Weights, step};
 use super::window::Scratch;
 use super::{Cpu, Shared};
-use crate::backend::{Status, Tally};
+use crate::backend::{Noted, Tally};
 use pulp::{Simd, WithSimd};
 use std::ops::Range;
 
@@ -39,7 +39,7 @@ impl Cpu {
                 (Shared(sums.add(inputs.start)), (inputs.start == 0).then(|| &mut *sums.add(w.depth())))
             };
             let rows = samples.start * per_sample..samples.end * per_sample;
-            self.arch.dispatch(Sums::new(w, shared, z, panel, &inputs, rows, sums, bias));
+            self.arch.dispatch(SumTask::new(w, shared, z, panel, &inputs, rows, sums, bias));
         });
         s.sums = all_sums;
     }
@@ -51,7 +51,7 @@ impl Cpu {
         sums: &Lines,
         parts: usize,
         cap: Option<f64>,
-        status: &mut Status,
+        status: &mut Noted,
     ) {
         let (sums, depth, all) = (sums.as_chunks::<LINE>().0, w.depth(), w.lines());
         let cap = cap.map(|c| c as f32);
@@ -79,7 +79,7 @@ impl Cpu {
         s: &mut Scratch,
         z: &State,
         cap: Option<f64>,
-        status: &mut Status,
+        status: &mut Noted,
     ) {
         if s.starts.len() > 1 && z.rows >= 2 * PART {
             self.sum_up(w, s, z);
@@ -94,7 +94,7 @@ impl Cpu {
             let sums = sums[..inputs.len()].as_mut_ptr() as *mut [f32; LINE];
             let mut bias_sums = [0.0; LINE];
             let of_bias = bias.is_some().then_some(&mut bias_sums);
-            self.arch.dispatch(Sums::new(w, s, z, panel, &inputs, 0..s.rows.len(), Shared(sums), of_bias));
+            self.arch.dispatch(SumTask::new(w, s, z, panel, &inputs, 0..s.rows.len(), Shared(sums), of_bias));
             // SAFETY: there is at least one row, so there is a line for every input.
             let sums = unsafe { std::slice::from_raw_parts(sums, inputs.len()) };
             self.arch.dispatch(
@@ -121,7 +121,7 @@ impl Cpu {
         places: &[usize],
         z: &State,
         cap: Option<f32>,
-        status: &mut Status,
+        status: &mut Noted,
     ) {
         self.step_all(w, 1, status, |w, panel, inputs, lines, bias| {
             self.arch.dispatch(
@@ -151,7 +151,7 @@ impl Cpu {
         &self,
         w: &mut Weights,
         rows: usize,
-        status: &mut Status,
+        status: &mut Noted,
         f: impl Fn(&Weights, usize, Range<usize>, &mut [[f32; LINE]], Option<&mut [f32; LINE]>) -> Tally + Sync,
     ) {
         if status.broken.is_some() {
@@ -208,7 +208,7 @@ impl Cut {
 }
 
 /// What a batch says about the weights of some inputs of a panel, summed up over rows.
-struct Sums<'a> {
+struct SumTask<'a> {
     pairs: &'a [f32],
     inputs: &'a [usize],
     rows: &'a [usize],
@@ -222,7 +222,7 @@ struct Sums<'a> {
     bias: Option<&'a mut [f32; LINE]>,
 }
 
-impl<'a> Sums<'a> {
+impl<'a> SumTask<'a> {
     #[allow(clippy::too_many_arguments)]
     fn new(
         w: &Weights,
@@ -234,7 +234,7 @@ impl<'a> Sums<'a> {
         sums: Shared<*mut [f32; LINE]>,
         bias: Option<&'a mut [f32; LINE]>,
     ) -> Self {
-        Sums {
+        SumTask {
             pairs: &s.pairs,
             inputs: &s.inputs[inputs.clone()],
             d: [&z.d_mean, &z.d_var].map(|d| &d[rows.start * z.stride + panel * PANEL..]),
@@ -247,7 +247,7 @@ impl<'a> Sums<'a> {
     }
 }
 
-impl WithSimd for Sums<'_> {
+impl WithSimd for SumTask<'_> {
     type Output = ();
 
     #[inline(always)]

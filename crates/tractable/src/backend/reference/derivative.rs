@@ -3,11 +3,11 @@
 use super::Reference;
 use super::parts::State;
 use crate::backend::Units;
-use crate::moments::derivative::{Gate, Node, Unit, repaired};
+use crate::moments::derivative::{Gate, Unit, UnitDerivative, repaired};
 use crate::moments::{Activation, Moments};
 
 /// One node a unit, `[row][unit]`.
-pub(crate) type Derivative = Vec<Node<f64>>;
+pub(crate) type Derivative = Vec<UnitDerivative<f64>>;
 
 impl Units<'_, State> {
     fn moments(&self, unit: usize) -> Moments<f64> {
@@ -24,7 +24,7 @@ impl Reference {
     pub(super) fn derivative_of_output(units: Units<'_, State>, output: usize) -> Derivative {
         let width = units.z.shape.len();
         let chosen = |unit: usize| if unit % width == output { 1.0 } else { 0.0 };
-        (0..units.z.mean.len()).map(|unit| Node::output(&units.unit(unit), chosen(unit))).collect()
+        (0..units.z.mean.len()).map(|unit| UnitDerivative::output(&units.unit(unit), chosen(unit))).collect()
     }
 
     /// `branches` calls its argument with (unit above, unit below, mean, variance) of every weight between them.
@@ -42,7 +42,7 @@ impl Reference {
             .map(|unit| gate.factors(below.activation, &above.unit(unit), above.moments(unit)))
             .collect();
         if !more {
-            *d = vec![Node::default(); units.len()];
+            *d = vec![UnitDerivative::default(); units.len()];
         }
         branches(&mut |out, from, mu_w, var_w| {
             d[from].add(mu_w, var_w, &units[from], &d_above[out], factors[out]);

@@ -6,11 +6,11 @@
 mod derivative;
 mod parts;
 
-use parts::{Norm, Scratch, State, Sums, Table, Weights, positions};
+use parts::{Norm, RowStore, Scratch, State, Sums, Weights, positions};
 
-use super::{Backend, Field, INNOVATION, Map, PRIOR, Parameters, Pool, Seen, Statistics, Status, Units};
+use super::{Backend, Field, INNOVATION, Map, Noted, PRIOR, Parameters, Pool, Seen, Statistics, Units};
 use crate::error::Result;
-use crate::moments::derivative::{Gate, Node};
+use crate::moments::derivative::{Gate, UnitDerivative};
 use crate::moments::{Activation, observe, product, smooth};
 use crate::shape::{Shape, Window};
 use std::ops::Range;
@@ -41,8 +41,8 @@ impl Backend for Reference {
     type Weights = Weights;
     type Norm = Norm;
     type Sums = Sums;
-    type Table = Table;
-    type Status = Status;
+    type RowStore = RowStore;
+    type Status = Noted;
     type Derivative = derivative::Derivative;
 
     fn is_double(&self) -> bool {
@@ -78,33 +78,33 @@ impl Backend for Reference {
         Ok(state.field(field).to_vec())
     }
 
-    fn table(&self, shape: Shape, rows: usize) -> Result<Table> {
-        Ok(Table { width: shape.len(), values: vec![0.0; rows * shape.len()] })
+    fn table(&self, shape: Shape, rows: usize) -> Result<RowStore> {
+        Ok(RowStore { width: shape.len(), values: vec![0.0; rows * shape.len()] })
     }
 
-    fn table_write(&self, table: &mut Table, first: usize, values: &[f64]) -> Result<()> {
+    fn table_write(&self, table: &mut RowStore, first: usize, values: &[f64]) -> Result<()> {
         table.values[first * table.width..][..values.len()].copy_from_slice(values);
         Ok(())
     }
 
-    fn gather(&self, table: &Table, rows: &[usize], state: &mut State) {
+    fn gather(&self, table: &RowStore, rows: &[usize], state: &mut State) {
         let values: Vec<f64> =
             rows.iter().flat_map(|r| &table.values[r * table.width..][..table.width]).copied().collect();
         self.write(state, &values, None).expect("memory of the host");
     }
 
-    fn status(&self, status: &mut Status) -> Result<Status> {
+    fn status(&self, status: &mut Noted) -> Result<Noted> {
         Ok(std::mem::take(status))
     }
 
-    fn check_states(&self, states: &[State], status: &mut Status) {
+    fn check_states(&self, states: &[State], status: &mut Noted) {
         let broken = |number: usize| states[number].broken(PRIOR, number);
         if broken(states.len() - 1).is_some() {
             status.note((0..states.len()).find_map(broken));
         }
     }
 
-    fn check_innovation(&self, state: &State, number: usize, status: &mut Status) {
+    fn check_innovation(&self, state: &State, number: usize, status: &mut Noted) {
         status.note(state.broken(INNOVATION, number));
     }
 
@@ -172,7 +172,7 @@ impl Backend for Reference {
         sums.add(&w.sums(x, z));
     }
 
-    fn map_apply(&self, w: &mut Weights, sums: &Sums, cap: Option<f64>, status: &mut Status) {
+    fn map_apply(&self, w: &mut Weights, sums: &Sums, cap: Option<f64>, status: &mut Noted) {
         w.p.learn(&sums.p, cap, status);
     }
 
@@ -183,7 +183,7 @@ impl Backend for Reference {
         x: &State,
         z: &State,
         cap: Option<f64>,
-        status: &mut Status,
+        status: &mut Noted,
     ) {
         let sums = w.sums(x, z);
         w.p.learn(&sums, cap, status);
@@ -304,7 +304,7 @@ impl Backend for Reference {
         sums.batch.add(&s.mean, &s.var, (x.rows() * pixels) as f64);
     }
 
-    fn normalize_apply(&self, norm: &mut Norm, sums: &Sums, cap: Option<f64>, status: &mut Status) {
+    fn normalize_apply(&self, norm: &mut Norm, sums: &Sums, cap: Option<f64>, status: &mut Noted) {
         norm.p.learn(&sums.p, cap, status);
         if status.broken.is_none() {
             norm.running.follow(&sums.batch);
@@ -415,7 +415,7 @@ impl Backend for Reference {
     }
 
     fn derivative_read(&self, d: &Self::Derivative) -> Result<[Vec<f64>; 3]> {
-        let parts: [fn(&Node<f64>) -> f64; 3] = [|n| n.mean, |n| n.var, |n| n.cov];
+        let parts: [fn(&UnitDerivative<f64>) -> f64; 3] = [|n| n.mean, |n| n.var, |n| n.cov];
         Ok(parts.map(|part| d.iter().map(part).collect()))
     }
 }

@@ -1,6 +1,6 @@
 //! What the reference device computes with: states, weights, and the loops over their connections.
 
-use crate::backend::{Broken, Field, Map, Parameters, Pooled, Statistics, Status};
+use crate::backend::{Broken, Field, Map, Noted, Parameters, Pooled, Statistics};
 use crate::moments::posterior;
 use crate::shape::Shape;
 
@@ -36,7 +36,7 @@ pub(crate) struct Sums {
 }
 
 /// Rows of a data set.
-pub(crate) struct Table {
+pub(crate) struct RowStore {
     pub(super) width: usize,
     pub(super) values: Vec<f64>,
 }
@@ -179,7 +179,7 @@ fn update(
     g_mean: &[f64],
     g_var: &[f64],
     cap: Option<f64>,
-    status: &mut Status,
+    status: &mut Noted,
 ) {
     for i in 0..mean.len() {
         let step = match cap {
@@ -194,7 +194,7 @@ fn update(
 
 impl Parameters {
     /// Unless something is broken.
-    pub(super) fn learn(&mut self, g: &Parameters, cap: Option<f64>, status: &mut Status) {
+    pub(super) fn learn(&mut self, g: &Parameters, cap: Option<f64>, status: &mut Noted) {
         if status.broken.is_none() {
             update(&mut self.mean, &mut self.var, &g.mean, &g.var, cap, status);
             update(&mut self.bias_mean, &mut self.bias_var, &g.bias_mean, &g.bias_var, cap, status);

@@ -4,7 +4,7 @@ use super::ALL;
 use proptest::prelude::*;
 use tractable::Activation;
 use tractable::moments::Real;
-use tractable::moments::derivative::{Curve, Node, Unit, shrunk, stationary};
+use tractable::moments::derivative::{Curve, Unit, UnitDerivative, shrunk, stationary};
 
 fn curve<R: Real>(f: Activation, mu_z: R, var_z: R) -> Curve<R> {
     f.curve(mu_z, var_z, f.moments(mu_z, var_z))
@@ -103,7 +103,7 @@ proptest! {
     fn the_output_starts_with_its_slope(mu_z in -3.0..3.0f64, var_z in 0.0..1.0f64) {
         for f in ALL {
             let unit = Unit::new(f, mu_z, var_z, f.moments(mu_z, var_z));
-            let (node, other) = (Node::output(&unit, 1.0), Node::output(&unit, 0.0));
+            let (node, other) = (UnitDerivative::output(&unit, 1.0), UnitDerivative::output(&unit, 0.0));
             prop_assert_eq!((node.mean, node.var, node.cov), (unit.curve.mean, unit.curve.var, unit.curve.bend * var_z));
             prop_assert_eq!((node.rest, node.mean_mean, node.mean_rest, node.rest_rest), (1.0, node.mean * node.mean, node.mean, 1.0));
             prop_assert!([other.mean, other.var, other.cov, other.rest, other.mean_mean, other.mean_rest, other.rest_rest] == [0.0; 7]);
