@@ -26,8 +26,13 @@ use crate::error::Result;
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
 use crate::shape::{Shape, Window};
+use derivative::Derivative;
+use norm::Norm;
+use state::{RowStore, State};
 use std::ops::Range;
 use std::sync::OnceLock;
+use weights::{Sums, Weights};
+use window::Scratch;
 
 pub(crate) struct Cpu {
     arch: pulp::Arch,
@@ -88,7 +93,7 @@ impl Cpu {
     }
 
     /// The first row in which one of these fields is not finite, with that value.
-    fn not_finite(&self, state: &state::State, fields: [Field; 2]) -> Option<(usize, f64)> {
+    fn not_finite(&self, state: &State, fields: [Field; 2]) -> Option<(usize, f64)> {
         fields.into_iter().find_map(|field| {
             let known = state.d_finite && INNOVATION.contains(&field);
             match known || self.all_finite(state.field(field), state.rows * state.sample()) {
@@ -101,14 +106,14 @@ impl Cpu {
 }
 
 impl Backend for Cpu {
-    type State = state::State;
-    type Scratch = window::Scratch;
-    type Weights = weights::Weights;
-    type Norm = norm::Norm;
-    type Sums = weights::Sums;
-    type RowStore = state::RowStore;
+    type State = State;
+    type Scratch = Scratch;
+    type Weights = Weights;
+    type Norm = Norm;
+    type Sums = Sums;
+    type RowStore = RowStore;
     type Status = Noted;
-    type Derivative = derivative::Derivative;
+    type Derivative = Derivative;
 
     fn is_double(&self) -> bool {
         false
@@ -120,44 +125,44 @@ impl Backend for Cpu {
 
     fn numbers(&self, shape: Shape) -> usize {
         // Mean, variance and their innovations; slopes or picked units.
-        5 * state::State::new(shape).sample()
+        5 * State::new(shape).sample()
     }
 
-    fn state(&self, shape: Shape) -> Self::State {
-        state::State::new(shape)
+    fn state(&self, shape: Shape) -> State {
+        State::new(shape)
     }
 
-    fn like(&self, state: &Self::State, spare: &mut Self::State) {
+    fn like(&self, state: &State, spare: &mut State) {
         spare.like(state);
     }
 
-    fn write(&self, state: &mut Self::State, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
+    fn write(&self, state: &mut State, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
         state.write(mean, var);
         Ok(())
     }
 
-    fn read(&self, state: &Self::State, field: Field) -> Result<Vec<f64>> {
+    fn read(&self, state: &State, field: Field) -> Result<Vec<f64>> {
         Ok(state.read(field))
     }
 
-    fn table(&self, shape: Shape, rows: usize) -> Result<Self::RowStore> {
-        state::RowStore::new(shape, rows)
+    fn table(&self, shape: Shape, rows: usize) -> Result<RowStore> {
+        RowStore::new(shape, rows)
     }
 
-    fn table_write(&self, table: &mut Self::RowStore, first: usize, values: &[f64]) -> Result<()> {
+    fn table_write(&self, table: &mut RowStore, first: usize, values: &[f64]) -> Result<()> {
         table.write(first, values);
         Ok(())
     }
 
-    fn gather(&self, table: &Self::RowStore, rows: &[usize], state: &mut Self::State) {
+    fn gather(&self, table: &RowStore, rows: &[usize], state: &mut State) {
         state.gather(table, rows);
     }
 
-    fn status(&self, status: &mut Self::Status) -> Result<Noted> {
+    fn status(&self, status: &mut Noted) -> Result<Noted> {
         Ok(std::mem::take(status))
     }
 
-    fn check_states(&self, states: &[Self::State], status: &mut Self::Status) {
+    fn check_states(&self, states: &[State], status: &mut Noted) {
         let broken = |state: usize| {
             self.not_finite(&states[state], PRIOR).map(|(row, value)| Broken { state, row, value })
         };
@@ -166,18 +171,18 @@ impl Backend for Cpu {
         }
     }
 
-    fn check_innovation(&self, state: &Self::State, number: usize, status: &mut Self::Status) {
+    fn check_innovation(&self, state: &State, number: usize, status: &mut Noted) {
         let broken = self.not_finite(state, INNOVATION);
         status.note(broken.map(|(row, value)| Broken { state: number, row, value }));
     }
 
-    fn weights(&self, map: Map) -> Result<Self::Weights> {
-        weights::Weights::zeros(map)
+    fn weights(&self, map: Map) -> Result<Weights> {
+        Weights::zeros(map)
     }
 
     fn set_weights(
         &self,
-        weights: &mut Self::Weights,
+        weights: &mut Weights,
         outputs: Range<usize>,
         parameters: &Parameters,
     ) -> Result<()> {
@@ -185,168 +190,154 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn weights_parameters(&self, weights: &Self::Weights) -> Result<Parameters> {
+    fn weights_parameters(&self, weights: &Weights) -> Result<Parameters> {
         Ok(weights.parameters())
     }
 
-    fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Result<Self::Norm> {
-        Ok(norm::Norm::new(parameters, statistics))
+    fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Result<Norm> {
+        Ok(Norm::new(parameters, statistics))
     }
 
-    fn norm_parameters(&self, norm: &Self::Norm) -> Result<(Parameters, Statistics)> {
+    fn norm_parameters(&self, norm: &Norm) -> Result<(Parameters, Statistics)> {
         Ok(norm.parameters())
     }
 
-    fn map(&self, w: &Self::Weights, scratch: &mut Self::Scratch, x: &Self::State, z: &mut Self::State) {
+    fn map(&self, w: &Weights, scratch: &mut Scratch, x: &State, z: &mut State) {
         self.map_forward(w, scratch, x, z);
     }
 
-    fn map_back(&self, w: &Self::Weights, scratch: &mut Self::Scratch, z: &Self::State, x: &mut Self::State) {
+    fn map_back(&self, w: &Weights, scratch: &mut Scratch, z: &State, x: &mut State) {
         self.map_backward(w, scratch, z, x);
     }
 
-    fn map_sums(&self, w: &Self::Weights) -> Self::Sums {
+    fn map_sums(&self, w: &Weights) -> Sums {
         w.sums()
     }
 
-    fn map_accumulate(
-        &self,
-        w: &Self::Weights,
-        scratch: &mut Self::Scratch,
-        _: &Self::State,
-        z: &Self::State,
-        sums: &mut Self::Sums,
-    ) {
+    fn map_accumulate(&self, w: &Weights, scratch: &mut Scratch, _: &State, z: &State, sums: &mut Sums) {
         self.sum_up(w, scratch, z);
         sums.add(scratch);
     }
 
-    fn map_apply(&self, w: &mut Self::Weights, sums: &Self::Sums, cap: Option<f64>, status: &mut Noted) {
+    fn map_apply(&self, w: &mut Weights, sums: &Sums, cap: Option<f64>, status: &mut Noted) {
         self.step_by(w, &sums.lines, 1, cap, status);
     }
 
     fn map_learn(
         &self,
-        w: &mut Self::Weights,
-        scratch: &mut Self::Scratch,
-        _: &Self::State,
-        z: &Self::State,
+        w: &mut Weights,
+        scratch: &mut Scratch,
+        _: &State,
+        z: &State,
         cap: Option<f64>,
         status: &mut Noted,
     ) {
         self.map_update(w, scratch, z, cap, status);
     }
 
-    fn pool(&self, pool: Pool, window: Window, x: &Self::State, z: &mut Self::State) {
+    fn pool(&self, pool: Pool, window: Window, x: &State, z: &mut State) {
         self.pool_forward(pool, window, x, z);
     }
 
-    fn pool_back(&self, pool: Pool, window: Window, z: &Self::State, x: &mut Self::State) {
+    fn pool_back(&self, pool: Pool, window: Window, z: &State, x: &mut State) {
         self.pool_backward(pool, window, z, x);
     }
 
-    fn normalize(
-        &self,
-        norm: &Self::Norm,
-        scratch: &mut Self::Scratch,
-        x: &Self::State,
-        z: &mut Self::State,
-        learning: bool,
-    ) {
+    fn normalize(&self, norm: &Norm, scratch: &mut Scratch, x: &State, z: &mut State, learning: bool) {
         self.norm_forward(norm, scratch, x, z, learning);
     }
 
-    fn normalize_back(&self, n: &Self::Norm, scratch: &Self::Scratch, z: &Self::State, x: &mut Self::State) {
+    fn normalize_back(&self, n: &Norm, scratch: &Scratch, z: &State, x: &mut State) {
         self.norm_backward(n, scratch, z, x);
     }
 
-    fn normalize_sums(&self, norm: &Self::Norm) -> Self::Sums {
+    fn normalize_sums(&self, norm: &Norm) -> Sums {
         norm.sums()
     }
 
     fn normalize_accumulate(
         &self,
-        norm: &Self::Norm,
-        scratch: &mut Self::Scratch,
-        x: &Self::State,
-        z: &Self::State,
-        sums: &mut Self::Sums,
+        norm: &Norm,
+        scratch: &mut Scratch,
+        x: &State,
+        z: &State,
+        sums: &mut Sums,
     ) {
         self.norm_sum_up(norm, scratch, x, z, sums);
     }
 
-    fn normalize_apply(&self, n: &mut Self::Norm, sums: &Self::Sums, cap: Option<f64>, status: &mut Noted) {
+    fn normalize_apply(&self, n: &mut Norm, sums: &Sums, cap: Option<f64>, status: &mut Noted) {
         n.apply(sums, cap, status);
     }
 
-    fn clear(&self, sums: &mut Self::Sums) {
+    fn clear(&self, sums: &mut Sums) {
         sums.clear();
     }
 
-    fn activate(&self, activation: Activation, z: &Self::State, a: &mut Self::State) {
+    fn activate(&self, activation: Activation, z: &State, a: &mut State) {
         self.activation_forward(activation, z, a);
     }
 
-    fn activate_back(&self, a: &Self::State, z: &mut Self::State) {
+    fn activate_back(&self, a: &State, z: &mut State) {
         self.activation_backward(a, z);
     }
 
-    fn add(&self, states: &[Self::State], numbers: &[usize], z: &mut Self::State) {
+    fn add(&self, states: &[State], numbers: &[usize], z: &mut State) {
         self.sum_of_states(states, numbers, z);
     }
 
-    fn add_back(&self, z: &Self::State, x: &mut Self::State) {
+    fn add_back(&self, z: &State, x: &mut State) {
         self.copy_innovation(z, x);
     }
 
-    fn add_innovation(&self, more: &Self::State, x: &mut Self::State) {
+    fn add_innovation(&self, more: &State, x: &mut State) {
         self.more_innovation(more, x);
     }
 
-    fn observe(&self, output: &mut Self::State, seen: Seen<'_>) {
+    fn observe(&self, output: &mut State, seen: Seen<'_>) {
         self.output_innovation(output, seen);
     }
 
-    fn innovate(&self, output: &mut Self::State, d_mean: &[f64]) -> Result<()> {
+    fn innovate(&self, output: &mut State, d_mean: &[f64]) -> Result<()> {
         output.innovate(d_mean);
         Ok(())
     }
 
-    fn posterior(&self, state: &mut Self::State) {
+    fn posterior(&self, state: &mut State) {
         self.state_posterior(state);
     }
 
-    fn derivative_output(&self, units: Units<'_, Self::State>, output: usize, d: &mut Self::Derivative) {
+    fn derivative_output(&self, units: Units<'_, State>, output: usize, d: &mut Derivative) {
         self.derivative_of_output(units, output, d);
     }
 
     fn derivative_map(
         &self,
-        w: &Self::Weights,
-        scratch: &mut Self::Scratch,
-        below: Units<'_, Self::State>,
-        above: Units<'_, Self::State>,
-        d_above: &Self::Derivative,
+        w: &Weights,
+        scratch: &mut Scratch,
+        below: Units<'_, State>,
+        above: Units<'_, State>,
+        d_above: &Derivative,
         gate: Gate,
         more: bool,
-        d: &mut Self::Derivative,
+        d: &mut Derivative,
     ) {
         self.derivative_below(w, &mut scratch.derivative, below, above, d_above, gate, more, d);
     }
 
     fn derivative_add(
         &self,
-        below: Units<'_, Self::State>,
-        above: Units<'_, Self::State>,
-        d_above: &Self::Derivative,
+        below: Units<'_, State>,
+        above: Units<'_, State>,
+        d_above: &Derivative,
         gate: Gate,
         more: bool,
-        d: &mut Self::Derivative,
+        d: &mut Derivative,
     ) {
         self.derivative_below_sum(below, above, d_above, gate, more, d);
     }
 
-    fn derivative_read(&self, d: &Self::Derivative) -> Result<[Vec<f64>; 3]> {
+    fn derivative_read(&self, d: &Derivative) -> Result<[Vec<f64>; 3]> {
         Ok(d.read())
     }
 }
