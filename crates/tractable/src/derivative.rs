@@ -163,8 +163,8 @@ impl Network {
         let (x, wrt) = (self.check_input(x.into())?, wrt.into());
         let slope = self.slope(wrt.layer, wrt.output, wrt.gate)?;
         let [mean, var, cov] = self.in_parts(x.rows(), |rows| {
-            let mut session = self.forward(x.rows_between(rows.start, rows.end))?;
-            let d = self.derivative_in(&mut *session, slope, rows.len())?;
+            let mut pass = self.forward(x.rows_between(rows.start, rows.end))?;
+            let d = self.derivative_in(&mut *pass, slope, rows.len())?;
             let [mean, var] = d.slope.into_parts();
             Ok([mean, var, d.cov])
         })?;
@@ -175,11 +175,11 @@ impl Network {
     /// The derivative of so many rows after a forward pass, in the user's units.
     pub(crate) fn derivative_in(
         &self,
-        session: &mut dyn ActivePass,
+        pass: &mut dyn ActivePass,
         slope: Slope,
         rows: usize,
     ) -> Result<Derivative> {
-        let [mut mean, mut var, mut cov] = session.derivative(slope)?;
+        let [mut mean, mut var, mut cov] = pass.derivative(slope)?;
         let width = mean.len() / rows;
         for part in [&mean, &var, &cov] {
             if let Some(at) = part.iter().position(|v| !v.is_finite()) {

@@ -46,7 +46,7 @@ pub(crate) trait Engine: Send + Sync {
     /// The parameters of a layer, if it has any.
     fn contents(&self, layer: usize) -> Result<Option<Contents>>;
     /// A pass of the caller's own.
-    fn session(&self) -> Box<dyn ActivePass + '_>;
+    fn pass(&self) -> Box<dyn ActivePass + '_>;
     /// Updates the parameters with a batch, unless something is broken; [`status`](Engine::status) tells.
     fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, rule: UpdateRule, rows: usize) -> Result<()>;
     /// What [`learn`](Engine::learn) and [`apply`](Engine::apply) noted since the last call.
@@ -312,7 +312,7 @@ impl<B: Backend> Engine for Loaded<B> {
         self.layers.blocks[layer].contents(&self.layers.backend)
     }
 
-    fn session(&self) -> Box<dyn ActivePass + '_> {
+    fn pass(&self) -> Box<dyn ActivePass + '_> {
         Box::new(self.lend())
     }
 

@@ -210,18 +210,18 @@ impl Network {
 
     /// A pass with these samples in it, forward.
     pub(crate) fn forward(&self, x: Input<'_>) -> Result<Box<dyn ActivePass + '_>> {
-        let mut session = self.session(x)?;
-        session.run(&self.forward, None)?;
-        Ok(session)
+        let mut pass = self.pass_of(x)?;
+        pass.run(&self.forward, None)?;
+        Ok(pass)
     }
 
     /// A pass with these samples in it.
-    fn session(&self, x: Input<'_>) -> Result<Box<dyn ActivePass + '_>> {
+    fn pass_of(&self, x: Input<'_>) -> Result<Box<dyn ActivePass + '_>> {
         let mut buffers = Default::default();
         let (mean, var) = self.standardize(x, &mut buffers);
-        let mut session = self.engine.session();
-        session.write(0, mean, var)?;
-        Ok(session)
+        let mut pass = self.engine.pass();
+        pass.write(0, mean, var)?;
+        Ok(pass)
     }
 
     /// The mean and variance of a state (0 is the input) as a user knows them; finite in those units too.
@@ -419,17 +419,17 @@ impl Network {
 
     /// Mean and variance of every state, in the network's own units.
     pub(crate) fn states(&self, x: Input<'_>) -> Result<Vec<MeanVar>> {
-        let session = self.forward(x)?;
-        (0..self.graph.shapes.len()).map(|state| session.read_prior(state)).collect()
+        let pass = self.forward(x)?;
+        (0..self.graph.shapes.len()).map(|state| pass.read_prior(state)).collect()
     }
 
     /// States and innovations of every layer for one batch in the network's own units, for checks against reference
     /// vectors; parameters are left alone.
     pub(crate) fn trace(&self, x: Input<'_>, seen: Seen<'_>) -> Result<Vec<Trace>> {
-        let mut session = self.forward(x)?;
+        let mut pass = self.forward(x)?;
         let mut ops = vec![Op::Observe];
         ops.extend(self.graph.back(|_| true));
-        session.run(&ops, Some(seen))?;
+        pass.run(&ops, Some(seen))?;
         let activation = |state: usize| {
             let layer = state.checked_sub(1).map(|i| self.spec.layers[i]);
             matches!(layer, Some(Layer::Activation { .. }))
@@ -437,7 +437,7 @@ impl Network {
         let states = 0..self.graph.shapes.len();
         states
             .map(|state| {
-                let read = |field| session.read(state, field);
+                let read = |field| pass.read(state, field);
                 Ok(Trace {
                     mean: read(Field::Mean)?,
                     var: read(Field::Var)?,

@@ -27,7 +27,7 @@ use crate::plan::Op;
 /// ```
 pub struct Conditioning<'n> {
     net: &'n Network,
-    session: Box<dyn ActivePass + 'n>,
+    pass: Box<dyn ActivePass + 'n>,
     /// The state that moves, and how many rows it has.
     at: usize,
     rows: usize,
@@ -187,11 +187,11 @@ impl<'n> Conditioning<'n> {
             let var = x.var().map_or(vec![0.0; x.mean().len()], <[f64]>::to_vec);
             Gaussian::computed(x.mean().to_vec(), var, x.width())
         });
-        let session = net.session(x)?;
+        let pass = net.pass_of(x)?;
         let (rows, rounds) = (x.rows(), 0);
         Ok(Conditioning {
             net,
-            session,
+            pass,
             at,
             rows,
             goal,
@@ -219,7 +219,7 @@ impl<'n> Conditioning<'n> {
             let mut buffers = Default::default();
             let scaler = self.net.scaler_at(self.at);
             let (mean, var) = super::standardized(scaler, Input::from(place), &mut buffers);
-            self.session.write(self.at, mean, var)?;
+            self.pass.write(self.at, mean, var)?;
         }
         let plan = &self.plans[usize::from(self.rounds > 0)];
         self.rounds += 1;
@@ -227,18 +227,18 @@ impl<'n> Conditioning<'n> {
             Held::Output(buffer) => {
                 let seen = buffer.seen(self.net.spec.output.units());
                 let (last, first) = plan.split_last().expect("a plan has operations");
-                self.session.run(first, Some(seen))?;
+                self.pass.run(first, Some(seen))?;
                 // The output itself moves: what it was is kept.
                 if self.at == self.net.graph.output() {
-                    let before = self.session.read_prior(self.at)?;
+                    let before = self.pass.read_prior(self.at)?;
                     self.before = Some(self.net.in_users_units(before, self.rows, self.at)?);
                 }
-                self.session.run(&[*last], None)?;
+                self.pass.run(&[*last], None)?;
                 self.place = None;
             }
             &Held::Stationary { slope, towards, noise_var } => {
-                self.session.run(plan, None)?;
-                let d = self.net.derivative_in(&mut *self.session, slope, self.rows)?;
+                self.pass.run(plan, None)?;
+                let d = self.net.derivative_in(&mut *self.pass, slope, self.rows)?;
                 let mut place = self.posterior()?.clone();
                 place.change(|i, mean, var| {
                     let total = d.var()[i] + noise_var;
@@ -270,7 +270,7 @@ impl<'n> Conditioning<'n> {
             return Ok(before.clone());
         }
         let output = self.net.graph.output();
-        self.net.in_users_units(self.session.read_prior(output)?, self.rows, output)
+        self.net.in_users_units(self.pass.read_prior(output)?, self.rows, output)
     }
 
     /// The layer as it is now, in the units of the data.
@@ -286,9 +286,9 @@ impl<'n> Conditioning<'n> {
     pub fn posterior(&mut self) -> Result<&Gaussian> {
         if self.place.is_none() {
             if self.rounds == 0 {
-                self.session.run(&self.net.forward, None)?;
+                self.pass.run(&self.net.forward, None)?;
             }
-            let now = self.session.read_prior(self.at)?;
+            let now = self.pass.read_prior(self.at)?;
             self.place = Some(self.net.in_users_units(now, self.rows, self.at)?);
         }
         Ok(self.place.as_ref().expect("just read"))

@@ -26,9 +26,9 @@ impl Network {
         by_output: impl FnOnce(&Gaussian) -> Result<Matrix>,
     ) -> Result<(Gaussian, Matrix)> {
         let x = self.check_input(x.into())?;
-        let mut session = self.forward(x)?;
+        let mut pass = self.forward(x)?;
         let output =
-            self.in_users_units(session.read_prior(self.graph.output())?, x.rows(), self.graph.output())?;
+            self.in_users_units(pass.read_prior(self.graph.output())?, x.rows(), self.graph.output())?;
         let mut d = by_output(&output)?.data().to_vec();
         if d.len() != output.mean().len() {
             return Err(Error::shape("gradient by the output", output.mean().len(), d.len()));
@@ -36,9 +36,9 @@ impl Network {
         if let Some(scaler) = &self.spec.output_scaler {
             d.iter_mut().zip(scaler.std().iter().cycle()).for_each(|(d, std)| *d *= std);
         }
-        session.innovate(&d)?;
-        session.run(&self.graph.back(|state| state == 0), None)?;
-        let mut gradient = session.read(0, Field::DMean)?;
+        pass.innovate(&d)?;
+        pass.run(&self.graph.back(|state| state == 0), None)?;
+        let mut gradient = pass.read(0, Field::DMean)?;
         if let Some(scaler) = &self.spec.input_scaler {
             gradient.iter_mut().zip(scaler.std().iter().cycle()).for_each(|(g, std)| *g /= std);
         }
