@@ -4,6 +4,7 @@ use crate::cases::{Draw, Model, bytes};
 use tractable::data::Dataset;
 use tractable::{
     Activation, Device, Fit, Gaussian, Input, Layer, Matrix, Network, NetworkBuilder, Shape, Wanted, Wrt,
+    metrics,
 };
 
 /// A residual block: `linear1 -> tanh1 -> linear2 -> add1(linear1, linear2) -> tanh2 -> linear3`.
@@ -191,14 +192,10 @@ fn images_branch_too() {
         let moved = net.condition(&Gaussian::around(&x, 0.01).unwrap(), &[0; 12]).unwrap();
         assert!(moved.mean() != x.data());
     }
-    let right = (0..12).filter(|&i| argmax(out[0].row(i)) == labels[i]).count();
+    let right = (0..12).filter(|&i| metrics::argmax(out[0].row(i)) == labels[i]).count();
     assert!(right >= 11, "{right}");
     let off = out[0].data().iter().zip(out[1].data()).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()));
     assert!(off < 0.02, "{off}");
-}
-
-fn argmax(p: &[f64]) -> usize {
-    (0..p.len()).max_by(|&a, &b| p[a].total_cmp(&p[b])).unwrap()
 }
 
 #[test]

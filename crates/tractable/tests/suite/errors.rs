@@ -273,6 +273,8 @@ fn building() {
     }
     t.check("too many noises", mlp(&[2, 3]).noise_std([1.0; 2]).build(), Shape, "noise: expected 1 or 3");
     t.check("no noise", mlp(&[2, 3]).noise_std([]).build(), Shape, "noise: expected 1 or 3");
+    let wrong = mlp(&[4, 16, 77]).classes(3).build();
+    t.check("classes on a wide layer", wrong, Shape, "last layer: expected 3 outputs, one per class, got 77");
     let wrong = mlp(&[2, 3]).layer(Activation::Relu).classes(10).build();
     t.check("classes on top of an activation", wrong, Shape, "last layer: expected 11 units");
     let window = |kernel, stride, padding| Window { kernel, stride, padding: Padding::Around(padding) };

@@ -1,0 +1,98 @@
+//! `Conditioning`, round by round, is what `condition` does in one go, and what starting anew from a projected place does.
+
+use crate::cases::{Batch, Draw, bytes, teach, zoo};
+use tractable::data::Scaler;
+use tractable::{Activation, Device, Error, Gaussian, Matrix, Network, Observation, Wanted};
+
+fn devices() -> [Device; 2] {
+    [Device::cpu(2), Device::reference()]
+}
+
+#[test]
+fn rounds_are_what_condition_does_bitwise() {
+    for device in devices() {
+        for (what, builder) in zoo() {
+            let mut net = builder.seed(1).device(&device).build().unwrap();
+            teach(&mut net, 2, 5, 3);
+            let mut draw = Draw::new(4);
+            let (x, batch) = (draw.gaussian(3, net.input().len()), Batch::new(&net, 3, &mut draw));
+            let first = net.layer_names()[0].clone();
+            for layer in ["input", &first] {
+                let wanted = || Wanted::from(batch.seen()).noise_var(0.3).layer(layer);
+                let whole = net.condition(&x, wanted().rounds(3)).unwrap();
+                let mut by_rounds = net.conditioning(&x, wanted()).unwrap();
+                (0..3).for_each(|_| assert!(by_rounds.round().is_ok()));
+                assert_eq!(by_rounds.posterior().unwrap(), &whole, "{what}, {layer}, {device}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_output_is_that_before_the_round() {
+    for device in devices() {
+        let net = Network::mlp([3, 8, 2], Activation::Tanh).seed(2).device(&device).build().unwrap();
+        let (x, y) = (Draw::new(1).gaussian(4, 3), Draw::new(2).matrix(4, 2));
+        for layer in ["input", "tanh1", "linear2"] {
+            let mut c = net.conditioning(&x, Wanted::from(&y).noise_var(0.5).layer(layer)).unwrap();
+            assert!(c.output().is_err(), "no round yet");
+            assert_eq!(c.round().unwrap().output().unwrap(), net.predict(&x).unwrap(), "{layer}");
+            assert!(c.slope().is_none());
+        }
+        // A hidden layer before anything was observed is its prior.
+        let mut c = net.conditioning(&x, Wanted::from(&y).layer("linear2")).unwrap();
+        assert_eq!(c.posterior().unwrap(), &net.predict(&x).unwrap());
+    }
+}
+
+/// After a projection the next round starts where the projection left the layer, scalers and all.
+#[test]
+fn a_projected_place_is_a_new_start() {
+    for device in devices() {
+        let mut net = Network::mlp([2, 8, 1], Activation::Tanh).seed(2).device(&device).build().unwrap();
+        let scaler = |n: usize| Some(Scaler::new(vec![0.5; n], vec![2.0; n]).unwrap());
+        net.set_scalers(scaler(2), scaler(1)).unwrap();
+        let (x, y) = (Draw::new(3).gaussian(2, 2), Matrix::column(vec![1.0, -1.0]).unwrap());
+        let near = |wanted: Wanted<'_>| {
+            let mut c = net.conditioning(&x, wanted).unwrap();
+            c.round().unwrap();
+            c.project(|row, mean, var| {
+                mean[0] = row as f64;
+                var[1] = 0.25;
+            })
+            .unwrap();
+            let start = c.posterior().unwrap().clone();
+            assert_eq!((start.mean()[0], start.mean()[2], start.var()[1]), (0.0, 1.0, 0.25));
+            (start, c.round().unwrap().posterior().unwrap().clone())
+        };
+        for wanted in [Wanted::from(&y).noise_var(0.1), Wanted::maximum().into()] {
+            let (start, after) = near(wanted);
+            assert_eq!(net.condition(&start, wanted).unwrap(), after, "{device}");
+        }
+        let mut c = net.conditioning(&x, &y).unwrap();
+        assert!(matches!(c.project(|_, mean, _| mean[0] = f64::INFINITY), Err(Error::NotFinite { .. })));
+        assert!(matches!(c.project(|_, _, var| var[0] = -1.0), Err(Error::OutOfRange { .. })));
+        assert_eq!(c.posterior().unwrap(), &x, "what was refused changed nothing");
+    }
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let net = Network::mlp([2, 8, 2], Activation::Tanh).build().unwrap();
+    let x = Gaussian::new(vec![0.1, 0.2], vec![0.1; 2], 2).unwrap();
+    let before = bytes(&net);
+    let says = |wanted: Wanted<'_>, text: &str| {
+        for error in [net.condition(&x, wanted).unwrap_err(), net.conditioning(&x, wanted).unwrap_err()] {
+            assert!(error.to_string().contains(text), "{error}");
+        }
+    };
+    says(Wanted::from(Wanted::maximum().output(0)).only(&[true; 7]), "a maximum or minimum is of one output");
+    says(Wanted::maximum().output(99).into(), "output: 99 is not there");
+    says(Wanted::maximum().into(), "say which of the 2");
+    says(Wanted::minimum().output(0).noise_var(-1.0).into(), "noise");
+    let y = Draw::new(1).matrix(1, 2);
+    says(Wanted::from(&y).layer("nowhere"), "`nowhere` is not in this network");
+    says(Wanted::from(Observation::from(&y).seen(&[true])), "seen entries");
+    assert!(net.condition(&x, Wanted::from(&y).rounds(0)).is_err());
+    assert_eq!(bytes(&net), before);
+}
