@@ -3,9 +3,7 @@
 
 mod header;
 pub(crate) mod json;
-mod tensors;
-
-pub(crate) use tensors::{Tensors, U8, to_file};
+pub(crate) mod tensors;
 
 use crate::backend::Device;
 use crate::error::{Error, Result};
@@ -18,7 +16,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
-use tensors::{F32, F64};
+use tensors::{F32, F64, Tensors, to_file};
 
 /// The file version this build writes. It reads version 1 too, which has no `inputs`: layers lie in a row.
 const VERSION: &str = "2";
