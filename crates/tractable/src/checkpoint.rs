@@ -3,9 +3,7 @@
 
 mod header;
 pub(crate) mod json;
-mod tensors;
-
-pub(crate) use tensors::Tensors;
+pub(crate) mod tensors;
 
 use crate::backend::Device;
 use crate::error::{Error, Result};
@@ -14,11 +12,11 @@ use crate::graph::Graph;
 use crate::layer::{Contents, Layer};
 use crate::network::{Network, Spec};
 use crate::output::{Noise, Output};
-use safetensors::tensor::{Dtype, TensorView};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
+use tensors::{F32, F64, Tensors, to_file};
 
 /// The file version this build writes. It reads version 1 too, which has no `inputs`: layers lie in a row.
 const VERSION: &str = "2";
@@ -48,29 +46,18 @@ impl Network {
     pub(crate) fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let spec = serde_json::to_string(&self.spec).map_err(|e| refuse("metadata", e.to_string()))?;
-        let library = env!("CARGO_PKG_VERSION");
-        let metadata = [("format", "tractable"), ("version", VERSION), ("library", library), ("spec", &spec)]
-            .map(|(k, v)| (k.to_string(), v.to_string()));
-        let dtype = if self.is_double() { Dtype::F64 } else { Dtype::F32 };
+        let dtype = if self.is_double() { F64 } else { F32 };
         let mut tensors = Vec::new();
         for slots in slots(&self.graph)?.chunk_by(|a, b| a.layer == b.layer) {
             let contents = self.contents(slots[0].layer)?.expect("a layer with parameters");
             for slot in slots {
                 let values = slot.of(&contents);
                 slot.check(values, 0).map_err(|why| refuse(&slot.name, why))?;
-                let dtype = if slot.is_running() { Dtype::F64 } else { dtype };
-                tensors.push((slot.name.clone(), slot.dims.clone(), dtype, to_bytes(values, dtype)));
+                let dtype = if slot.is_running() { F64 } else { dtype };
+                tensors.push((slot.name.clone(), dtype, slot.dims.clone(), to_bytes(values, dtype)));
             }
         }
-        let views = tensors.iter().map(|(name, dims, dtype, bytes)| {
-            let view =
-                TensorView::new(*dtype, dims.clone(), bytes).map_err(|e| refuse(name, e.to_string()))?;
-            Ok((name.as_str(), view))
-        });
-        let views = views.collect::<Result<Vec<_>>>()?;
-        let bytes = safetensors::serialize(views, Some(metadata.into()))
-            .map_err(|e| refuse("tensors", e.to_string()))?;
-        with_sorted_header(&bytes).map_err(|why| refuse("header", why))
+        to_file("tractable", VERSION, ("spec", &spec), tensors).map_err(|why| refuse("header", why))
     }
 
     /// Reads a network from a file and puts it on a device. The file may come from anywhere: nothing in it
@@ -216,7 +203,7 @@ impl Slot {
         let first = outputs.start * self.per_output();
         let values = tensors.numbers(info, first..outputs.end * self.per_output())?;
         self.check(&values, first).map_err(|why| refuse(&self.name, why))?;
-        if !double && !self.is_running() && info.dtype == Dtype::F64 {
+        if !double && !self.is_running() && info.dtype == F64 {
             let rounded: Vec<f64> = values.iter().map(|&v| f64::from(v as f32)).collect();
             self.check(&rounded, first)
                 .map_err(|why| refuse(&self.name, format!("{why}, as this device has f32 only")))?;
@@ -283,35 +270,20 @@ fn fitting(spec: &Spec, tensors: &Tensors<'_>) -> std::result::Result<Vec<Slot>,
         if info.shape != slot.dims {
             return fail(format!("has shape {:?}, the layer needs {:?}", info.shape, slot.dims));
         }
-        if ![Dtype::F32, Dtype::F64].contains(&info.dtype) {
-            return fail(format!("has type {:?}, only F32 and F64 are used", info.dtype));
+        if ![F32, F64].contains(&info.dtype.as_str()) {
+            return fail(format!("has type {}, only F32 and F64 are used", info.dtype));
         }
     }
     let known: HashSet<&str> = slots.iter().map(|s| s.name.as_str()).collect();
-    match tensors.names().into_iter().find(|n| !known.contains(n.as_str())) {
+    match tensors.names().find(|n| !known.contains(n.as_str())) {
         None => Ok(slots),
-        Some(name) => Err((name, "does not belong to any layer".into())),
+        Some(name) => Err((name.clone(), "does not belong to any layer".into())),
     }
 }
 
-/// The same file with the names in its header sorted: the safetensors crate keeps metadata in a hash map,
-/// whose order changes from run to run, and equal networks are to be equal files. What could not be read again is an
-/// error.
-pub(crate) fn with_sorted_header(bytes: &[u8]) -> std::result::Result<Vec<u8>, String> {
-    let (length, rest) = bytes.split_first_chunk().expect("a file starts with the length of its header");
-    let (header, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
-    let header: BTreeMap<String, serde_json::Value> =
-        serde_json::from_slice(header).map_err(|e| e.to_string())?;
-    let mut header = serde_json::to_vec(&header).expect("it was JSON");
-    // Tensors stay aligned.
-    header.resize(header.len().next_multiple_of(8), b' ');
-    header::check(&header)?;
-    Ok([&(header.len() as u64).to_le_bytes(), &header[..], data].concat())
-}
-
-fn to_bytes(values: &[f64], dtype: Dtype) -> Vec<u8> {
+fn to_bytes(values: &[f64], dtype: &str) -> Vec<u8> {
     match dtype {
-        Dtype::F64 => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        F64 => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
         _ => values.iter().flat_map(|v| (*v as f32).to_le_bytes()).collect(),
     }
 }

@@ -1,5 +1,6 @@
 //! The one error type: every mistake a caller or a file can make is a variant here.
 
+use std::fmt;
 use std::path::PathBuf;
 
 /// `Result` with this crate's [`Error`].
@@ -20,11 +21,10 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// assert!(matches!(err, Error::NotFinite { row: 0, column: 1, .. }));
 /// assert_eq!(err.to_string(), "matrix: row 0, column 1 is NaN; only finite numbers can be used");
 /// ```
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// Two sizes that must agree do not.
-    #[error("{what}: expected {expected}, got {got}")]
     Shape {
         /// The quantity with the wrong size.
         what: String,
@@ -34,7 +34,6 @@ pub enum Error {
         got: String,
     },
     /// NaN or infinity where a number is needed. Rows and columns count from 0.
-    #[error("{what}: row {row}, column {column} is {value}; only finite numbers can be used")]
     NotFinite {
         /// The array it was found in.
         what: String,
@@ -46,7 +45,6 @@ pub enum Error {
         value: f64,
     },
     /// A number outside of its allowed range, at a place in an array.
-    #[error("{what}: row {row}, column {column} is {value}; {why}")]
     OutOfRange {
         /// The array it was found in.
         what: String,
@@ -60,7 +58,6 @@ pub enum Error {
         why: String,
     },
     /// A setting that cannot be used.
-    #[error("{what}: {why}")]
     Invalid {
         /// The setting.
         what: String,
@@ -68,10 +65,6 @@ pub enum Error {
         why: String,
     },
     /// A numerical breakdown inside the network: a state is no longer finite.
-    #[error(
-        "layer `{layer}` produced {value} for row {row}: the network has diverged; \
-         use a larger noise, a smaller batch or the capped update rule"
-    )]
     Diverged {
         /// Name of the first layer that broke.
         layer: String,
@@ -81,7 +74,6 @@ pub enum Error {
         value: f64,
     },
     /// A data file that cannot be read as asked. Lines count from 1, the header included.
-    #[error("{}{}{}: {why}", path.display(), place("line", (*line > 0).then_some(line)), place("column", column.as_ref().map(|c| format!("`{c}`"))))]
     Data {
         /// The file.
         path: PathBuf,
@@ -93,7 +85,6 @@ pub enum Error {
         why: String,
     },
     /// A model file that is refused.
-    #[error("{}: {at}: {why}", path.display())]
     Model {
         /// The file.
         path: PathBuf,
@@ -103,19 +94,16 @@ pub enum Error {
         why: String,
     },
     /// There is no memory for something so large.
-    #[error("there is no memory for {bytes} bytes; use a smaller network, batch or data set")]
     Memory {
         /// What was asked for.
         bytes: u64,
     },
     /// Another process is at work in a folder.
-    #[error("{}: another process is at work in this folder; wait for its end or choose another folder", path.display())]
     InUse {
         /// The folder.
         path: PathBuf,
     },
     /// The operating system refused a file operation.
-    #[error("{}: cannot {doing}: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -126,9 +114,55 @@ pub enum Error {
     },
 }
 
-/// `, what which`, where there is one.
-fn place(what: &str, which: Option<impl std::fmt::Display>) -> String {
-    which.map(|w| format!(", {what} {w}")).unwrap_or_default()
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Shape { what, expected, got } => write!(f, "{what}: expected {expected}, got {got}"),
+            Error::NotFinite { what, row, column, value } => {
+                write!(f, "{what}: row {row}, column {column} is {value}; only finite numbers can be used")
+            }
+            Error::OutOfRange { what, row, column, value, why } => {
+                write!(f, "{what}: row {row}, column {column} is {value}; {why}")
+            }
+            Error::Invalid { what, why } => write!(f, "{what}: {why}"),
+            Error::Diverged { layer, row, value } => write!(
+                f,
+                "layer `{layer}` produced {value} for row {row}: the network has diverged; \
+                 use a larger noise, a smaller batch or the capped update rule"
+            ),
+            Error::Data { path, line, column, why } => {
+                write!(f, "{}", path.display())?;
+                if *line > 0 {
+                    write!(f, ", line {line}")?;
+                }
+                if let Some(column) = column {
+                    write!(f, ", column `{column}`")?;
+                }
+                write!(f, ": {why}")
+            }
+            Error::Model { path, at, why } => write!(f, "{}: {at}: {why}", path.display()),
+            Error::Memory { bytes } => {
+                write!(f, "there is no memory for {bytes} bytes; use a smaller network, batch or data set")
+            }
+            Error::InUse { path } => write!(
+                f,
+                "{}: another process is at work in this folder; wait for its end or choose another folder",
+                path.display()
+            ),
+            Error::File { path, doing, source } => {
+                write!(f, "{}: cannot {doing}: {source}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::File { source, .. } => Some(source),
+            _ => None,
+        }
+    }
 }
 
 impl Error {
@@ -140,8 +174,8 @@ impl Error {
     /// Two sizes that must agree do not.
     pub(crate) fn shape(
         what: impl Into<String>,
-        expected: impl std::fmt::Display,
-        got: impl std::fmt::Display,
+        expected: impl fmt::Display,
+        got: impl fmt::Display,
     ) -> Self {
         Error::Shape { what: what.into(), expected: expected.to_string(), got: got.to_string() }
     }

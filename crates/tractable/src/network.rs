@@ -21,7 +21,6 @@ use crate::layer::{Contents, Layer, Prior};
 use crate::output::{DefaultNoise, Noise, Observation, ObservationBuffer, Output, Tree};
 use crate::plan::Op;
 use crate::shape::Shape;
-use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -60,19 +59,19 @@ pub struct Network {
 const MOST_NUMBERS: usize = 1 << 24;
 
 /// Everything about a network but its numbers: what a file's metadata holds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub(crate) struct Spec {
     pub(crate) input: Shape,
     pub(crate) layers: Vec<Layer>,
     pub(crate) names: Vec<String>,
     /// The states that every layer reads: 0 is the input, `i + 1` what layer `i` makes. Files of version 1 have none:
     /// every layer reads the one before it.
-    #[serde(default)]
+    #[cfg_attr(feature = "files", serde(default))]
     pub(crate) inputs: Vec<Vec<usize>>,
     pub(crate) output: Output,
     pub(crate) prior: Prior,
-    #[serde(alias = "policy")]
+    #[cfg_attr(feature = "files", serde(alias = "policy"))]
     pub(crate) update: UpdateRule,
     pub(crate) seed: u64,
     pub(crate) noise: Noise,
@@ -117,7 +116,8 @@ impl Spec {
 /// assert_eq!((info.rows, info.capped, info.repaired), (1, 0, 0));
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct LearnInfo {
     /// Samples learned from.

@@ -5,8 +5,88 @@
 //! mathematics library.
 
 use crate::fnv::fnv1a_128;
-use rand_chacha::rand_core::SeedableRng;
-pub use rand_chacha::{ChaCha8Rng, rand_core::Rng};
+
+/// Where random bits come from.
+///
+/// ```
+/// struct Counter(u64);
+/// impl tractable::rng::Rng for Counter {
+///     fn next_u64(&mut self) -> u64 {
+///         self.0 += 1 << 62;
+///         self.0
+///     }
+/// }
+/// assert!(tractable::rng::uniform(0.0, 1.0, &mut Counter(0)) > 0.25);
+/// ```
+pub trait Rng {
+    /// The next 64 bits.
+    fn next_u64(&mut self) -> u64;
+}
+
+/// Bernstein's stream cipher ChaCha with eight rounds, a 64-bit counter and a nonce of zero; [`stream`] makes one.
+///
+/// ```
+/// use tractable::rng::{ChaCha8Rng, Rng, stream};
+/// let mut rng: ChaCha8Rng = stream(0, "init", 0);
+/// assert_eq!(rng.next_u64(), 0x4b96f94f8bf88bb5);
+/// ```
+#[derive(Clone, Debug)]
+pub struct ChaCha8Rng {
+    key: [u32; 8],
+    /// Blocks that were computed.
+    counter: u64,
+    block: [u32; 16],
+    /// Words of the block that were given away.
+    used: usize,
+}
+
+impl ChaCha8Rng {
+    fn new(key: [u8; 32]) -> Self {
+        let words = key.as_chunks().0;
+        let key = std::array::from_fn(|i| u32::from_le_bytes(words[i]));
+        ChaCha8Rng { key, counter: 0, block: [0; 16], used: 16 }
+    }
+
+    fn refill(&mut self) {
+        let mut start = [0; 16];
+        for (word, bytes) in start.iter_mut().zip(b"expand 32-byte k".as_chunks().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        start[4..12].copy_from_slice(&self.key);
+        (start[12], start[13]) = (self.counter as u32, (self.counter >> 32) as u32);
+        let mut x = start;
+        for _ in 0..4 {
+            for i in 0..4 {
+                quarter_round(&mut x, [i, 4 + i, 8 + i, 12 + i]);
+            }
+            for i in 0..4 {
+                quarter_round(&mut x, [i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4]);
+            }
+        }
+        self.block = std::array::from_fn(|i| x[i].wrapping_add(start[i]));
+        (self.counter, self.used) = (self.counter.wrapping_add(1), 0);
+    }
+}
+
+#[inline(always)]
+fn quarter_round(x: &mut [u32; 16], [a, b, c, d]: [usize; 4]) {
+    for (sum, term, mixed, turn) in [(a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)] {
+        x[sum] = x[sum].wrapping_add(x[term]);
+        x[mixed] = (x[mixed] ^ x[sum]).rotate_left(turn);
+    }
+}
+
+impl Rng for ChaCha8Rng {
+    #[inline]
+    fn next_u64(&mut self) -> u64 {
+        if self.used == 16 {
+            self.refill();
+        }
+        let (low, high) = (self.block[self.used], self.block[self.used + 1]);
+        self.used += 2;
+        u64::from(high) << 32 | u64::from(low)
+    }
+}
 
 /// The stream number `index` called `name` of `seed`.
 ///
@@ -32,7 +112,7 @@ pub fn stream(seed: u64, name: &str, index: u64) -> ChaCha8Rng {
     key[..8].copy_from_slice(&seed.to_le_bytes());
     key[8..16].copy_from_slice(&index.to_le_bytes());
     key[16..].copy_from_slice(&fnv1a_128(name.as_bytes()).to_le_bytes());
-    ChaCha8Rng::from_seed(key)
+    ChaCha8Rng::new(key)
 }
 
 /// A whole number in `0..n`, each equally likely; `n` must not be 0.
@@ -112,4 +192,26 @@ pub fn standard_normal(rng: &mut impl Rng) -> f64 {
 /// ```
 pub fn uniform(low: f64, high: f64, rng: &mut impl Rng) -> f64 {
     low + (high - low) * open_unit(rng)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ChaCha8Rng, Rng};
+    use rand_chacha::rand_core::{Rng as _, SeedableRng};
+
+    #[test]
+    fn words_are_those_of_rand_chacha() {
+        for first in [0, 1, 127, 255] {
+            let key: [u8; 32] = std::array::from_fn(|i| (first * (2 * i + 1)) as u8);
+            // From the start, and where the counter's low half overflows, or all of it.
+            for block in [0, (1 << 32) - 6, (1 << 40) - 3, u64::MAX - 9] {
+                let (mut ours, mut theirs) = (ChaCha8Rng::new(key), rand_chacha::ChaCha8Rng::from_seed(key));
+                ours.counter = block;
+                theirs.set_word_pos(u128::from(block) * 16);
+                for i in 0..5000 {
+                    assert_eq!(ours.next_u64(), theirs.next_u64(), "{first}, {block}: {i}");
+                }
+            }
+        }
+    }
 }

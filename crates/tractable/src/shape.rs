@@ -1,7 +1,6 @@
 //! Sizes: what a layer's state looks like, and how a window slides over an image.
 
 use crate::error::{Error, Result};
-use serde::{Deserialize, Serialize};
 
 /// The shape of one sample of a layer: channels, rows and columns of an image; a plain vector of `n`
 /// numbers is `n` channels of one pixel.
@@ -14,8 +13,8 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(Shape::flat(13).len(), 13);
 /// assert_eq!(Shape::image(1, 28, 20).to_string(), "1x28x20");
 /// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Shape {
     /// Channels of an image, or the length of a vector.
     pub channels: usize,
@@ -33,8 +32,8 @@ pub struct Shape {
 /// assert_eq!(pool.slide(Shape::image(1, 32, 32))?, (16, 16));
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Padding {
     /// This many on all four sides.
     Around(usize),
@@ -50,8 +49,8 @@ pub enum Padding {
 /// assert_eq!(w.slide(Shape::image(1, 28, 28))?, (27, 27));
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Window {
     /// Side of the square, in pixels.
     pub kernel: usize,

@@ -13,7 +13,6 @@ use crate::metrics;
 use crate::network::{LearnInfo, Network};
 use crate::output::Output;
 use crate::rng;
-use serde::Serialize;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -27,7 +26,8 @@ use std::time::Instant;
 /// assert_eq!(report.epochs[1].epoch, 2);
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Epoch {
     /// Number of the epoch, from 1.
@@ -77,7 +77,8 @@ pub enum Progress<'a> {
 /// assert!(!report.interrupted && report.best_epoch.is_none());
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct FitReport {
     /// Every finished epoch.

@@ -3,7 +3,6 @@
 use crate::error::{Error, Result};
 use crate::gaussian::Matrix;
 use crate::network::Network;
-use serde::{Deserialize, Serialize};
 
 /// How far an image may be from the one it began with, in the units of its pixels.
 ///
@@ -13,8 +12,8 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!("l2:0.5".parse(), Ok(Budget::L2(0.5)));
 /// assert_eq!(Budget::Linf(0.1).to_string(), "linf:0.1");
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Budget {
     /// The largest change of a pixel.
     Linf(f64),
@@ -72,8 +71,8 @@ impl std::str::FromStr for Budget {
 /// use tractable::attack::{Settings, Stop};
 /// let sure = Settings::new().stop(Stop::Probability(0.9));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Stop {
     /// As soon as the most likely class is the target or, without one, not the label.
     #[default]

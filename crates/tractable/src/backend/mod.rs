@@ -20,7 +20,6 @@ use crate::moments::Activation;
 use crate::moments::derivative::Gate;
 use crate::moments::posterior::cap_for_batch;
 use crate::shape::{Shape, Window};
-use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// How the deltas of a batch are applied to a weight (`docs/equations.md`, T20 and T21).
@@ -31,8 +30,8 @@ use std::ops::Range;
 /// assert_eq!(net.update_rule(), UpdateRule::Plain);
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum UpdateRule {
     /// Add the sum over the batch, as in the paper. Over-counts in batches of more than one sample when the

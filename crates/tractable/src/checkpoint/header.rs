@@ -1,11 +1,14 @@
-//! The header of a safetensors file: limits, and names that must not come twice. JSON lets the last of two entries
-//! win, and so does the format's own reader; two readers may then see two models in one file.
+//! The header of a safetensors file: which tensors there are and where, and entries of metadata. Names must not come
+//! twice: JSON lets the last of two entries win, and two readers may then see two models in one file.
 
 use super::json;
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
-use std::collections::HashSet;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
+/// The name under which the metadata are.
+pub(super) const METADATA: &str = "__metadata__";
 /// The longest header.
 pub(super) const MOST_BYTES: u64 = 16 << 20;
 /// The most tensors, and entries of the metadata.
@@ -18,13 +21,76 @@ const MOST_MEMORY: u64 = 60 << 20;
 /// Bytes of a value of any kind.
 const ANY: u64 = 32;
 
-/// What is wrong with a header, as far as the format's reader would not say it.
-pub(crate) fn check(header: &[u8]) -> Result<(), String> {
-    if header.len() as u64 > MOST_BYTES {
-        return Err(format!("a header of {} bytes; at most {MOST_BYTES} are read", header.len()));
+/// What a header says of a tensor; the fields are sorted, as they are in a file.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Info {
+    /// The first of its bytes, and the first after them, from the end of the header.
+    pub(crate) data_offsets: (u64, u64),
+    pub(crate) dtype: String,
+    pub(crate) shape: Vec<usize>,
+}
+
+impl Info {
+    /// How many bytes a tensor of this type and shape has.
+    fn bytes(&self) -> Result<u64, &'static str> {
+        let bits = match self.dtype.as_str() {
+            "F4" => 4,
+            "F6_E2M3" | "F6_E3M2" => 6,
+            "BOOL" | "U8" | "I8" | "F8_E5M2" | "F8_E4M3" | "F8_E8M0" | "F8_E4M3FNUZ" | "F8_E5M2FNUZ" => 8,
+            "I16" | "U16" | "F16" | "BF16" => 16,
+            "I32" | "U32" | "F32" => 32,
+            "C64" | "F64" | "I64" | "U64" => 64,
+            _ => return Err("its type is not known"),
+        };
+        let bits = self.shape.iter().try_fold(bits, |bits: u64, &n| bits.checked_mul(n as u64));
+        match bits {
+            Some(bits) if bits % 8 == 0 => Ok(bits / 8),
+            Some(_) => Err("it does not end with a byte"),
+            None => Err("its shape is too large"),
+        }
     }
-    serde_json::from_slice::<Header>(header).map_err(|e| e.to_string())?;
-    affordable(header)
+}
+
+/// A header that was read.
+#[derive(Default)]
+pub(super) struct Header {
+    pub(super) metadata: BTreeMap<String, String>,
+    pub(super) tensors: BTreeMap<String, Info>,
+}
+
+impl Header {
+    /// Reads a header that is not trusted.
+    pub(super) fn read(json: &[u8]) -> Result<Self, String> {
+        if json.len() as u64 > MOST_BYTES {
+            return Err(format!("a header of {} bytes; at most {MOST_BYTES} are read", json.len()));
+        }
+        affordable(json)?;
+        let mut reader = serde_json::Deserializer::from_slice(json);
+        let header = Map::Header.deserialize(&mut reader).map_err(|e| e.to_string())?;
+        reader.end().map_err(|e| e.to_string())?;
+        // Again, since commas may be written in other ways in a text.
+        header.metadata.values().try_for_each(|text| affordable(text.as_bytes()))?;
+        Ok(header)
+    }
+
+    /// How many bytes its tensors have together, which have no hole between them and do not overlap.
+    pub(super) fn data_bytes(&self) -> Result<u64, String> {
+        let mut tensors: Vec<_> = self.tensors.iter().collect();
+        tensors.sort_by_key(|(_, info)| info.data_offsets);
+        let mut end = 0;
+        for (name, info) in tensors {
+            let refuse = |why: &str| format!("tensor `{name}`: {why}");
+            let (from, to) = info.data_offsets;
+            if from != end || to < from {
+                return Err(refuse("it does not begin where the one before ends"));
+            }
+            if info.bytes().map_err(refuse)? != to - from {
+                return Err(refuse("its type and shape do not fit its bytes"));
+            }
+            end = to;
+        }
+        Ok(end)
+    }
 }
 
 /// Whether the lists of a JSON text may be read. They are kept as values of any kind for a while.
@@ -36,45 +102,40 @@ pub(super) fn affordable(text: &[u8]) -> Result<(), String> {
     }
 }
 
-/// A map whose names are few, short and different; of `__metadata__`, the same holds inside.
-struct Header;
-
-/// The same, whatever its values.
-struct Names;
-
-impl<'de> Deserialize<'de> for Header {
-    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        json.deserialize_map(Map { header: true }).map(|()| Header)
-    }
+/// Which of the two maps is read: names are few, short and different in both.
+#[derive(Clone, Copy)]
+enum Map {
+    Header,
+    Metadata,
 }
 
-impl<'de> Deserialize<'de> for Names {
-    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        json.deserialize_map(Map { header: false }).map(|()| Names)
-    }
-}
+impl<'de> DeserializeSeed<'de> for Map {
+    type Value = Header;
 
-struct Map {
-    header: bool,
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Header, D::Error> {
+        json.deserialize_map(self)
+    }
 }
 
 impl<'de> Visitor<'de> for Map {
-    type Value = ();
+    type Value = Header;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a map of names")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut seen = HashSet::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Header, A::Error> {
+        let (mut header, mut seen) = (Header::default(), HashSet::new());
         while let Some(name) = map.next_key::<String>()? {
             if name.len() > LONGEST_NAME {
                 return Err(A::Error::custom(format!("a name of {} bytes", name.len())));
             }
-            if self.header && name == "__metadata__" {
-                map.next_value::<Names>()?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
+            match self {
+                Map::Header if name == METADATA => {
+                    header.metadata = map.next_value_seed(Map::Metadata)?.metadata;
+                }
+                Map::Header => drop(header.tensors.insert(name.clone(), map.next_value()?)),
+                Map::Metadata => drop(header.metadata.insert(name.clone(), map.next_value()?)),
             }
             if seen.len() >= MOST_NAMES {
                 return Err(A::Error::custom(format!("more than {MOST_NAMES} names")));
@@ -83,42 +144,57 @@ impl<'de> Visitor<'de> for Map {
                 return Err(A::Error::custom(format!("`{name}` is there twice")));
             }
         }
-        Ok(())
+        Ok(header)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    fn check(header: &str) -> Result<(), String> {
-        super::check(header.as_bytes())
+    use super::Header;
+
+    /// A tensor without numbers.
+    const T: &str = r#"{"dtype":"F32","shape":[0],"data_offsets":[0,0]}"#;
+
+    /// `T` in a header stands for a tensor without numbers.
+    fn check(header: &str) -> Result<u64, String> {
+        Header::read(header.replace('T', T).as_bytes())?.data_bytes()
     }
 
     #[test]
     fn names_are_few_short_and_different() {
-        assert_eq!(check(r#"{"a":{"dtype":"F32"},"b":[1,{"c":1,"c":2}]}"#), Ok(()));
-        assert_eq!(check(r#"{"__metadata__":{"a":"1","b":"1"},"a":1}"#), Ok(()));
+        assert_eq!(
+            check(r#"{"a":T,"b":{"x":[1,{"c":1,"c":2}],"dtype":"U8","shape":[],"data_offsets":[0,1]}}"#),
+            Ok(1)
+        );
+        assert_eq!(check(r#"{"__metadata__":{"a":"1","b":"1"},"a":T}"#), Ok(0));
         let many = |n: usize| {
-            let names: Vec<String> = (0..n).map(|i| format!("\"{i}\":0")).collect();
+            let names: Vec<String> = (0..n).map(|i| format!("\"{i}\":T")).collect();
             format!("{{{}}}", names.join(","))
         };
-        assert_eq!(check(&many(10_000)), Ok(()));
-        assert_eq!(check(&format!("{{\"{}\":1}}", "n".repeat(256))), Ok(()));
-        assert_eq!(check(&format!("{{}}{}", " ".repeat((16 << 20) - 2))), Ok(()));
+        assert_eq!(check(&many(10_000)), Ok(0));
+        assert_eq!(check(&format!("{{\"{}\":T}}", "n".repeat(256))), Ok(0));
+        assert_eq!(check(&format!("{{}}{}", " ".repeat((16 << 20) - 2))), Ok(0));
         for (header, says) in [
-            (r#"{"a":1,"b":2,"a":1}"#.to_string(), "`a` is there twice"),
+            (r#"{"a":T,"b":T,"a":T}"#.to_string(), "`a` is there twice"),
             (r#"{"__metadata__":{"spec":"1","spec":"2"}}"#.into(), "`spec` is there twice"),
             (r#"{"__metadata__":{},"__metadata__":{}}"#.into(), "`__metadata__` is there twice"),
-            (r#"{"a":1,"\u0061":2}"#.into(), "`a` is there twice"),
+            (r#"{"a":T,"\u0061":T}"#.into(), "`a` is there twice"),
             (many(10_001), "more than 10000 names"),
-            (format!("{{\"{}\":1}}", "n".repeat(257)), "a name of 257 bytes"),
+            (format!("{{\"{}\":T}}", "n".repeat(257)), "a name of 257 bytes"),
             ("[]".into(), "a map of names"),
+            (r#"{"__metadata__":null}"#.into(), "a map of names"),
+            ("{}{}".into(), "trailing characters"),
+            (r#"{"a":0}"#.into(), "invalid type: integer"),
+            (r#"{"a":{"dtype":"F32","shape":[0]}}"#.into(), "missing field `data_offsets`"),
         ] {
             let error = check(&header).unwrap_err();
             assert!(error.contains(says), "{error}");
         }
         assert!(check(&" ".repeat((16 << 20) + 1)).unwrap_err().contains("at most 16777216 are read"));
-        assert_eq!(check(&format!(r#"{{"a":[{}0]}}"#, "0,".repeat(1 << 18))), Ok(()));
-        let error = check(&format!(r#"{{"a":[{}0]}}"#, "0,".repeat(1 << 20))).unwrap_err();
+        let shape =
+            |n| format!(r#"{{"a":{{"dtype":"U8","shape":[{}0],"data_offsets":[0,0]}}}}"#, "0,".repeat(n));
+        assert_eq!(check(&shape(1 << 18)), Ok(0));
+        let error = check(&shape(1 << 20)).unwrap_err();
         assert!(error.contains("would take 98 MiB"), "{error}");
     }
 }

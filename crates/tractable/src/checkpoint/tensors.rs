@@ -1,20 +1,58 @@
-//! A safetensors file read piece by piece: its header at once, its tensors a few numbers at a time, so that reading a
-//! model takes little more memory than the model. The file is not trusted.
+//! Safetensors files, written whole and read piece by piece: the header at once, tensors a few numbers at a time, so that
+//! reading a model takes little more memory than the model. A file is not trusted.
 
-use super::header;
+use super::header::{self, Header, Info, METADATA};
 use crate::error::{Error, Result};
-use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
+
+pub(crate) const F64: &str = "F64";
+pub(crate) const F32: &str = "F32";
+pub(crate) const U8: &str = "U8";
+
+/// A tensor to be written: its name, type, shape and bytes.
+pub(crate) type Tensor = (String, &'static str, Vec<usize>, Vec<u8>);
+
+/// A file of some format and version, with one more entry of metadata. Wide numbers come first, so that all are
+/// aligned, and names are sorted: equal tensors are equal files. What could not be read again is an error.
+pub(crate) fn to_file(
+    format: &str,
+    version: &str,
+    (name, text): (&str, &str),
+    mut tensors: Vec<Tensor>,
+) -> std::result::Result<Vec<u8>, String> {
+    let library = env!("CARGO_PKG_VERSION");
+    let metadata =
+        BTreeMap::from([("format", format), ("version", version), ("library", library), (name, text)]);
+    let mut header: BTreeMap<&str, Value> = BTreeMap::from([(METADATA, json!(metadata))]);
+    let width = |dtype| [U8, F32, F64].iter().position(|d| *d == dtype);
+    tensors.sort_by(|a, b| (Reverse(width(a.1)), &a.0).cmp(&(Reverse(width(b.1)), &b.0)));
+    let mut end = 0;
+    for (name, dtype, shape, bytes) in &tensors {
+        let data_offsets = (end, end + bytes.len() as u64);
+        end = data_offsets.1;
+        header.insert(name, json!(Info { data_offsets, dtype: dtype.to_string(), shape: shape.clone() }));
+    }
+    let mut header = serde_json::to_vec(&header).expect("names, texts and whole numbers");
+    // Tensors are aligned.
+    header.resize(header.len().next_multiple_of(8), b' ');
+    Header::read(&header)?;
+    let mut file = [&(header.len() as u64).to_le_bytes(), &header[..]].concat();
+    tensors.iter().for_each(|(.., bytes)| file.extend(bytes));
+    Ok(file)
+}
 
 /// An open file whose header was read and checked: tensors have no hole between them, do not overlap and end where the
 /// file does.
 pub(crate) struct Tensors<'a> {
     path: &'a Path,
     file: &'a File,
-    metadata: Metadata,
+    header: Header,
     /// Where the first tensor begins.
     start: u64,
 }
@@ -39,40 +77,35 @@ impl<'a> Tensors<'a> {
             )));
         }
         let header = bytes(path, file, at.start + 8, size as usize)?;
-        header::check(&header).map_err(refuse)?;
-        let metadata: Metadata = serde_json::from_slice(&header).map_err(|e| refuse(e.to_string()))?;
-        // Again, since commas may be written in other ways in a text.
-        for text in metadata.metadata().iter().flatten().map(|(_, text)| text) {
-            header::affordable(text.as_bytes()).map_err(refuse)?;
-        }
-        let (said, there) = (metadata.data_len() as u64, rest - size);
+        let header = Header::read(&header).map_err(refuse)?;
+        let (said, there) = (header.data_bytes().map_err(refuse)?, rest - size);
         if said != there {
             return Err(refuse(format!("its header tells of {said} bytes, and {there} are there")));
         }
-        Ok(Tensors { path, file, metadata, start: at.start + 8 + size })
+        Ok(Tensors { path, file, header, start: at.start + 8 + size })
     }
 
     /// An entry of the metadata.
     pub(crate) fn entry(&self, name: &str) -> Option<&str> {
-        self.metadata.metadata().as_ref()?.get(name).map(String::as_str)
+        self.header.metadata.get(name).map(String::as_str)
     }
 
-    pub(crate) fn names(&self) -> Vec<String> {
-        self.metadata.offset_keys()
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
+        self.header.tensors.keys()
     }
 
-    pub(crate) fn info(&self, name: &str) -> Option<&TensorInfo> {
-        self.metadata.info(name)
+    pub(crate) fn info(&self, name: &str) -> Option<&Info> {
+        self.header.tensors.get(name)
     }
 
     /// Where the bytes of a tensor are.
-    pub(crate) fn place(&self, info: &TensorInfo) -> Range<u64> {
-        self.start + info.data_offsets.0 as u64..self.start + info.data_offsets.1 as u64
+    pub(crate) fn place(&self, info: &Info) -> Range<u64> {
+        self.start + info.data_offsets.0..self.start + info.data_offsets.1
     }
 
     /// Some numbers of a tensor of f32 or f64.
-    pub(crate) fn numbers(&self, info: &TensorInfo, which: Range<usize>) -> Result<Vec<f64>> {
-        let size = if info.dtype == Dtype::F64 { 8 } else { 4 };
+    pub(crate) fn numbers(&self, info: &Info, which: Range<usize>) -> Result<Vec<f64>> {
+        let size = if info.dtype == F64 { 8 } else { 4 };
         let from = self.place(info).start + (which.start * size) as u64;
         let bytes = bytes(self.path, self.file, from, which.len() * size)?;
         Ok(match size {

@@ -3,7 +3,6 @@
 use super::images::unit;
 use crate::rng::{self, Rng};
 use crate::shape::Shape;
-use serde::{Deserialize, Serialize};
 
 /// How the images of a fit are changed at random, anew in every epoch. What falls outside of an image is 0.
 ///
@@ -12,8 +11,8 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(Augment::cifar10(), Augment { flip: true, crop: 4, cutout: 8 });
 /// assert_eq!(Augment::default(), Augment { flip: false, crop: 0, cutout: 0 });
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Augment {
     /// Left and right are swapped in half of the images.
     pub flip: bool,

@@ -6,7 +6,6 @@ use crate::error::{Error, Result};
 use crate::gaussian::Matrix;
 use crate::rng::{self, ChaCha8Rng};
 use crate::shape::Shape;
-use serde::{Deserialize, Serialize};
 
 /// What is done to pixels before a network sees them; the numbers come from the images it is fitted to.
 ///
@@ -15,8 +14,8 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(digits(2, 0)?.scaling(PixelScaling::Center).wanted_scaling(), PixelScaling::Center);
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum PixelScaling {
     /// Nothing: 0 to 1.
     None,

@@ -1,7 +1,5 @@
 //! Standardisation: columns to mean 0 and standard deviation 1, and predictions back.
 
-use serde::{Deserialize, Serialize};
-
 use crate::error::{Error, Result};
 use crate::gaussian::Matrix;
 
@@ -17,21 +15,23 @@ use crate::gaussian::Matrix;
 /// assert_eq!(scaler.undo_mean(&[-1.0, 1.0]), [1.0, 30.0]);
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Unchecked"))]
 pub struct Scaler {
     mean: Vec<f64>,
     std: Vec<f64>,
 }
 
 /// What a file says, before it is believed.
-#[derive(Deserialize)]
+#[cfg(feature = "files")]
+#[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unchecked {
     mean: Vec<f64>,
     std: Vec<f64>,
 }
 
+#[cfg(feature = "files")]
 impl TryFrom<Unchecked> for Scaler {
     type Error = Error;
 

@@ -12,7 +12,6 @@ use crate::backend::Map;
 use crate::error::{Error, Result};
 use crate::moments::Activation;
 use crate::shape::{Padding, Shape, Window};
-use serde::{Deserialize, Serialize};
 
 /// One layer of a network.
 ///
@@ -23,8 +22,12 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(Layer::from(Activation::Relu).output(Shape::flat(5))?, Shape::flat(5));
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(
+    feature = "files",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)
+)]
 #[non_exhaustive]
 pub enum Layer {
     /// Every output is a weighted sum of all inputs, and a bias.

@@ -5,7 +5,6 @@ use crate::backend::Parameters;
 use crate::error::{Error, Result};
 use crate::rng;
 use crate::shape::Shape;
-use serde::{Deserialize, Serialize};
 
 /// How the prior variance of a weight follows from the size of its layer.
 ///
@@ -13,8 +12,8 @@ use serde::{Deserialize, Serialize};
 /// use tractable::{Prior, Scheme};
 /// assert_eq!(Prior::xavier().scheme, Scheme::Xavier);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Scheme {
     /// `gain / fan_in`
     He,
@@ -31,7 +30,8 @@ pub enum Scheme {
 /// assert_eq!(net.prior(), prior);
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize))]
 pub struct Prior {
     /// How the variance follows from the layer's size.
     pub scheme: Scheme,

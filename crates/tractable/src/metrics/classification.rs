@@ -2,8 +2,6 @@
 //!
 //! `probs` is row-major `[rows, classes]` with one row for each label.
 
-use serde::Serialize;
-
 use crate::error::{Error, Result};
 
 /// Where the largest number is: the first of equals, and NaN, which must not be overlooked, counts as the largest of all.
@@ -66,7 +64,8 @@ pub fn brier(probs: &[f64], labels: &[usize]) -> Result<f64> {
 /// assert_eq!((bin.confidence, bin.accuracy), (Some(0.8), Some(1.0)));
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 pub struct Bin {
     /// Confidences in this bin are above this (0 itself belongs to the first bin).
     pub low: f64,
@@ -87,7 +86,8 @@ pub struct Bin {
 /// assert_eq!(ece(&[1.0, 0.0], &[0], 15)?.ece, 0.0);
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 pub struct Reliability {
     /// Bins of equal width over 0..1.
     pub bins: Vec<Bin>,

@@ -1,7 +1,5 @@
 //! Measures of predicted numbers: errors of the mean, likelihood, and whether the variances are honest.
 
-use serde::Serialize;
-
 use super::quantile::normal_quantile;
 use crate::error::{Error, Result};
 
@@ -96,7 +94,8 @@ pub fn coverage(y: &[f64], mean: &[f64], var: &[f64], level: f64) -> Result<f64>
 /// assert_eq!(report.levels.len(), report.observed.len());
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 pub struct Calibration {
     /// Nominal probabilities of the intervals: 0.1, 0.2, ..., 0.9 and 0.95.
     pub levels: Vec<f64>,

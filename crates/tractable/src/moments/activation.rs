@@ -3,7 +3,6 @@
 use super::derivative::Curve;
 use super::{Moments, Real, identity, leaky_relu, mixture_relu, relu, sigmoid, softplus, tanh};
 use crate::error::{Error, Result};
-use serde::{Deserialize, Serialize};
 
 /// The nonlinearity between two layers.
 ///
@@ -16,8 +15,8 @@ use serde::{Deserialize, Serialize};
 /// assert!((a.mean - 0.3989422804014327_f64).abs() < 1e-15); // 1/sqrt(2 pi)
 /// assert!((a.slope - 0.5).abs() < 1e-15);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Activation {
     /// `z`

@@ -8,7 +8,6 @@
 
 use super::posterior::REPAIR;
 use super::{Activation, Moments, Real};
-use serde::{Deserialize, Serialize};
 
 /// The moments of the slope `phi'(Z)` of an activation, `Z ~ N(mu_z, var_z)`.
 ///
@@ -107,8 +106,8 @@ impl<R: Real> Unit<R> {
 /// ```
 /// assert_eq!(tractable::Gate::default(), tractable::Gate::Both);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Gate {
     /// Where the activations of both layers are curved: what the mathematics says.

@@ -13,7 +13,6 @@ pub(crate) use wanted::Aim;
 pub use wanted::{Extremum, Wanted};
 
 use crate::error::{Error, Result};
-use serde::{Deserialize, Serialize};
 
 /// What the output of a network stands for.
 ///
@@ -22,8 +21,12 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(Output::Values { width: 2 }.units(), 2);
 /// assert_eq!(Output::Classes { classes: 10 }.units(), 11); // nodes of the binary tree
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "files",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)
+)]
 #[non_exhaustive]
 pub enum Output {
     /// This many numbers, seen with Gaussian noise.
@@ -62,7 +65,8 @@ impl Output {
 
 /// Noise of the observations, as a standard deviation in the network's own (standardised) units: one number
 /// for all outputs or one for each.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Noise(pub(crate) Vec<f64>);
 
 impl Noise {

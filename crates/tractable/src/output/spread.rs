@@ -4,7 +4,6 @@
 use super::Tree;
 use super::classes::THRESHOLD_VAR;
 use crate::moments::normal;
-use serde::Serialize;
 
 /// The variance of a class prediction, in two parts. Made by [`Tree::spread`].
 ///
@@ -17,7 +16,8 @@ use serde::Serialize;
 /// assert!(sure_of_a_coin.model == 0.0 && sure_of_a_coin.noise == 0.5);
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 pub struct Spread {
     /// Variance of the class probabilities under the network's own uncertainty, summed over the classes.
     pub model: f64,

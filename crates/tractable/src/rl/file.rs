@@ -7,11 +7,11 @@ use super::agent::{Agent, Life};
 use super::env::Environment;
 use super::settings::Settings;
 use crate::backend::Device;
-use crate::checkpoint::{MOST_BYTES, Tensors, with_sorted_header};
+use crate::checkpoint::MOST_BYTES;
+use crate::checkpoint::tensors::{Tensors, U8, to_file};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::network::Network;
-use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -48,19 +48,13 @@ impl Agent {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let rest = Rest { settings: &self.settings, life: &self.life, world: &self.world };
         let rest = serde_json::to_string(&rest).map_err(|e| refuse("agent", e.to_string()))?;
-        let library = env!("CARGO_PKG_VERSION");
-        let metadata = [("format", FORMAT), ("version", VERSION), ("library", library), ("agent", &rest)]
-            .map(|(k, v)| (k.to_string(), v.to_string()));
-        let networks = [("policy", self.policy.to_bytes(path)?), ("value", self.value.to_bytes(path)?)];
-        let views = networks.iter().map(|(name, bytes)| {
-            let view = TensorView::new(Dtype::U8, vec![bytes.len()], bytes);
-            Ok((*name, view.map_err(|e| refuse(name, e.to_string()))?))
-        });
-        let views = views.collect::<Result<Vec<_>>>()?;
-        let bytes = safetensors::serialize(views, Some(metadata.into()))
-            .map_err(|e| refuse("tensors", e.to_string()))?;
-        let bytes = with_sorted_header(&bytes).map_err(|why| refuse("header", why))?;
-        files::write(path, &bytes)
+        let tensor = |name: &str, net: &Network| {
+            let bytes = net.to_bytes(path)?;
+            Ok((name.into(), U8, vec![bytes.len()], bytes))
+        };
+        let networks = vec![tensor("policy", &self.policy)?, tensor("value", &self.value)?];
+        let bytes = to_file(FORMAT, VERSION, ("agent", &rest), networks);
+        files::write(path, &bytes.map_err(|why| refuse("header", why))?)
     }
 
     /// Reads an agent for a task like this one; the task itself is left where it is.
@@ -82,7 +76,7 @@ impl Agent {
         let Rest { settings, life, world }: Rest<Settings, Life, Vec<f64>> =
             serde_json::from_str(entry("agent")).map_err(|e| refuse("agent", e.to_string()))?;
         let network = |name: &str| {
-            let info = tensors.info(name).filter(|info| info.dtype == Dtype::U8);
+            let info = tensors.info(name).filter(|info| info.dtype == U8);
             let info = info.ok_or_else(|| refuse(name, "is not there as the bytes of a model".into()))?;
             Network::read(path, &file, tensors.place(info), Device::cpu(1))
         };

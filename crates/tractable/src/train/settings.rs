@@ -1,7 +1,6 @@
 //! How to fit a network: epochs, batches, noise, order, early stopping.
 
 use crate::error::{Error, Result};
-use serde::{Deserialize, Serialize};
 
 /// Standard deviation of the observation noise from epoch to epoch: `max(floor, start * decay^epoch)`.
 ///
@@ -9,7 +8,8 @@ use serde::{Deserialize, Serialize};
 /// let noise = tractable::NoiseSchedule { start: 1.0, decay: 0.5, floor: 0.3 };
 /// assert_eq!([0, 1, 2].map(|epoch| noise.at(epoch)), [1.0, 0.5, 0.3]);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize))]
 pub struct NoiseSchedule {
     /// In the first epoch.
     pub start: f64,
@@ -58,7 +58,8 @@ fn power(base: f64, mut n: usize) -> f64 {
 /// let fit = Fit::new().epochs(40).batch(1).noise_std(0.3);
 /// assert_eq!((fit.epochs, fit.batch), (40, 1));
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Fit {
     /// Passes over the data.
@@ -68,7 +69,7 @@ pub struct Fit {
     /// Noise of the observations; `None` leaves the network's own.
     pub noise: Option<NoiseSchedule>,
     /// After so many epochs the noise, as a standard deviation, is another.
-    #[serde(default)]
+    #[cfg_attr(feature = "files", serde(default))]
     pub settle: Option<(usize, f64)>,
     /// Whether every epoch has its own random order.
     pub shuffle: bool,

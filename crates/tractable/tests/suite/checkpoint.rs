@@ -410,6 +410,53 @@ fn tampered_headers_are_refused() {
     }
 }
 
+/// Where tensors may lie and how long they are: the format's own crate says the same.
+#[test]
+fn tensors_lie_side_by_side_and_fit_their_bytes() {
+    // How many bytes of tensors a header tells of, or what is wrong with it, from a file that ends with it.
+    let both = |header: &str| {
+        let theirs = serde_json::from_str::<safetensors::tensor::Metadata>(header).ok();
+        let file = [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat();
+        let said = load(&file, Device::reference()).unwrap_err().to_string();
+        let said = said.split_once("not a model file (safetensors): ").unwrap().1.to_string();
+        let bytes = said.strip_prefix("its header tells of ").and_then(|s| s.split(' ').next()?.parse().ok());
+        assert_eq!(bytes, theirs.map(|m| m.data_len()), "{header}: {said}");
+        bytes.ok_or(said)
+    };
+    let tensor = |dtype: &str, shape: &str, at: &str| {
+        format!(r#"{{"dtype":"{dtype}","shape":{shape},"data_offsets":{at}}}"#)
+    };
+    let types = "F4 F6_E2M3 F6_E3M2 BOOL U8 I8 F8_E5M2 F8_E4M3 F8_E8M0 F8_E4M3FNUZ F8_E5M2FNUZ I16 U16 F16 BF16 I32 \
+                 U32 F32 C64 F64 I64 U64";
+    for dtype in types.split_whitespace() {
+        let one = |n: usize| both(&format!(r#"{{"a":{}}}"#, tensor(dtype, &format!("[{n},2]"), "[0,48]")));
+        assert_eq!((0..50).filter(|n| one(*n) == Ok(48)).count(), 1, "{dtype}");
+    }
+    let two = |a: &str, b: &str| {
+        both(&format!(r#"{{"b":{},"a":{}}}"#, tensor("F32", "[2]", b), tensor("F32", "[2]", a)))
+    };
+    assert_eq!((two("[0,8]", "[8,16]"), two("[8,16]", "[0,8]")), (Ok(16), Ok(16)));
+    for (a, b, name) in [
+        ("[0,8]", "[0,8]", "b"),
+        ("[0,8]", "[7,15]", "b"),
+        ("[0,8]", "[9,17]", "b"),
+        ("[1,9]", "[9,17]", "a"),
+        ("[0,8]", "[8,0]", "b"),
+    ] {
+        let error = two(a, b).unwrap_err();
+        assert_eq!(error, format!("tensor `{name}`: it does not begin where the one before ends"), "{a} {b}");
+    }
+    for (dtype, shape, at, says) in [
+        ("F32", "[2]", "[0,7]", "its type and shape do not fit its bytes"),
+        ("F32", "[4611686018427387904]", "[0,0]", "its shape is too large"),
+        ("F4", "[3]", "[0,1]", "it does not end with a byte"),
+        ("F128", "[1]", "[0,16]", "its type is not known"),
+    ] {
+        let error = both(&format!(r#"{{"a":{}}}"#, tensor(dtype, shape, at))).unwrap_err();
+        assert_eq!(error, format!("tensor `a`: {says}"));
+    }
+}
+
 /// Layers without parameters ask for no tensor: the sizes they claim must not become memory or time.
 #[test]
 fn absurd_specifications_cost_nothing() {

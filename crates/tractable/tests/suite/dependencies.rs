@@ -64,8 +64,10 @@ fn a_network_alone_needs_few_crates() {
         text.lines().map(|l| l.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect()
     };
     let (alone, whole) = (crates(&["--no-default-features"]), crates(&[]));
-    assert!(alone.len() <= 34, "{} crates: {alone:#?}", alone.len());
-    assert!(whole.len() <= 44, "{} crates: {whole:#?}", whole.len());
+    let files = crates(&["--no-default-features", "--features", "files"]);
+    assert!(alone.len() <= 12, "{} crates: {alone:#?}", alone.len());
+    assert!(files.len() <= 23, "{} crates: {files:#?}", files.len());
+    assert!(whole.len() <= 33, "{} crates: {whole:#?}", whole.len());
 }
 
 #[test]

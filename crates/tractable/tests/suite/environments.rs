@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tractable::Error;
 use tractable::rl::env::{
-    Environment, HalfCheetah, InvertedPendulum, Pendulum, Space, Step, TimeLimit, Vectorized, Version,
+    Environment, HalfCheetah, InvertedPendulum, Pendulum, Space, Step, TimeLimit, Version,
 };
 use tractable::rng::{standard_normal, stream, uniform};
 
@@ -254,29 +254,6 @@ fn a_time_limit_truncates_and_starts_over() {
     *state.last_mut().unwrap() = 2.0;
     env.restore(&state).unwrap();
     assert!(env.step(&[0.0], &mut seen).unwrap().truncated);
-}
-
-#[test]
-fn environments_side_by_side_are_what_they_are_alone() {
-    let (n, mut rng) = (5, stream(0, "actions", 0));
-    let mut together = Vectorized::new(vec![HalfCheetah::new(); n]).unwrap();
-    let mut alone = vec![HalfCheetah::new(); n];
-    let (mut rows, mut row) = (vec![0.0; n * 17], [0.0; 17]);
-    for i in 0..n {
-        together.reset(i, 10 + i as u64, &mut rows).unwrap();
-        alone[i].reset(10 + i as u64, &mut row).unwrap();
-        assert_eq!(rows[17 * i..17 * (i + 1)], row);
-    }
-    for _ in 0..20 {
-        let actions: Vec<f64> = (0..6 * n).map(|_| uniform(-1.0, 1.0, &mut rng)).collect();
-        let steps = together.step(&actions, &mut rows).unwrap().to_vec();
-        for i in 0..n {
-            assert_eq!(alone[i].step(&actions[6 * i..6 * (i + 1)], &mut row).unwrap(), steps[i]);
-            assert_eq!(rows[17 * i..17 * (i + 1)], row);
-        }
-    }
-    assert!(together.step(&[0.0; 29], &mut rows).is_err());
-    assert!(together.step(&[0.0; 30], &mut rows[1..]).is_err());
 }
 
 #[test]

@@ -22,14 +22,12 @@ mod pendulum;
 mod physics;
 mod space;
 mod time_limit;
-mod vectorized;
 
 pub use half_cheetah::HalfCheetah;
 pub use inverted_pendulum::{InvertedPendulum, Version};
 pub use pendulum::Pendulum;
 pub use space::Space;
 pub use time_limit::TimeLimit;
-pub use vectorized::Vectorized;
 
 use crate::error::{Error, Result};
 
