@@ -94,7 +94,7 @@ impl Header {
 }
 
 /// Whether the lists of a JSON text may be read. They are kept as values of any kind for a while.
-pub(super) fn affordable(text: &[u8]) -> Result<(), String> {
+fn affordable(text: &[u8]) -> Result<(), String> {
     let cost = json::cost(text, ANY).expect("it is in memory") + text.len() as u64;
     match cost > MOST_MEMORY {
         true => Err(format!("its lists would take {} MiB of memory", cost >> 20)),

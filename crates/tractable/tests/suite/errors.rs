@@ -692,3 +692,53 @@ fn a_small_file_cannot_ask_for_endless_memory() {
     let why = net.unwrap_err().to_string();
     assert_eq!(why, "layer `conv1`: size: one sample takes more than 2^26 numbers");
 }
+
+/// Every variant's text to the letter, and the operating system's reason where there is one.
+#[test]
+fn texts_and_causes() {
+    use std::error::Error as _;
+    let text = String::from;
+    let data = |line, column: Option<&str>| Error::Data {
+        path: "a.csv".into(),
+        line,
+        column: column.map(text),
+        why: "why".into(),
+    };
+    let (what, why, value) = (|| text("x"), || text("why"), f64::NAN);
+    for (error, says) in [
+        (Error::Shape { what: what(), expected: text("2"), got: text("3") }, "x: expected 2, got 3"),
+        (
+            Error::NotFinite { what: what(), row: 1, column: 2, value },
+            "x: row 1, column 2 is NaN; only finite numbers can be used",
+        ),
+        (
+            Error::OutOfRange { what: what(), row: 1, column: 2, value: -1.5, why: why() },
+            "x: row 1, column 2 is -1.5; why",
+        ),
+        (Error::Invalid { what: what(), why: why() }, "x: why"),
+        (
+            Error::Diverged { layer: what(), row: 3, value },
+            "layer `x` produced NaN for row 3: the network has diverged; use a larger noise, a smaller batch or the \
+             capped update rule",
+        ),
+        (data(0, None), "a.csv: why"),
+        (data(7, None), "a.csv, line 7: why"),
+        (data(0, Some("y")), "a.csv, column `y`: why"),
+        (data(7, Some("y")), "a.csv, line 7, column `y`: why"),
+        (Error::Model { path: "m".into(), at: text("spec"), why: why() }, "m: spec: why"),
+        (
+            Error::Memory { bytes: 9 },
+            "there is no memory for 9 bytes; use a smaller network, batch or data set",
+        ),
+        (
+            Error::InUse { path: "run".into() },
+            "run: another process is at work in this folder; wait for its end or choose another folder",
+        ),
+    ] {
+        assert_eq!(error.to_string(), says);
+        assert!(error.source().is_none(), "{says}");
+    }
+    let error = Error::File { path: "m".into(), doing: "open it", source: std::io::Error::other("full") };
+    assert_eq!(error.to_string(), "m: cannot open it: full");
+    assert_eq!(error.source().unwrap().to_string(), "full");
+}
