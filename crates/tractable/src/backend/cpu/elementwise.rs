@@ -166,6 +166,7 @@ impl Cpu {
     }
 
     pub(super) fn state_posterior(&self, state: &mut State) {
+        state.exact = false;
         let n = state.rows * state.sample();
         let State { mean, var, d_mean, d_var, .. } = state;
         let (mean, var, d_mean, d_var) = (&mut mean[..n], &mut var[..n], &d_mean[..n], &d_var[..n]);

@@ -137,7 +137,10 @@ impl Backend for Cpu {
     }
 
     fn write(&self, state: &mut State, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
-        state.write(mean, var);
+        self.arch.dispatch(
+            #[inline(always)]
+            || state.write(mean, var),
+        );
         Ok(())
     }
 
@@ -220,7 +223,7 @@ impl Backend for Cpu {
     }
 
     fn map_apply(&self, w: &mut Weights, sums: &Sums, cap: Option<f64>, status: &mut Noted) {
-        self.step_by(w, &sums.lines, 1, cap, status);
+        self.step_by(w, &sums.lines, (1, 1), cap, status);
     }
 
     fn map_learn(

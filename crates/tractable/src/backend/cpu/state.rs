@@ -85,21 +85,27 @@ impl State {
     }
 
     /// Samples from outside in this layout, from the start of `to` on.
+    #[inline(always)]
     fn lay_out(&self, from: &[f64], to: &mut [f32]) {
         if !self.shape.is_flat() {
             return self.places(from.len() / self.shape.len(), |here, there| to[here] = from[there] as f32);
         }
         for (to, from) in to.chunks_exact_mut(self.stride).zip(from.chunks_exact(self.shape.channels)) {
-            to.iter_mut().zip(from).for_each(|(t, &f)| *t = f as f32);
+            let to = &mut to[..self.stride];
+            for (to, &from) in to.iter_mut().zip(from) {
+                *to = from as f32;
+            }
             // A posterior that overflowed may have left its mark there.
             to[from.len()..].fill(0.0);
         }
     }
 
+    #[inline(always)]
     pub(super) fn write(&mut self, mean: &[f64], var: Option<&[f64]>) {
         self.without_padding();
         let rows = mean.len() / self.shape.len();
         self.resize(rows);
+        let was_exact = self.exact;
         self.exact = var.is_none_or(|v| v.iter().all(|&v| v == 0.0));
         let mut to = std::mem::take(&mut self.mean);
         self.lay_out(mean, &mut to);
@@ -110,6 +116,7 @@ impl State {
                 to.fill(0.0);
                 self.places(rows, |here, there| to[here] = var[there] as f32);
             }
+            _ if was_exact => {}
             _ => to.fill(0.0),
         }
         self.var = to;

@@ -44,18 +44,18 @@ impl Cpu {
         s.sums = all_sums;
     }
 
-    /// The posterior of the weights from sums in so many parts, unless something is broken.
+    /// The posterior of the weights from sums in so many parts over so many rows, unless something is broken.
     pub(super) fn step_by(
         &self,
         w: &mut Weights,
         sums: &Lines,
-        parts: usize,
+        (parts, rows): (usize, usize),
         cap: Option<f64>,
         status: &mut Noted,
     ) {
         let (sums, depth, all) = (sums.as_chunks::<LINE>().0, w.depth(), w.lines());
         let cap = cap.map(|c| c as f32);
-        self.step_all(w, 0, status, |_, panel, inputs, lines, bias| {
+        self.step_all(w, rows, status, |_, panel, inputs, lines, bias| {
             self.arch.dispatch(
                 #[inline(always)]
                 || {
@@ -83,7 +83,7 @@ impl Cpu {
     ) {
         if s.starts.len() > 1 && z.rows >= 2 * PART {
             self.sum_up(w, s, z);
-            return self.step_by(w, &s.sums, s.parts, cap, status);
+            return self.step_by(w, &s.sums, (s.parts, s.rows.len()), cap, status);
         }
         let (s, cap) = (&*s, cap.map(|c| c as f32));
         if let [row] = s.rows[..] {
