@@ -697,7 +697,7 @@ fn a_small_file_cannot_ask_for_endless_memory() {
 #[test]
 fn texts_and_causes() {
     use std::error::Error as _;
-    let text = String::from;
+    let text = |s: &str| s.to_string();
     let data = |line, column: Option<&str>| Error::Data {
         path: "a.csv".into(),
         line,
