@@ -93,6 +93,9 @@ impl Network {
         let mut spec: Spec =
             serde_json::from_str(entry("spec")?).map_err(|e| refuse("spec", e.to_string()))?;
         if version == "1" {
+            if !spec.inputs.is_empty() {
+                return Err(refuse("spec", "version 1 has no `inputs`".into()));
+            }
             spec.inputs = (0..spec.layers.len()).map(|i| vec![i]).collect();
         }
         let slots = fitting(&spec, &tensors).map_err(|(at, why)| refuse(&at, why))?;

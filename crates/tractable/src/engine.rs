@@ -64,7 +64,7 @@ pub(crate) trait Engine: Send + Sync {
 }
 
 /// A pass over a batch, with memory of its own.
-pub(crate) trait ActivePass {
+pub(crate) trait ActivePass: Send {
     fn write(&mut self, state: usize, mean: &[f64], var: Option<&[f64]>) -> Result<()>;
     fn read(&self, state: usize, field: Field) -> Result<Vec<f64>>;
     /// Runs a plan and tells what was broken; `seen` is what [`Op::Observe`] observes.

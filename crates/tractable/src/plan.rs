@@ -1,4 +1,4 @@
-//! What a device does with a batch: lists of operations over numbered states, made from the [`Graph`] once. A device
+//! What a device does with a batch: lists of operations over numbered states, made from the [`Graph`]. A device
 //! runs a list from top to bottom without asking anybody in between: what goes wrong is noted in its status.
 
 use crate::graph::Graph;

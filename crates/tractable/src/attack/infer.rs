@@ -35,6 +35,11 @@ pub fn infer(
     let prior_var = settings.prior_std * settings.prior_std;
     let step = |lanes: &Lanes<'_>| {
         let x = Input::uncertain(&lanes.mean, &lanes.var, images.width())?;
+        if lanes.var.iter().all(|&v| v == 0.0) {
+            // Nothing can move any more.
+            let output = lanes.net.predict(x)?;
+            return Ok(Moved { output, exact: true, mean: lanes.mean.clone(), var: lanes.var.clone() });
+        }
         let labels: Vec<usize> = lanes.tasks.iter().map(|t| t.towards).collect();
         let mut image = lanes.net.conditioning(x, &labels)?;
         let output = image.round()?.output()?;

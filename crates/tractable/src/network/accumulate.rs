@@ -4,7 +4,9 @@ use super::{LearnInfo, Network};
 use crate::engine::{Batch, OnDevice};
 use crate::error::{Error, Result};
 use crate::gaussian::Input;
+use crate::graph::Graph;
 use crate::output::{DefaultNoise, Observation, ObservationBuffer};
+use std::sync::Arc;
 
 /// What samples say about the weights of a network, summed up; made by [`Network::sums`]. Sums of several batches, each
 /// from the same weights, make one update.
@@ -21,7 +23,8 @@ use crate::output::{DefaultNoise, Observation, ObservationBuffer};
 /// ```
 pub struct Sums {
     layers: OnDevice,
-    parameters: usize,
+    /// Of the network they belong to.
+    graph: Arc<Graph>,
     rows: usize,
 }
 
@@ -42,7 +45,7 @@ impl Network {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn sums(&self) -> Sums {
-        Sums { layers: self.engine.sums(), parameters: self.parameters(), rows: 0 }
+        Sums { layers: self.engine.sums(), graph: self.graph.clone(), rows: 0 }
     }
 
     /// The first half of [`learn`](Network::learn): adds what a batch says about the weights to `sums` and leaves the
@@ -104,9 +107,9 @@ impl Network {
     }
 
     fn check_sums(&self, sums: &Sums) -> Result<()> {
-        match sums.parameters == self.parameters() {
+        match sums.graph == self.graph {
             true => Ok(()),
-            false => Err(Error::shape("sums", format!("{} parameters", self.parameters()), sums.parameters)),
+            false => Err(Error::invalid("sums", "they were made by a network of other layers")),
         }
     }
 }

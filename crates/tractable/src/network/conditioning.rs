@@ -204,7 +204,8 @@ impl<'n> Conditioning<'n> {
         })
     }
 
-    /// Moves the layer once: a pass forward, what is wanted is observed, and the layer's posterior becomes its prior.
+    /// Moves the layer once: a pass forward, what is wanted is observed, and the layer's posterior becomes its prior. A
+    /// posterior that is not finite is an error when it is read, or in the next round.
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Matrix, Network};
@@ -214,6 +215,8 @@ impl<'n> Conditioning<'n> {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn round(&mut self) -> Result<&mut Self> {
+        // What was projected has been read, after a pass forward.
+        let plan = &self.plans[usize::from(self.rounds > 0 || self.changed)];
         if std::mem::take(&mut self.changed) {
             let place = self.place.as_ref().expect("it was changed");
             let mut buffers = Default::default();
@@ -221,7 +224,6 @@ impl<'n> Conditioning<'n> {
             let (mean, var) = super::standardized(scaler, Input::from(place), &mut buffers);
             self.pass.write(self.at, mean, var)?;
         }
-        let plan = &self.plans[usize::from(self.rounds > 0)];
         self.rounds += 1;
         match &self.goal {
             Held::Output(buffer) => {

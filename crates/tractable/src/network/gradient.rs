@@ -29,10 +29,12 @@ impl Network {
         let mut pass = self.forward(x)?;
         let output =
             self.in_users_units(pass.read_prior(self.graph.output())?, x.rows(), self.graph.output())?;
-        let mut d = by_output(&output)?.data().to_vec();
-        if d.len() != output.mean().len() {
-            return Err(Error::shape("gradient by the output", output.mean().len(), d.len()));
+        let d = by_output(&output)?;
+        if [d.rows(), d.width()] != [output.rows(), output.width()] {
+            let (expected, got) = ((output.rows(), output.width()), (d.rows(), d.width()));
+            return Err(Error::shape("gradient by the output", format!("{expected:?}"), format!("{got:?}")));
         }
+        let mut d = d.data().to_vec();
         if let Some(scaler) = &self.spec.output_scaler {
             d.iter_mut().zip(scaler.std().iter().cycle()).for_each(|(d, std)| *d *= std);
         }

@@ -27,7 +27,7 @@ fn header_only(header: &str) -> Vec<u8> {
 fn model_saying(spec: &str) -> Vec<u8> {
     let spec = serde_json::Value::from(spec).to_string();
     header_only(&format!(
-        r#"{{"__metadata__":{{"format":"tractable","version":"1","library":"0","spec":{spec}}}}}"#
+        r#"{{"__metadata__":{{"format":"tractable","version":"2","library":"0","spec":{spec}}}}}"#
     ))
 }
 
@@ -80,6 +80,7 @@ fn files_cost_no_more_than_they_are_worth() {
         spec["input"]["channels"] = n.into();
         spec["layers"] = serde_json::json!([{"kind": "linear", "outputs": n}]);
         spec["names"] = serde_json::json!(["a"]);
+        spec["inputs"] = serde_json::json!([[0]]);
         spec["output"]["width"] = n.into();
         spec.to_string()
     };
@@ -142,7 +143,7 @@ fn files_cost_no_more_than_they_are_worth() {
                 let list = repeated("0\\u002c", 1 << 20);
                 let spec = format!(r#"{{\"layers\":[{{\"kind\":\"linear\",\"x\":[{list}0]}}]}}"#);
                 header_only(&format!(
-                    r#"{{"__metadata__":{{"format":"tractable","version":"1","spec":"{spec}"}}}}"#
+                    r#"{{"__metadata__":{{"format":"tractable","version":"2","spec":"{spec}"}}}}"#
                 ))
             },
             false,

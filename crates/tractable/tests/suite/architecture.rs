@@ -290,6 +290,8 @@ fn public_types_can_go_to_other_threads() {
     anywhere::<tractable::Network>();
     anywhere::<tractable::Device>();
     anywhere::<tractable::Sums>();
+    fn movable<T: Send>() {}
+    movable::<tractable::Conditioning<'static>>();
     anywhere::<tractable::NetworkBuilder>();
     anywhere::<tractable::Gaussian>();
     anywhere::<tractable::Matrix>();

@@ -268,6 +268,11 @@ const TAMPERINGS: &[Tampering] = &[
         "spec: number out of range",
     ),
     ("an unknown rule", |m| edit(m, "/update", json!("wild")), "spec: unknown variant `wild`"),
+    (
+        "version 1 with inputs",
+        |m| drop(m.metadata.insert("version".into(), "1".into())),
+        "spec: version 1 has no `inputs`",
+    ),
     ("no inputs", |m| edit(m, "/inputs", json!([])), "spec: layers: expected 4 names and inputs"),
     (
         "a layer that reads itself",

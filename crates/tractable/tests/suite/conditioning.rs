@@ -2,7 +2,7 @@
 
 use crate::cases::{Batch, Draw, bytes, teach, zoo};
 use tractable::data::Scaler;
-use tractable::{Activation, Device, Error, Gaussian, Matrix, Network, Observation, Wanted};
+use tractable::{Activation, Device, Error, Gaussian, Layer, Matrix, Network, Observation, Shape, Wanted};
 
 fn devices() -> [Device; 2] {
     [Device::cpu(2), Device::reference()]
@@ -69,10 +69,49 @@ fn a_projected_place_is_a_new_start() {
             let (start, after) = near(wanted);
             assert_eq!(net.condition(&start, wanted).unwrap(), after, "{device}");
         }
+        // A hidden layer too, before the first round.
+        let mut c = net.conditioning(&x, Wanted::from(&y).noise_var(1e12).layer("tanh1")).unwrap();
+        c.project(|_, mean, _| mean.fill(0.125)).unwrap();
+        let after = c.round().unwrap().posterior().unwrap();
+        assert!(after.mean().iter().all(|m| (m - 0.125).abs() < 1e-6), "{device}: {after:?}");
         let mut c = net.conditioning(&x, &y).unwrap();
         assert!(matches!(c.project(|_, mean, _| mean[0] = f64::INFINITY), Err(Error::NotFinite { .. })));
         assert!(matches!(c.project(|_, _, var| var[0] = -1.0), Err(Error::OutOfRange { .. })));
         assert_eq!(c.posterior().unwrap(), &x, "what was refused changed nothing");
+    }
+}
+
+/// A pass in which an image in the middle was changed is used again: nothing of it is left, however many rows come next.
+#[test]
+fn a_changed_image_leaves_nothing_behind() {
+    for channels in [3, 40] {
+        let build = || {
+            let net = Network::builder(Shape::image(2, 6, 5))
+                .layer(Layer::conv2d(channels, 3).padding(1))
+                .layer(Activation::Relu)
+                .layer(Layer::Add.of(["conv1", "relu1"]))
+                .layer(Layer::avg_pool2d(2))
+                .layer(Layer::linear(2));
+            net.seed(3).device(Device::cpu(2)).build().unwrap()
+        };
+        let (used, fresh) = (build(), build());
+        let (x, y) = (Draw::new(5).gaussian(3, 60), Draw::new(6).matrix(3, 2));
+        for layer in ["conv1", "add1"] {
+            let mut c = used.conditioning(&x, Wanted::from(&y).noise_var(0.1).layer(layer)).unwrap();
+            for _ in 0..2 {
+                c.project(|_, mean, _| mean.iter_mut().for_each(|m| *m = m.clamp(-0.1, 0.1))).unwrap();
+                c.round().unwrap();
+            }
+            drop(c);
+            for rows in [1, 7, 300] {
+                let x = Draw::new(7).gaussian(rows, 60);
+                assert_eq!(
+                    used.predict(&x).unwrap(),
+                    fresh.predict(&x).unwrap(),
+                    "{channels}, {layer}, {rows}"
+                );
+            }
+        }
     }
 }
 

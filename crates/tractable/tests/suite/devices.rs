@@ -132,7 +132,12 @@ fn sums_that_do_not_fit_are_refused() {
     };
     let mut small = net([2, 4, 1], Device::cpu(1));
     let other = net([2, 5, 1], Device::cpu(1)).sums();
-    assert!(small.apply(&other).unwrap_err().to_string().contains("sums: expected 17 parameters"));
+    assert!(small.apply(&other).unwrap_err().to_string().contains("other layers"));
+    // As many parameters, in other layers.
+    let line =
+        Network::builder(Shape::flat(16)).layer(Layer::linear(1)).device(Device::cpu(1)).build().unwrap();
+    assert_eq!(line.parameters(), small.parameters());
+    assert!(small.apply(&line.sums()).is_err());
     let mut exact = net([2, 4, 1], Device::reference()).sums();
     let (x, y) = (Draw::new(1).matrix(1, 2), Matrix::column(vec![1.0]).unwrap());
     let error = small.accumulate(&x, &y, &mut exact).unwrap_err().to_string();

@@ -16,7 +16,7 @@ impl Cpu {
     /// Calls `f` with ranges that cover `0..n`, on several threads when `n` is large.
     fn ranges(&self, n: usize, f: &(dyn Fn(std::ops::Range<usize>) + Sync)) {
         let tasks = n.div_ceil(TASK);
-        self.team().run(tasks, &|task, _| f(task * TASK..n.min((task + 1) * TASK)));
+        self.each(tasks, &|task, _| f(task * TASK..n.min((task + 1) * TASK)));
     }
 
     /// Whether the first `n` numbers are all finite.
@@ -119,7 +119,7 @@ impl Cpu {
     }
 
     pub(super) fn sum_of_states(&self, states: &[State], numbers: &[usize], z: &mut State) {
-        z.resize(states[numbers[0]].rows);
+        z.padded(states[numbers[0]].rows);
         z.exact = numbers.iter().all(|&n| states[n].exact);
         z.mean.fill(0.0);
         z.var.fill(0.0);

@@ -23,7 +23,12 @@ pub(super) const ALONE: usize = 1 << 19;
 impl Cpu {
     /// Runs `tasks`, on one thread when there are few products to share.
     pub(super) fn share(&self, products: usize, tasks: usize, job: &(dyn Fn(usize, usize) + Sync)) {
-        if products < ALONE { (0..tasks).for_each(|t| job(t, 0)) } else { self.team().run(tasks, job) }
+        if products < ALONE { (0..tasks).for_each(|t| job(t, 0)) } else { self.each(tasks, job) }
+    }
+
+    /// Runs `tasks`, on all threads when there are several.
+    pub(super) fn each(&self, tasks: usize, job: &(dyn Fn(usize, usize) + Sync)) {
+        if tasks < 2 { (0..tasks).for_each(|t| job(t, 0)) } else { self.team().run(tasks, job) }
     }
 
     /// Copies the batch into pairs, images with their zeros around them.
@@ -83,8 +88,7 @@ impl Cpu {
     }
 
     pub(super) fn map_forward(&self, w: &Weights, s: &mut Scratch, x: &State, z: &mut State) {
-        z.resize(x.rows);
-        z.exact = false;
+        z.padded(x.rows);
         self.stage(w, s, x);
         let s = &*s;
         let rows = s.rows.len();
@@ -116,7 +120,7 @@ impl Cpu {
         s.turned.grow(s.chunks.len() * outputs * PANEL);
         let dense = w.map.window.is_none();
         if !dense {
-            s.images.resize_with(self.team().size(), Default::default);
+            s.images.resize_with(self.threads, Default::default);
             for image in s.images.iter_mut().flatten() {
                 image.grow(s.sample + PANEL);
             }

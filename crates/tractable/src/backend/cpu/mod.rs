@@ -37,7 +37,7 @@ use window::Scratch;
 pub(crate) struct Cpu {
     arch: pulp::Arch,
     threads: usize,
-    /// Started by the first kernel that is worth sharing.
+    /// Started by the first kernel with several tasks.
     team: OnceLock<team::Team>,
 }
 

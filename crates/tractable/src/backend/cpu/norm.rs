@@ -82,7 +82,7 @@ impl Standard {
 impl Cpu {
     /// Runs `f` for every sample, compiled for the vectors at hand.
     fn each_sample(&self, rows: usize, f: impl Fn(usize) + Sync) {
-        self.team().run(rows, &|row, _| {
+        self.each(rows, &|row, _| {
             self.arch.dispatch(
                 #[inline(always)]
                 || f(row),

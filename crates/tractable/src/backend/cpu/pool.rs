@@ -19,7 +19,7 @@ impl Cpu {
         let picked = Shared(z.picked.as_mut_ptr());
         let cells = (window.kernel * window.kernel) as f32;
         let (share_mean, share_var) = (1.0 / cells, 1.0 / (cells * cells));
-        self.team().run(z.rows, &|row, _| {
+        self.each(z.rows, &|row, _| {
             self.arch.dispatch(
                 #[inline(always)]
                 || {
@@ -76,7 +76,7 @@ impl Cpu {
         let to = [&mut x.d_mean, &mut x.d_var].map(|v| Shared(v.as_mut_ptr()));
         let cells = (window.kernel * window.kernel) as f32;
         let (share_mean, share_var) = (1.0 / cells, 1.0 / (cells * cells));
-        self.team().run(z.rows, &|row, _| {
+        self.each(z.rows, &|row, _| {
             self.arch.dispatch(
                 #[inline(always)]
                 || {

@@ -4,7 +4,7 @@
 use super::lines::Lines;
 use super::tile::PANEL;
 use crate::backend::Field;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::shape::Shape;
 
 pub(crate) struct State {
@@ -46,6 +46,14 @@ impl State {
     /// Numbers from one sample to the next: whole panels, so that the last vector of a sample is its own.
     pub(super) fn sample(&self) -> usize {
         (self.shape.pixels() * self.stride).next_multiple_of(PANEL)
+    }
+
+    /// Makes room for `rows` samples in whole panels, whatever was written here before; for layers that make a layout of
+    /// their own.
+    pub(super) fn padded(&mut self, rows: usize) {
+        self.stride = self.shape.channels.next_multiple_of(PANEL);
+        self.exact = false;
+        self.resize(rows);
     }
 
     /// Makes room for a batch like `other`, laid out like it; for layers that work channel by channel.
@@ -124,11 +132,12 @@ impl State {
 
     /// Sets the batch to these rows of a table, known exactly.
     pub(super) fn gather(&mut self, table: &RowStore, rows: &[usize]) {
-        self.stride = table.layout.stride;
+        self.without_padding();
         self.resize(rows.len());
-        let sample = self.sample();
+        let (sample, len) = (self.sample(), self.shape.len());
         for (to, &row) in self.mean.chunks_exact_mut(sample).zip(rows) {
-            to.copy_from_slice(&table.mean[row * sample..][..sample]);
+            to[..len].copy_from_slice(&table.values[row * len..][..len]);
+            to[len..].fill(0.0);
         }
         if !std::mem::replace(&mut self.exact, true) {
             self.var.fill(0.0);
@@ -172,21 +181,27 @@ impl State {
     }
 }
 
-/// Rows of a data set, laid out as a state that they are gathered into.
+/// Rows of a data set, pixel after pixel, without any padding.
 pub(crate) struct RowStore {
-    layout: State,
-    mean: Lines,
+    shape: Shape,
+    values: Vec<f32>,
 }
 
 impl RowStore {
     pub(super) fn new(shape: Shape, rows: usize) -> Result<Self> {
-        let mut layout = State::new(shape);
-        layout.without_padding();
-        Ok(RowStore { mean: Lines::try_zeros(rows * layout.sample())?, layout })
+        let (n, mut values) = (rows * shape.len(), Vec::new());
+        values.try_reserve_exact(n).map_err(|_| Error::Memory { bytes: n as u64 * 4 })?;
+        values.resize(n, 0.0);
+        Ok(RowStore { shape, values })
     }
 
     pub(super) fn write(&mut self, first: usize, values: &[f64]) {
-        let at = first * self.layout.sample();
-        self.layout.lay_out(values, &mut self.mean[at..]);
+        let (pixels, channels, len) = (self.shape.pixels(), self.shape.channels, self.shape.len());
+        let rows = self.values[first * len..].chunks_exact_mut(len).zip(values.chunks_exact(len));
+        for (to, from) in rows {
+            for (i, to) in to.iter_mut().enumerate() {
+                *to = from[i % channels * pixels + i / channels] as f32;
+            }
+        }
     }
 }

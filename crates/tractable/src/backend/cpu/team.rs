@@ -79,6 +79,7 @@ impl Team {
     }
 
     /// Members of the team, the caller included; worker numbers given to a job lie below this.
+    #[cfg(test)]
     pub(crate) fn size(&self) -> usize {
         self.workers.len() + 1
     }
