@@ -366,15 +366,15 @@ fn mistakes_are_named() {
     assert_eq!("linf:8/255".parse(), Ok(Budget::Linf(8.0 / 255.0)));
 }
 
-/// Where no pixel can move any more, or never could, the image stays and is reported.
+/// Where no pixel can move any more, the image stays and is reported.
 #[test]
 fn an_image_that_cannot_move_is_reported() {
     let net =
         Network::mlp([4, 8, 3], Activation::Relu).classes(3).seed(2).device(Device::cpu(1)).build().unwrap();
     let image = Matrix::new(vec![0.2, 0.4, 0.6, 0.8], 4).unwrap();
-    for settings in [Settings::new().prior_std(1e-23), Settings::new().frozen(vec![true; 4])] {
-        let found = attack::infer(&net, &image, &Targets::all_wrong(&[1]), &settings.iterations(5)).unwrap();
-        assert_eq!(found.len(), 2);
-        assert!(found.iter().all(|a| a.l_inf < 1e-7), "{found:?}");
-    }
+    // Its square is 0 in single precision: after the first iteration no variance is left.
+    let settings = Settings::new().prior_std(1e-23).iterations(5);
+    let found = attack::infer(&net, &image, &Targets::all_wrong(&[1]), &settings).unwrap();
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|a| a.l_inf < 1e-7), "{found:?}");
 }
