@@ -218,7 +218,7 @@ fn spread(args: &Args, activation: Activation, hidden: usize, trained: bool) -> 
     }
     let n = args.draws as f64;
     let std: Vec<f64> = (0..9).map(|i| ((squares[i] - sum[i] * sum[i] / n) / (n - 1.0)).sqrt()).collect();
-    let mut ratios: Vec<f64> = said.std().iter().zip(&std).map(|(said, std)| said / std).collect();
+    let mut ratios: Vec<f64> = said.output().std().iter().zip(&std).map(|(said, std)| said / std).collect();
     ratios.sort_by(f64::total_cmp);
     let mean_off = sum.iter().zip(&std).map(|(s, std)| (s / n / std).abs()).fold(0.0, f64::max);
     Ok(VarianceCheck {

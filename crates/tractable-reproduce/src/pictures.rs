@@ -70,10 +70,10 @@ fn predict(seed: u64) -> tractable::Result<Figure> {
     let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(y.clone())?)?.standardize();
     net.fit(&data, &Fit::new().epochs(200).batch(1).noise_std(0.2))?;
     let grid: Vec<f64> = (0..=100).map(|i| f64::from(i) / 25.0 - 2.0).collect();
-    let out = net.predict(&Matrix::column(grid.clone())?)?.with_noise(&net.noise_var())?;
+    let out = net.predict(&Matrix::column(grid.clone())?)?;
     let curve: Vec<f64> = grid.iter().map(|&x| truth(x)).collect();
     let panel = Panel::new("", "x", "y")
-        .gaussian("a new point", Color::Blue, &grid, out.mean(), &out.std())
+        .gaussian("a new point", Color::Blue, &grid, out.mean(), &out.total_std())
         .dashed_line("truth", Color::nth(2), &grid, &curve)
         .points("data", Color::Vermillion, &x, &y);
     Ok(Figure::new("predict: what comes out, and how sure is it?").panel(panel))

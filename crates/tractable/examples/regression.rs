@@ -26,8 +26,8 @@ fn main() -> tractable::Result<()> {
     println!("   x   truth    mean  +- 2 std");
     let grid = Matrix::column((-4..=4).map(|i| i as f64 / 2.0).collect())?;
     // `predict` knows how sure the curve is; a new observation has the noise on top.
-    let curve = net.predict(&grid)?.with_noise(&net.noise_var())?;
-    for ((x, mean), std) in grid.data().iter().zip(curve.mean()).zip(curve.std()) {
+    let curve = net.predict(&grid)?;
+    for ((x, mean), std) in grid.data().iter().zip(curve.mean()).zip(curve.total_std()) {
         println!("{x:4.1}  {:6.2}  {mean:6.2}  {:6.2}", truth(*x), 2.0 * std);
     }
 
@@ -35,7 +35,6 @@ fn main() -> tractable::Result<()> {
     let out = net.predict(&x)?;
     let curve: Vec<f64> = x.data().iter().map(|&x| truth(x)).collect();
     println!("rmse: {:.3}", metrics::rmse(&curve, out.mean())?);
-    let out = out.with_noise(&net.noise_var())?;
-    println!("inside 90 %: {:.3}", metrics::coverage(y.data(), out.mean(), out.var(), 0.9)?);
+    println!("inside 90 %: {:.3}", metrics::coverage(y.data(), out.mean(), &out.total_var(), 0.9)?);
     Ok(())
 }

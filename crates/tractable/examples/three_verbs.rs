@@ -15,7 +15,7 @@ fn main() -> tractable::Result<()> {
     // predict
     let y = net.predict(&Matrix::column(vec![0.5])?)?;
     println!("y(0.5): {:.3}", y.mean()[0]);
-    println!("std at 0.5: {:.3}", y.std()[0]);
+    println!("std at 0.5: {:.3}", y.output().std()[0]);
 
     // condition: x is 0.5 +- 0.1, y = -1 is wanted. 100 gentle rounds together are one with a variance of 0.01.
     let prior = Gaussian::new(vec![0.5], vec![0.01], 1)?;

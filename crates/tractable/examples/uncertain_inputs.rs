@@ -30,7 +30,7 @@ fn main() -> tractable::Result<()> {
     let missing = net.predict(&Gaussian::new(vec![0.5, 0.0], vec![0.0, 1.0], 2)?)?;
     for (what, y) in [("both known", known), ("b is 0.3 +- 0.2", noisy), ("b missing", missing)] {
         println!("mean, {what}: {:.3}", y.mean()[0]);
-        println!("std, {what}: {:.3}", y.std()[0]);
+        println!("std, {what}: {:.3}", y.output().std()[0]);
     }
 
     let x: Vec<f64> = (0..400).map(|_| rng::uniform(-1.0, 1.0, &mut random)).collect();

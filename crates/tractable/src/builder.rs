@@ -6,7 +6,7 @@ use crate::graph::Graph;
 use crate::layer::{Contents, Layer, Node, Prior};
 use crate::moments::Activation;
 use crate::network::{Network, Spec};
-use crate::output::{Noise, Output, Tree};
+use crate::output::{Noise, NoiseStd, Output, Tree};
 use crate::shape::Shape;
 
 /// A network in the making; [`Network::builder`] and [`Network::mlp`] start one.
@@ -32,7 +32,8 @@ pub struct NetworkBuilder {
     prior: Prior,
     update: UpdateRule,
     seed: u64,
-    noise_std: Vec<f64>,
+    noise: Noise,
+    noise_std: Option<Vec<f64>>,
     device: Device,
 }
 
@@ -52,7 +53,8 @@ impl Network {
             prior: Prior::default(),
             update: UpdateRule::default(),
             seed: 0,
-            noise_std: vec![1.0],
+            noise: Noise::Inferred,
+            noise_std: None,
             device: Device::default(),
         }
     }
@@ -144,8 +146,8 @@ impl NetworkBuilder {
         self
     }
 
-    /// Noise of the observations: a standard deviation for all outputs or one for each, in the units of the
-    /// standardised target where targets are standardised; 1 unless set.
+    /// Noise of the observations, where it is known: a standard deviation for all outputs or one for each, in the units of the
+    /// standardised target where targets are standardised. Unless set, it is inferred; that of classes is 1.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -154,7 +156,24 @@ impl NetworkBuilder {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn noise_std(mut self, std: impl IntoIterator<Item = f64>) -> Self {
-        self.noise_std = std.into_iter().collect();
+        self.noise = Noise::Known;
+        self.noise_std = Some(std.into_iter().collect());
+        self
+    }
+
+    /// How noise is inferred: one number for every output, or one for every input.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network, Noise};
+    /// let mut net = Network::mlp([1, 16, 1], Activation::MixtureRelu).noise(Noise::PerInput).build()?;
+    /// let x = Matrix::column(vec![-1.0, 1.0])?;
+    /// net.learn(&x, &Matrix::column(vec![0.1, 3.0])?)?;
+    /// let noise = net.predict(&x)?.noise_var().to_vec();
+    /// assert_ne!(noise[0], noise[1]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn noise(mut self, noise: Noise) -> Self {
+        self.noise = noise;
         self
     }
 
@@ -178,7 +197,8 @@ impl NetworkBuilder {
     /// assert!(err.to_string().starts_with("layer `conv1`"));
     /// ```
     pub fn build(self) -> Result<Network> {
-        let NetworkBuilder { input, mut nodes, classes, prior, update, seed, noise_std, device } = self;
+        let NetworkBuilder { input, mut nodes, classes, prior, update, seed, mut noise, noise_std, device } =
+            self;
         prior.check()?;
         if let Some(classes) = classes {
             let tree = Tree::new(classes)?.nodes();
@@ -190,21 +210,54 @@ impl NetworkBuilder {
                 *outputs = tree;
             }
         }
+        if classes.is_some() {
+            noise = Noise::Known;
+        }
+        let start = if noise == Noise::Known { 1.0 } else { START_NOISE_VAR.sqrt() };
+        let noise_std = noise_std.unwrap_or_else(|| vec![start]);
+        if noise == Noise::PerInput {
+            add_head(&mut nodes)?;
+        }
         let layers: Vec<Layer> = nodes.iter().map(|n| n.layer).collect();
         let names = names(&nodes);
         let inputs = inputs(&nodes, &names)?;
-        let graph = Graph::new(input, &layers, &names, &inputs)?;
-        let units = graph.shapes[graph.output()].len();
-        let output = classes.map_or(Output::Values { width: units }, |classes| Output::Classes { classes });
-        let noise = Noise::new(noise_std, units)?;
+        // The head, which nobody reads, is known once the output is.
+        let head = (noise == Noise::PerInput).then(|| layers.len() - 2);
+        let graph = Graph::new(input, &layers, &names, &inputs, head)?;
+        let width = graph.shapes[graph.output()].len();
+        let output = classes.map_or(Output::Values { width, noise }, |classes| Output::Classes { classes });
+        let noise = NoiseStd::new(noise_std, width)?;
         let spec = Spec { inputs, prior, update, seed, noise, ..Spec::new(input, layers, names, output) };
         let draw = |(i, layer): (usize, &Layer)| {
-            let parameters = prior.draw(layer, graph.input_shape(i), seed, i)?.unwrap_or_default();
+            let parameters =
+                prior.draw(layer, graph.input_shape(i), head == Some(i), seed, i)?.unwrap_or_default();
             Ok(Contents { parameters, running: None })
         };
         let contents = spec.layers.iter().enumerate().map(draw).collect::<Result<Vec<_>>>()?;
         Network::assemble(spec, &contents, device)
     }
+}
+
+/// Noise variance that inference starts from, of targets that are standardised.
+const START_NOISE_VAR: f64 = 0.367_879_441_171_442_33; // 1/e
+
+/// Puts the head of the noise before the last layer: as wide, reading the same.
+fn add_head(nodes: &mut Vec<Node>) -> Result<()> {
+    let names = names(nodes);
+    let Some((last, below)) = nodes.split_last() else { return Ok(()) };
+    let Layer::Linear { .. } = last.layer else {
+        return Err(Error::invalid("noise", "that of every input needs a linear last layer"));
+    };
+    let reads = last
+        .inputs
+        .clone()
+        .unwrap_or_else(|| vec![below.len().checked_sub(1).map_or("input".into(), |i| names[i].clone())]);
+    let head = Node { layer: last.layer, name: Some("noise".into()), inputs: Some(reads.clone()) };
+    let at = nodes.len() - 1;
+    nodes[at].inputs = Some(reads);
+    nodes[at].name = Some(names[at].clone());
+    nodes.insert(at, head);
+    Ok(())
 }
 
 /// Names of the layers: a given one, or the kind and its number.

@@ -11,15 +11,17 @@ use crate::files;
 use crate::graph::Graph;
 use crate::layer::{Contents, Layer};
 use crate::network::{Network, Spec};
-use crate::output::{Noise, Output};
+use crate::output::{NoiseStd, Output};
 use std::collections::HashSet;
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use tensors::{F32, F64, Tensors, to_file};
 
-/// The file version this build writes. It reads version 1 too, which has no `inputs`: layers lie in a row.
-const VERSION: &str = "2";
+/// The file version this build writes. It reads older ones too: version 1 has no `inputs`, layers lie in a row; version 2 has
+/// no `noise` of the output, it is known.
+const VERSION: &str = "3";
+const OLDER: [&str; 2] = ["1", "2"];
 /// Files larger than this are not opened: the largest network there may be, mean and variance as f64, is smaller.
 pub(crate) const MOST_BYTES: u64 = 33 << 30;
 /// Numbers of a tensor that are read at once.
@@ -86,8 +88,8 @@ impl Network {
             return Err(refuse("metadata", "`format` is not tractable".into()));
         }
         let version = entry("version")?;
-        if !["1", VERSION].contains(&version) {
-            let why = format!("version {version} is not known to this build, which reads 1 and {VERSION}");
+        if version != VERSION && !OLDER.contains(&version) {
+            let why = format!("version {version} is not known to this build, which reads 1 to {VERSION}");
             return Err(refuse("metadata", why));
         }
         let mut spec: Spec =
@@ -102,7 +104,7 @@ impl Network {
         let room = || {
             spec.prior.check()?;
             check_names(&spec)?;
-            Noise::new(spec.noise.0.clone(), spec.output.units())?;
+            NoiseStd::new(spec.noise.0.clone(), spec.output.units())?;
             let mut net = Network::empty(spec.clone(), device)?;
             net.set_scalers(spec.input_scaler.clone(), spec.output_scaler.clone())?;
             Ok(net)
@@ -125,7 +127,7 @@ impl Network {
 /// Names of columns are all there or, before the first fit, none of them; of classes some may be missing.
 fn check_names(spec: &Spec) -> Result<()> {
     let (outputs, classes) = match spec.output {
-        Output::Values { width } => (width, 0),
+        Output::Values { width, .. } => (width, 0),
         Output::Classes { classes } => (1, classes),
     };
     let fits = |names: &[String], n: usize| names.is_empty() || names.len() == n;
@@ -265,8 +267,7 @@ fn slots(graph: &Graph) -> Result<Vec<Slot>> {
 
 /// The tensors of a specification, all of which are in the file in their shapes, and no other.
 fn fitting(spec: &Spec, tensors: &Tensors<'_>) -> std::result::Result<Vec<Slot>, (String, String)> {
-    let graph = Graph::new(spec.input, &spec.layers, &spec.names, &spec.inputs);
-    let slots = graph.and_then(|g| slots(&g)).map_err(|e| ("spec".to_string(), e.to_string()))?;
+    let slots = spec.graph().and_then(|g| slots(&g)).map_err(|e| ("spec".to_string(), e.to_string()))?;
     for slot in &slots {
         let fail = |why: String| Err((slot.name.clone(), why));
         let Some(info) = tensors.info(&slot.name) else { return fail("is missing".into()) };

@@ -1,7 +1,10 @@
 //! A network's layers on one device, and the plans run over a batch. Numbers only: names, units and checks of what a
 //! caller gives are [`crate::network`]'s.
 
-use crate::backend::{Backend, Device, Field, Handle, PRIOR, Seen, Tally, Units, UpdateRule};
+use crate::backend::{
+    Backend, Device, Field, Handle, NoiseSums, NoiseVar, PRIOR, Priors, Seen, Tally, Units, Update,
+    UpdateRule,
+};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::layer::{Block, Contents, Layer};
@@ -48,19 +51,52 @@ pub(crate) trait Engine: Send + Sync {
     /// A pass of the caller's own.
     fn pass(&self) -> Box<dyn ActivePass + '_>;
     /// Updates the parameters with a batch, unless something is broken; [`status`](Engine::status) tells.
-    fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, rule: UpdateRule, rows: usize) -> Result<()>;
+    fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, update: Update, rows: usize) -> Result<()>;
     /// What [`learn`](Engine::learn) and [`apply`](Engine::apply) noted since the last call.
     fn status(&mut self) -> Result<Tally>;
+    /// What is known about the noise that is inferred.
+    fn noise(&self) -> Result<InferredNoise>;
+    fn set_noise(&mut self, noise: InferredNoise);
     /// Sums that are zero.
     fn sums(&self) -> OnDevice;
     /// Adds what a batch says about the parameters.
     fn accumulate(&self, batch: Batch<'_>, seen: Seen<'_>, sums: &mut OnDevice) -> Result<()>;
     /// Updates the parameters with sums over so many samples.
-    fn apply(&mut self, sums: &OnDevice, rule: UpdateRule, rows: usize) -> Result<()>;
+    fn apply(&mut self, sums: &OnDevice, update: Update, rows: usize) -> Result<()>;
     /// Room for so many samples.
     fn table(&self, rows: usize) -> Result<OnDevice>;
     /// Sets rows of a table from `first` on.
     fn table_write(&self, table: &mut OnDevice, first: usize, values: &[f64]) -> Result<()>;
+}
+
+/// Noise variance of every output, and how many rows it was learned from.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct InferredNoise {
+    pub(crate) var: Vec<f64>,
+    pub(crate) rows: f64,
+}
+
+/// Rows that noise remembers where the update rule counts none.
+const NOISE_MEMORY: f64 = 4096.0;
+/// No noise is smaller: targets are standardised, and this is what single precision resolves.
+const LEAST_NOISE: f64 = 1e-12;
+
+impl InferredNoise {
+    /// T43. The average of the squares seen so far, of the last rows where there are many. What it starts from counts as one row.
+    fn follow(&mut self, sums: &NoiseSums, rule: UpdateRule) {
+        let memory = match rule {
+            UpdateRule::Counted { rows, .. } => rows as f64,
+            _ => NOISE_MEMORY,
+        };
+        for ((var, square), &count) in self.var.iter_mut().zip(&sums.squares).zip(&sums.count) {
+            let gain = (count / (self.rows + count + 1.0)).max((count / memory).min(1.0));
+            let next = *var + gain * (square / count.max(1.0) - *var);
+            if next.is_finite() {
+                *var = next.max(LEAST_NOISE);
+            }
+        }
+        self.rows += sums.count.iter().fold(0.0, |most: f64, &n| most.max(n));
+    }
 }
 
 /// A pass over a batch, with memory of its own.
@@ -85,12 +121,16 @@ pub(crate) trait ActivePass: Send {
 const FREE_BYTES: u64 = 256 << 20;
 const MOST_TIMES: u64 = 4;
 
-/// Puts layers on a device, all their parameters zero.
-pub(crate) fn load(device: &Device, graph: &Arc<Graph>) -> Result<Box<dyn Engine>> {
+/// Puts layers on a device, all their parameters zero; `priors` are what they are pulled back to.
+pub(crate) fn load(
+    device: &Device,
+    graph: &Arc<Graph>,
+    priors: Vec<Option<Priors>>,
+) -> Result<Box<dyn Engine>> {
     device.check()?;
     Ok(match &device.0 {
-        Handle::Cpu(backend) => Box::new(Loaded::new(backend.clone(), graph.clone())?),
-        Handle::Reference(backend) => Box::new(Loaded::new(backend.clone(), graph.clone())?),
+        Handle::Cpu(backend) => Box::new(Loaded::new(backend.clone(), graph.clone(), priors)?),
+        Handle::Reference(backend) => Box::new(Loaded::new(backend.clone(), graph.clone(), priors)?),
     })
 }
 
@@ -101,6 +141,13 @@ struct Loaded<B: Backend> {
     learning: Mutex<Pass<B>>,
     /// Passes that nobody uses now.
     idle: Mutex<Vec<Pass<B>>>,
+    noise: InferredNoise,
+}
+
+/// What batches say, summed up.
+struct LayerSums<B: Backend> {
+    layers: Vec<Option<B::Sums>>,
+    noise: NoiseSums,
 }
 
 /// The layers themselves.
@@ -108,6 +155,7 @@ struct Layers<B: Backend> {
     backend: Arc<B>,
     graph: Arc<Graph>,
     blocks: Vec<Block<B>>,
+    priors: Vec<Option<Priors>>,
 }
 
 /// The memory of a pass: states of all layers, the input first, and what kernels work with.
@@ -120,6 +168,7 @@ struct Pass<B: Backend> {
     sums: Vec<Option<B::Sums>>,
     /// The derivative by every state that was asked for it.
     derivatives: Vec<B::Derivative>,
+    noise: NoiseSums,
     status: B::Status,
 }
 
@@ -127,7 +176,7 @@ struct Pass<B: Backend> {
 type Station = (usize, Activation, usize);
 
 impl<B: Backend> Loaded<B> {
-    fn new(backend: Arc<B>, graph: Arc<Graph>) -> Result<Self> {
+    fn new(backend: Arc<B>, graph: Arc<Graph>, priors: Vec<Option<Priors>>) -> Result<Self> {
         let mut bytes = 0u64;
         for (i, layer) in graph.layers.iter().enumerate() {
             let map = layer.map(graph.input_shape(i))?;
@@ -143,9 +192,9 @@ impl<B: Backend> Loaded<B> {
         let blocks = graph.layers.iter().enumerate();
         let blocks = blocks.map(|(i, l)| Block::new(&*backend, l, graph.input_shape(i)));
         let blocks = blocks.collect::<Result<Vec<_>>>()?;
-        let layers = Layers { backend, graph, blocks };
+        let layers = Layers { backend, graph, blocks, priors };
         let (learn, learning) = (layers.graph.learn(), Mutex::new(layers.pass()));
-        Ok(Loaded { layers, learn, learning, idle: Mutex::default() })
+        Ok(Loaded { layers, learn, learning, idle: Mutex::default(), noise: InferredNoise::default() })
     }
 
     /// A pass that nobody uses, or a new one.
@@ -165,6 +214,7 @@ impl<B: Backend> Layers<B> {
             spares: (0..self.graph.shapes.len()).map(shared).collect(),
             sums: Vec::new(),
             derivatives: Vec::new(),
+            noise: NoiseSums::default(),
             status: B::Status::default(),
         }
     }
@@ -183,7 +233,7 @@ impl<B: Backend> Layers<B> {
     /// Does what a plan says, from top to bottom.
     fn run(&self, pass: &mut Pass<B>, ops: &[Op], seen: Option<Seen<'_>>) {
         let backend = &*self.backend;
-        let Pass { states, scratch, spares, status, .. } = pass;
+        let Pass { states, scratch, spares, noise, status, .. } = pass;
         for &op in ops {
             match op {
                 Op::Forward { layer, learning } => {
@@ -202,6 +252,16 @@ impl<B: Backend> Layers<B> {
                 Op::Observe => {
                     let output = states.last_mut().expect("there is an output");
                     backend.observe(output, seen.expect("a plan that observes is given what to"));
+                }
+                Op::InferNoise => {
+                    let seen = seen.expect("a plan that observes is given what to");
+                    let (output, below) = states.split_last_mut().expect("there is an output");
+                    let head = self.graph.head.map(|i| &mut below[i + 1]);
+                    match (seen.infer, head) {
+                        (true, head) => backend.infer_noise(output, head, seen, noise),
+                        (false, Some(head)) => backend.forget_innovation(head),
+                        (false, None) => {}
+                    }
                 }
                 Op::Back { layer, state, more } => {
                     let (below, above) = states.split_at_mut(layer + 1);
@@ -316,19 +376,25 @@ impl<B: Backend> Engine for Loaded<B> {
         Box::new(self.lend())
     }
 
-    fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, rule: UpdateRule, rows: usize) -> Result<()> {
+    fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, update: Update, rows: usize) -> Result<()> {
         let pass = mine(&mut self.learning);
         self.layers.set(pass, batch)?;
-        self.layers.run(pass, &self.learn, Some(seen));
-        let Layers { backend, graph, blocks } = &mut self.layers;
+        pass.noise = NoiseSums::zeros(self.noise.var.len());
+        self.layers.run(pass, &self.learn, Some(with_noise(seen, &self.noise)));
+        if seen.infer {
+            self.noise.follow(&pass.noise, update.rule);
+        }
+        let Layers { backend, graph, blocks, priors } = &mut self.layers;
         let Pass { states, scratch, sums, status, .. } = pass;
         if sums.is_empty() {
             let of_norm = |b: &Block<B>| if matches!(b, Block::Norm(_)) { b.sums(backend) } else { None };
             sums.extend(blocks.iter().map(of_norm));
         }
         for (i, block) in blocks.iter_mut().enumerate() {
+            let Some(priors) = priors[i] else { continue };
             let (x, z) = (&states[graph.inputs[i][0]], &states[i + 1]);
-            block.learn(backend, &mut scratch[i], x, z, sums[i].as_mut(), rule, rows, status);
+            let steps = update.steps(rows, block.uses(), priors);
+            block.learn(backend, &mut scratch[i], x, z, sums[i].as_mut(), steps, status);
         }
         Ok(())
     }
@@ -337,19 +403,28 @@ impl<B: Backend> Engine for Loaded<B> {
         self.layers.told(&mut mine(&mut self.learning).status)
     }
 
+    fn noise(&self) -> Result<InferredNoise> {
+        Ok(self.noise.clone())
+    }
+
+    fn set_noise(&mut self, noise: InferredNoise) {
+        self.noise = noise;
+    }
+
     fn sums(&self) -> OnDevice {
-        let sums: Vec<Option<B::Sums>> =
-            self.layers.blocks.iter().map(|b| b.sums(&self.layers.backend)).collect();
-        Box::new(sums)
+        let layers = self.layers.blocks.iter().map(|b| b.sums(&self.layers.backend)).collect();
+        Box::new(LayerSums::<B> { layers, noise: NoiseSums::zeros(self.noise.var.len()) })
     }
 
     fn accumulate(&self, batch: Batch<'_>, seen: Seen<'_>, sums: &mut OnDevice) -> Result<()> {
-        let sums = sums.downcast_mut::<Vec<Option<B::Sums>>>().ok_or_else(other_device)?;
+        let sums = sums.downcast_mut::<LayerSums<B>>().ok_or_else(other_device)?;
         let mut lent = self.lend();
         self.layers.set(lent.pass_mut(), batch)?;
-        lent.run(&self.learn, Some(seen))?;
+        lent.pass_mut().noise = sums.noise.clone();
+        lent.run(&self.learn, Some(with_noise(seen, &self.noise)))?;
         let pass = lent.pass_mut();
-        for (i, (block, sums)) in self.layers.blocks.iter().zip(sums).enumerate() {
+        sums.noise = std::mem::take(&mut pass.noise);
+        for (i, (block, sums)) in self.layers.blocks.iter().zip(&mut sums.layers).enumerate() {
             let (x, z) = (&pass.states[self.layers.graph.inputs[i][0]], &pass.states[i + 1]);
             if let Some(sums) = sums {
                 block.accumulate(&self.layers.backend, &mut pass.scratch[i], x, z, sums);
@@ -358,12 +433,15 @@ impl<B: Backend> Engine for Loaded<B> {
         Ok(())
     }
 
-    fn apply(&mut self, sums: &OnDevice, rule: UpdateRule, rows: usize) -> Result<()> {
-        let sums = sums.downcast_ref::<Vec<Option<B::Sums>>>().ok_or_else(other_device)?;
+    fn apply(&mut self, sums: &OnDevice, update: Update, rows: usize) -> Result<()> {
+        let sums = sums.downcast_ref::<LayerSums<B>>().ok_or_else(other_device)?;
+        self.noise.follow(&sums.noise, update.rule);
         let status = &mut mine(&mut self.learning).status;
-        for (block, sums) in self.layers.blocks.iter_mut().zip(sums) {
-            if let Some(sums) = sums {
-                block.apply(&self.layers.backend, sums, rule, rows, status);
+        let Layers { backend, blocks, priors, .. } = &mut self.layers;
+        for ((block, sums), priors) in blocks.iter_mut().zip(&sums.layers).zip(priors) {
+            if let (Some(sums), Some(priors)) = (sums, priors) {
+                let steps = update.steps(rows, block.uses(), *priors);
+                block.apply(backend, sums, steps, status);
             }
         }
         Ok(())
@@ -382,6 +460,14 @@ impl<B: Backend> Engine for Loaded<B> {
 /// What nobody else can reach.
 fn mine<T>(mutex: &mut Mutex<T>) -> &mut T {
     mutex.get_mut().unwrap_or_else(|e| e.into_inner())
+}
+
+/// What was seen, with the noise as it is known now where it is inferred.
+fn with_noise<'a>(seen: Seen<'a>, noise: &'a InferredNoise) -> Seen<'a> {
+    match seen.noise {
+        NoiseVar::Inferred => Seen { noise: NoiseVar::PerOutput(&noise.var), ..seen },
+        _ => seen,
+    }
 }
 
 fn other_device() -> Error {

@@ -262,26 +262,6 @@ impl Gaussian {
     pub fn width(&self) -> usize {
         self.width
     }
-
-    /// The same means, with `noise_var` (one number, or one per column) added to the variances:
-    /// what a noisy observation of these numbers would look like.
-    ///
-    /// ```
-    /// let f = tractable::Gaussian::new(vec![1.0], vec![0.5], 1)?;
-    /// assert_eq!(f.with_noise(&[0.25])?.var(), [0.75]);
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn with_noise(mut self, noise_var: &[f64]) -> Result<Self> {
-        if noise_var.len() != 1 && noise_var.len() != self.width {
-            return Err(Error::shape("noise", format!("1 or {} variances", self.width), noise_var.len()));
-        }
-        check_var("noise", noise_var, noise_var.len())?;
-        let width = self.width;
-        for (i, v) in self.var.iter_mut().enumerate() {
-            *v += noise_var[i % width % noise_var.len()];
-        }
-        Ok(self)
-    }
 }
 
 impl<'a> Input<'a> {

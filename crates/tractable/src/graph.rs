@@ -33,6 +33,8 @@ pub(crate) struct Graph {
     pub(crate) shapes: Vec<Shape>,
     /// Weights and biases in all.
     pub(crate) parameters: usize,
+    /// The layer that puts out the noise. Nobody reads it, and nothing goes down through it.
+    pub(crate) head: Option<usize>,
 }
 
 impl Graph {
@@ -42,6 +44,7 @@ impl Graph {
         layers: &[Layer],
         names: &[String],
         inputs: &[Vec<usize>],
+        head: Option<usize>,
     ) -> Result<Self> {
         let size = input.channels.checked_mul(input.height).and_then(|n| n.checked_mul(input.width));
         if size.is_none_or(|n| n == 0 || n > MOST_NUMBERS) {
@@ -63,6 +66,7 @@ impl Graph {
             inputs: inputs.to_vec(),
             shapes: vec![input],
             parameters: 0,
+            head,
         };
         let mut sample = 0usize;
         for (i, name) in names.iter().enumerate() {
@@ -81,7 +85,8 @@ impl Graph {
             }
             graph.shapes.push(output);
         }
-        let unused = (0..layers.len() - 1).find(|&i| graph.readers(i + 1).next().is_none());
+        let unused =
+            (0..layers.len() - 1).find(|&i| graph.readers(i + 1).next().is_none() && head != Some(i));
         match unused {
             None => Ok(graph),
             Some(i) => {
@@ -138,9 +143,9 @@ impl Graph {
         self.shapes[self.inputs[layer][0]]
     }
 
-    /// The layers that read a state, in order.
+    /// The layers that read a state and lead to the output, in order.
     pub(crate) fn readers(&self, state: usize) -> impl Iterator<Item = usize> + '_ {
-        (state..self.layers.len()).filter(move |&i| self.inputs[i].contains(&state))
+        (state..self.layers.len()).filter(move |&i| self.inputs[i].contains(&state) && self.head != Some(i))
     }
 
     /// Which states depend on one of those given, themselves included.

@@ -124,7 +124,7 @@ pub use layer::{Layer, Node, Prior, Scheme};
 pub use moments::Activation;
 pub use moments::derivative::Gate;
 pub use network::{Conditioning, LearnInfo, Network, Sums};
-pub use output::{Extremum, Observation, Output, Spread, Tree, Wanted};
+pub use output::{Extremum, Noise, Observation, Output, Prediction, Spread, Tree, Wanted};
 pub use shape::{Padding, Shape, Window};
 pub use train::{EarlyStopping, Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples};
 

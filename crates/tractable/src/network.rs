@@ -6,19 +6,25 @@ mod forget;
 mod gradient;
 mod resident;
 mod settings;
+mod snapshot;
 
 pub use accumulate::Sums;
 pub use conditioning::Conditioning;
 pub(crate) use resident::Resident;
+pub(crate) use snapshot::Snapshot;
 
-use crate::backend::{Device, Field, Seen, Tally, UpdateRule};
+use crate::backend::{Device, Field, Priors, Seen, Tally, Update, UpdateRule};
 use crate::data::Scaler;
-use crate::engine::{self, ActivePass, Batch, Engine, MeanVar};
+use crate::engine::{self, ActivePass, Batch, Engine, InferredNoise, MeanVar};
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::graph::Graph;
 use crate::layer::{Contents, Layer, Prior};
-use crate::output::{DefaultNoise, Noise, Observation, ObservationBuffer, Output, Tree};
+use crate::metrics::Tails;
+use crate::moments::noise;
+use crate::output::{
+    DefaultNoise, Noise, NoiseStd, Observation, ObservationBuffer, Output, Prediction, Tree,
+};
 use crate::plan::Op;
 use crate::shape::Shape;
 use std::ops::Range;
@@ -53,6 +59,8 @@ pub struct Network {
     device: Device,
     /// Rows that `predict` and `condition` take at a time, so that their states stay small.
     at_once: usize,
+    /// How much a batch counts now.
+    count_weight: f64,
 }
 
 /// Numbers in the states of all layers that a pass without learning may hold.
@@ -74,7 +82,10 @@ pub(crate) struct Spec {
     #[cfg_attr(feature = "files", serde(alias = "policy"))]
     pub(crate) update: UpdateRule,
     pub(crate) seed: u64,
-    pub(crate) noise: Noise,
+    pub(crate) noise: NoiseStd,
+    /// Rows that inferred noise was learned from.
+    #[cfg_attr(feature = "files", serde(default))]
+    pub(crate) noise_rows: f64,
     /// Epochs of fitting done so far.
     pub(crate) epochs: usize,
     pub(crate) input_scaler: Option<Scaler>,
@@ -96,13 +107,46 @@ impl Spec {
             prior: Prior::default(),
             update: UpdateRule::default(),
             seed: 0,
-            noise: Noise(vec![1.0]),
+            noise: NoiseStd(vec![1.0]),
+            noise_rows: 0.0,
             epochs: 0,
             input_scaler: None,
             output_scaler: None,
             input_names: Vec::new(),
             output_names: Vec::new(),
             class_names: Vec::new(),
+        }
+    }
+
+    pub(crate) fn graph(&self) -> Result<Graph> {
+        let head = (self.output.noise() == Noise::PerInput).then(|| self.layers.len().saturating_sub(2));
+        let graph = Graph::new(self.input, &self.layers, &self.names, &self.inputs, head)?;
+        if let Some(head) = head {
+            let width = self.output.units();
+            if graph.layers[head] != Layer::linear(width) || head == graph.layers.len() - 1 {
+                let why = format!("the noise of every input needs a linear layer of {width} before the last");
+                return Err(Error::invalid("layers", why));
+            }
+        }
+        Ok(graph)
+    }
+
+    /// Prior of the parameters of a layer, if it has any.
+    pub(crate) fn prior_of(&self, graph: &Graph, layer: usize) -> Result<Option<Priors>> {
+        self.prior.of(&self.layers[layer], graph.input_shape(layer), graph.head == Some(layer))
+    }
+
+    pub(crate) fn inferred_noise(&self) -> InferredNoise {
+        let units = self.output.units();
+        let var = (0..units).map(|i| self.noise.0[i % self.noise.0.len()].powi(2)).collect();
+        InferredNoise { var, rows: self.noise_rows }
+    }
+
+    /// The noise of observations that say nothing about it.
+    fn default_noise(&self) -> DefaultNoise<'_> {
+        match self.output.noise() {
+            Noise::Known => DefaultNoise::Network(&self.noise),
+            _ => DefaultNoise::Inferred,
         }
     }
 }
@@ -160,7 +204,8 @@ impl Network {
 
     /// Checks a specification and makes room for its numbers on a device; they are zero until they are filled in.
     pub(crate) fn empty(spec: Spec, device: Device) -> Result<Self> {
-        let graph = Arc::new(Graph::new(spec.input, &spec.layers, &spec.names, &spec.inputs)?);
+        let graph = Arc::new(spec.graph()?);
+        spec.update.check()?;
         let units = graph.shapes[graph.output()].len();
         if let Output::Classes { classes } = spec.output {
             Tree::new(classes)?;
@@ -173,7 +218,9 @@ impl Network {
             let expected = format!("{} units, the {kind}", spec.output.units());
             return Err(Error::shape("last layer", expected, units));
         }
-        let engine = engine::load(&device, &graph)?;
+        let priors = (0..spec.layers.len()).map(|i| spec.prior_of(&graph, i)).collect::<Result<Vec<_>>>()?;
+        let mut engine = engine::load(&device, &graph, priors)?;
+        engine.set_noise(spec.inferred_noise());
         Ok(Network {
             at_once: (MOST_NUMBERS / engine.numbers()).max(1),
             forward: graph.forward(0, false),
@@ -183,13 +230,14 @@ impl Network {
             graph,
             engine,
             device,
+            count_weight: 1.0,
         })
     }
 
     /// **What comes out?** Mean and variance of the output for every row of `x`, in one deterministic pass.
-    /// The variance is that of the network's own output; add [`Network::noise_var`] for that of a new
-    /// observation. For classes the output is the tree's nodes: see [`Network::predict_classes`]. Far from the
-    /// data the variance is too small.
+    /// The variance is that of the network's own output; the noise of a new observation stands beside it. For classes the
+    /// output is the tree's nodes: see [`Network::predict_classes`]. Far from the data the variance is too small: an
+    /// `Ensemble` knows better.
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Matrix, Network};
@@ -199,13 +247,37 @@ impl Network {
     /// assert!(unsure.var()[0] > sure.var()[0]);
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn predict<'a>(&self, x: impl Into<Input<'a>>) -> Result<Gaussian> {
+    pub fn predict<'a>(&self, x: impl Into<Input<'a>>) -> Result<Prediction> {
         let x = self.check_input(x.into())?;
         let output = self.graph.output();
-        let out = self.in_parts(x.rows(), |rows| {
-            self.forward(x.rows_between(rows.start, rows.end))?.read_prior(output)
+        let [mean, var, noise] = self.in_parts(x.rows(), |rows| {
+            let n = rows.len();
+            let pass = self.forward(x.rows_between(rows.start, rows.end))?;
+            let [mean, var] = pass.read_prior(output)?;
+            Ok([mean, var, self.noise_of(&*pass, n)?])
         })?;
-        self.in_users_units(out, x.rows(), output)
+        let noise = self.scaler_at(output).map_or(noise.clone(), |s| s.undo_var(&noise));
+        Prediction::new(self.in_users_units([mean, var], x.rows(), output)?, noise, Tails::Normal)
+    }
+
+    /// Variance of the noise of every entry of a pass, in the network's own units.
+    fn noise_of(&self, pass: &dyn ActivePass, rows: usize) -> Result<Vec<f64>> {
+        if let Some(head) = self.graph.head {
+            let [mean, var] = pass.read_prior(head + 1)?;
+            return Ok(mean.iter().zip(&var).map(|(&m, &v)| noise::expected(m, v)).collect());
+        }
+        let (std, units) = (&self.spec.noise.0, self.spec.output.units());
+        Ok((0..rows * units).map(|i| std[i % units % std.len()].powi(2)).collect())
+    }
+
+    /// How a batch changes the weights now.
+    fn update(&self) -> Update {
+        Update { rule: self.spec.update, weight: self.count_weight }
+    }
+
+    /// From now on a batch counts so much, by a rule that counts.
+    pub(crate) fn set_count_weight(&mut self, weight: f64) {
+        self.count_weight = weight;
     }
 
     /// A pass with these samples in it, forward.
@@ -282,7 +354,7 @@ impl Network {
         let learned = observed
             .fill(
                 &observation,
-                DefaultNoise::Network(&self.spec.noise),
+                self.spec.default_noise(),
                 self.spec.output,
                 self.spec.output_scaler.as_ref(),
                 x.rows(),
@@ -290,7 +362,7 @@ impl Network {
             )
             .and_then(|seen| {
                 let (mean, var) = self.standardize(x, &mut buffers);
-                self.engine.learn(Batch::Values(mean, var), seen, self.spec.update, x.rows())
+                self.engine.learn(Batch::Values(mean, var), seen, self.update(), x.rows())
             });
         (self.standard, self.observed) = (buffers, observed);
         learned?;
@@ -299,7 +371,18 @@ impl Network {
 
     /// What the device noted while it learned from so many samples.
     pub(crate) fn learned(&mut self, rows: usize) -> Result<LearnInfo> {
-        let Tally { capped, repaired } = self.engine.status()?;
+        let status = self.engine.status();
+        if status.is_err() {
+            self.engine.set_noise(self.spec.inferred_noise());
+        }
+        let Tally { capped, repaired } = status?;
+        if self.spec.output.noise() != Noise::Known {
+            let InferredNoise { var, rows } = self.engine.noise()?;
+            self.spec.noise = NoiseStd(var.iter().map(|v| v.sqrt()).collect());
+            self.spec.noise_rows = rows;
+            // A file holds the standard deviation: go on from its square.
+            self.engine.set_noise(self.spec.inferred_noise());
+        }
         Ok(LearnInfo { rows, capped, repaired })
     }
 
@@ -451,7 +534,7 @@ impl Network {
 
     /// Updates the weights with a batch in the network's own units.
     pub(crate) fn learn_seen(&mut self, x: Input<'_>, seen: Seen<'_>) -> Result<LearnInfo> {
-        self.engine.learn(Batch::Values(x.mean(), x.var()), seen, self.spec.update, x.rows())?;
+        self.engine.learn(Batch::Values(x.mean(), x.var()), seen, self.update(), x.rows())?;
         self.learned(x.rows())
     }
 

@@ -13,6 +13,8 @@ pub(crate) enum Op {
     CheckStates,
     /// The innovation of the output, from what was observed.
     Observe,
+    /// What was observed says about its noise, and the innovation of the head.
+    InferNoise,
     /// Takes a layer's innovation down to a state it reads; `more`: another layer has been there, add to it.
     Back { layer: usize, state: usize, more: bool },
     /// Notes an innovation of this state that is not finite.
@@ -34,7 +36,7 @@ impl Graph {
         let needed = self.above(wanted);
         let mut reached = vec![false; needed.len()];
         let mut ops = Vec::new();
-        for layer in (0..self.layers.len()).rev() {
+        for layer in (0..self.layers.len()).rev().filter(|&i| self.head != Some(i)) {
             for &state in self.inputs[layer].iter().filter(|&&s| needed[s]) {
                 ops.push(Op::Back { layer, state, more: reached[state] });
                 reached[state] = true;
@@ -46,7 +48,7 @@ impl Graph {
     /// From the input to the innovations of all layers with parameters.
     pub(crate) fn learn(&self) -> Vec<Op> {
         let mut ops = self.forward(0, true);
-        ops.push(Op::Observe);
+        ops.extend([Op::Observe, Op::InferNoise]);
         let has_parameters = |state: usize| state > 0 && self.has_parameters(state - 1);
         ops.extend(self.back(has_parameters));
         // What is not finite in one state is not finite in those below it: the lowest tell, and the output.
@@ -86,7 +88,7 @@ mod tests {
         let layers = [linear, Activation::Tanh.into(), linear, Layer::Add, Layer::linear(1)];
         let names = ["a", "b", "c", "d", "e"].map(String::from);
         let inputs = [vec![0], vec![1], vec![2], vec![1, 3], vec![4]];
-        Graph::new(Shape::flat(4), &layers, &names, &inputs).unwrap()
+        Graph::new(Shape::flat(4), &layers, &names, &inputs, None).unwrap()
     }
 
     #[test]

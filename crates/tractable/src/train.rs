@@ -8,9 +8,8 @@ pub use settings::{Fit, NoiseSchedule};
 
 use crate::data::{Images, Scaler, Target};
 use crate::error::{Error, Result};
-use crate::layer::Contents;
 use crate::metrics;
-use crate::network::{LearnInfo, Network};
+use crate::network::{LearnInfo, Network, Snapshot};
 use crate::output::Output;
 use crate::rng;
 use std::ops::ControlFlow;
@@ -191,17 +190,18 @@ impl Network {
         let mut resident = data.on(self)?;
         let mut report = FitReport { epochs: Vec::new(), best_epoch: None, interrupted: false };
         let mut stopping = fit.patience.map(|patience| EarlyStopping { patience, best: None });
-        let mut best: Option<(usize, Vec<Contents>)> = None;
+        let mut best: Option<(usize, Snapshot)> = None;
         if let (Some(stopping), Some(held_out), true) = (&mut stopping, &held_out, fit.first_epoch > 0)
             && stopping.update(fit.first_epoch, self.nll_of(held_out)?)
         {
-            best = Some((fit.first_epoch, self.all_contents()?));
+            best = Some((fit.first_epoch, self.snapshot()?));
         }
         'epochs: for epoch in fit.first_epoch..fit.epochs {
             let start = Instant::now();
             if let Some(noise) = fit.noise_at(epoch) {
                 self.set_noise_std([noise])?;
             }
+            self.set_count_weight(fit.weight_at(epoch));
             if fit.shuffle {
                 // From the same start every time, so that an epoch's order does not depend on the ones before.
                 order.copy_from_slice(&in_order);
@@ -237,7 +237,7 @@ impl Network {
             if let (Some(stopping), Some(nll)) = (&mut stopping, validation_nll)
                 && stopping.update(epoch + 1, nll)
             {
-                best = Some((epoch + 1, self.all_contents()?));
+                best = Some((epoch + 1, self.snapshot()?));
             }
             let last = report.epochs.last().expect("just pushed");
             if progress(Progress::Epoch(self, last)).is_break() {
@@ -248,11 +248,9 @@ impl Network {
                 break;
             }
         }
+        self.set_count_weight(1.0);
         if let Some((at, snapshot)) = best {
-            self.refill(&snapshot)?;
-            if let Some(noise) = fit.noise_at(at - 1) {
-                self.set_noise_std([noise])?;
-            }
+            self.go_back(&snapshot)?;
             self.spec.epochs = at;
             report.best_epoch = Some(at);
         }
@@ -307,10 +305,10 @@ impl Network {
         };
         match data.target() {
             Target::Values { y, observed } => {
-                let out = self.predict(data.x())?.with_noise(&self.noise_var())?;
+                let out = self.predict(data.x())?;
                 let seen = |i: &usize| observed.as_ref().is_none_or(|o| o[*i]);
                 let pick = |v: &[f64]| (0..v.len()).filter(seen).map(|i| v[i]).collect::<Vec<_>>();
-                metrics::gaussian_nll(&pick(y.data()), &pick(out.mean()), &pick(out.var()))
+                metrics::gaussian_nll(&pick(y.data()), &pick(out.mean()), &pick(&out.total_var()))
             }
             Target::Labels { labels, .. } => {
                 metrics::class_nll(self.predict_classes(data.x())?.data(), labels)
@@ -354,8 +352,8 @@ impl Network {
             _ => {}
         }
         match (data.class_names(), self.output()) {
-            (None, Output::Values { width }) if data.outputs() == width => Ok(()),
-            (None, Output::Values { width }) => {
+            (None, Output::Values { width, .. }) if data.outputs() == width => Ok(()),
+            (None, Output::Values { width, .. }) => {
                 Err(Error::shape("data", format!("{width} targets"), data.outputs()))
             }
             (Some(names), Output::Classes { classes }) if names.len() <= classes => Ok(()),

@@ -189,11 +189,8 @@ impl<'a> Columns<'a> {
     fn rows(&self, net: &Network, x: &Matrix, args: &Args, before: u64, text: &mut String) -> Outcome {
         match self {
             Columns::Values(_) => {
-                let mut y = net.predict(x)?;
-                if args.noise {
-                    y = y.with_noise(&net.noise_var())?;
-                }
-                let (width, std) = (y.width(), y.std());
+                let y = net.predict(x)?;
+                let (width, std) = (y.width(), if args.noise { y.total_std() } else { y.output().std() });
                 let rows = y.mean().chunks_exact(width).zip(std.chunks_exact(width));
                 for (row, (mean, std)) in rows.enumerate() {
                     if args.json {

@@ -76,7 +76,7 @@ pub fn four_panels(what: &OptimumFigure) -> Result<Figure> {
         Color::Blue,
         &x,
         &of(seen.mean()),
-        &of(&seen.std()),
+        &of(&seen.output().std()),
     );
     // Where the function has no value its line has a gap.
     let truth: Vec<f64> = what.truth.map_or(Vec::new(), |f| x.iter().map(|&x| f(x)).collect());

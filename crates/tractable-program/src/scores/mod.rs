@@ -51,7 +51,7 @@ pub(crate) fn of(net: &Network, x: &Matrix, target: &Target, names: &[String]) -
             }])
         }
         Target::Values { y, observed } => {
-            let out = net.predict(x)?.with_noise(&net.noise_var())?;
+            let out = net.predict(x)?;
             let width = y.width();
             let column = |c: usize, values: &[f64]| -> Vec<f64> {
                 let seen = |i: &usize| observed.as_ref().is_none_or(|o| o[*i]);
@@ -59,7 +59,9 @@ pub(crate) fn of(net: &Network, x: &Matrix, target: &Target, names: &[String]) -
             };
             let names = names.iter().enumerate();
             names
-                .map(|(c, n)| values(n, &column(c, y.data()), &column(c, out.mean()), &column(c, out.var())))
+                .map(|(c, n)| {
+                    values(n, &column(c, y.data()), &column(c, out.mean()), &column(c, &out.total_var()))
+                })
                 .collect()
         }
     }

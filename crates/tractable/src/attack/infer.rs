@@ -37,7 +37,7 @@ pub fn infer(
         let x = Input::uncertain(&lanes.mean, &lanes.var, images.width())?;
         if lanes.var.iter().all(|&v| v == 0.0) {
             // Nothing can move any more.
-            let output = lanes.net.predict(x)?;
+            let output = lanes.net.predict(x)?.into();
             return Ok(Moved { output, exact: true, mean: lanes.mean.clone(), var: lanes.var.clone() });
         }
         let labels: Vec<usize> = lanes.tasks.iter().map(|t| t.towards).collect();

@@ -6,9 +6,10 @@
 
 use super::device::archs;
 use super::{
-    Backend, Cpu, Field, Map, NoiseVar, Noted, Parameters, Pool, Reference, Seen, Statistics, UpdateRule,
+    Backend, Cpu, Field, Map, NoiseVar, Noted, Parameters, Pool, Reference, Seen, Statistics, Step, Steps,
 };
 use crate::moments::Activation;
+use crate::moments::posterior::Count;
 use crate::rng::{self, Rng};
 use crate::shape::{Padding, Shape, Window};
 
@@ -77,7 +78,7 @@ impl Case {
             self.d_var.iter().zip(&v).map(|(d, v)| (-1.0 / d.min(-1e-2)).max(v * 1.5)).collect();
         let noise: Vec<f64> = total.iter().zip(&v).map(|(t, v)| t - v).collect();
         let y: Vec<f64> = m.iter().zip(&total).zip(&self.d_mean).map(|((m, t), d)| m + d * t).collect();
-        b.observe(z, Seen { y: &y, noise: NoiseVar::PerEntry(&noise), seen: None });
+        b.observe(z, Seen { y: &y, noise: NoiseVar::PerEntry(&noise), seen: None, infer: false });
     }
 
     fn start<B: Backend>(&self, b: &B) -> (B::State, B::State) {
@@ -152,11 +153,14 @@ fn filled<B: Backend>(b: &B, map: Map, p: &Parameters) -> B::Weights {
     w
 }
 
+/// A tenth is forgotten, and steps are limited.
+const COUNT: Count<f64> = Count { weight: 0.1, share: 0.1, mean: 0.1, precision: 3.0, cap: 2.0 };
+
 fn map_agrees(map: Map, rows: usize, exact: bool) {
     let p = parameters(&map, 1);
     let case = Case::new(map.input, map.output, rows, exact, 2);
     let positions = map.output.pixels();
-    let pass = |b: Which<'_>, cap: Option<f64>, split: bool| {
+    let pass = |b: Which<'_>, steps: Steps, split: bool| {
         on!(b, b => {
             let mut w = filled(b, map, &p);
             let (mut x, mut z) = case.start(b);
@@ -169,9 +173,9 @@ fn map_agrees(map: Map, rows: usize, exact: bool) {
                 // In two halves, a batch and then nothing more.
                 let mut sums = b.map_sums(&w);
                 b.map_accumulate(&w, &mut scratch, &x, &z, &mut sums);
-                b.map_apply(&mut w, &sums, cap, &mut status);
+                b.map_apply(&mut w, &sums, steps, &mut status);
             } else {
-                b.map_learn(&mut w, &mut scratch, &x, &z, cap, &mut status);
+                b.map_learn(&mut w, &mut scratch, &x, &z, steps, &mut status);
             }
             let tally = b.status(&mut status).unwrap().tally;
             let mut out = parts(b, &z, &x);
@@ -182,13 +186,17 @@ fn map_agrees(map: Map, rows: usize, exact: bool) {
     };
     let what = format!("{map:?}, {rows} rows, exact {exact}");
     // With the cap every step is limited in the same way, so that sums that overshoot can be compared too.
-    agree(&what, map.fan_in().max(map.output.channels).max(rows * positions), |b| {
-        pass(b, Some(2.0), false).0
-    });
-    let capped = pass(Which::Reference(&Reference), Some(2.0), false).1.capped;
+    for steps in [[Step::Capped(2.0); 2], [Step::Counted(COUNT); 2]] {
+        // Where steps are not limited nothing hides the rounding of the innovations.
+        let shown = if matches!(steps[0], Step::Counted(_)) { 8 } else { 1 };
+        let terms = shown * map.fan_in().max(map.output.channels).max(rows * positions);
+        agree(&format!("{what}, {steps:?}"), terms, |b| pass(b, steps, false).0);
+    }
+    let steps = [Step::Capped(2.0); 2];
+    let capped = pass(Which::Reference(&Reference), steps, false).1.capped;
     let cpu = Cpu::with_arch(pulp::Arch::new(), 1);
-    let whole = pass(Which::Cpu(&cpu), Some(2.0), false);
-    assert_eq!(pass(Which::Cpu(&cpu), Some(2.0), true), whole, "{what}: in two halves");
+    let whole = pass(Which::Cpu(&cpu), steps, false);
+    assert_eq!(pass(Which::Cpu(&cpu), steps, true), whole, "{what}: in two halves");
     let ours = whole.1.capped;
     let near = capped.abs_diff(ours) as f64;
     assert!(near <= 1.0 + 0.01 * capped as f64, "{what}: capped {ours}, reference {capped}");
@@ -308,7 +316,7 @@ fn batch_normalisation_agrees() {
                         b.normalize_back(&norm, &scratch, &z, &mut x);
                         let (mut sums, mut status) = (b.normalize_sums(&norm), Default::default());
                         b.normalize_accumulate(&norm, &mut scratch, &x, &z, &mut sums);
-                        b.normalize_apply(&mut norm, &sums, Some(2.0), &mut status);
+                        b.normalize_apply(&mut norm, &sums, [Step::Capped(2.0); 2], &mut status);
                         let mut out = parts(b, &z, &x);
                         let (p, s) = b.norm_parameters(&norm).unwrap();
                         out.extend([("scale", p.mean), ("its var", p.var), ("shift", p.bias_mean), ("its var", p.bias_var)]);
@@ -351,7 +359,7 @@ fn entries_that_were_not_seen_say_nothing() {
     agree("mask", 1, |b| {
         on!(b, b => {
             let (mut x, _) = case.start(b);
-            b.observe(&mut x, Seen { y: &y, noise: NoiseVar::PerOutput(&[0.1, 0.2, 0.3, 0.4, 0.5]), seen: Some(&seen) });
+            b.observe(&mut x, Seen { y: &y, noise: NoiseVar::PerOutput(&[0.1, 0.2, 0.3, 0.4, 0.5]), seen: Some(&seen), infer: false });
             let d = read(b, &x, Field::DMean);
             assert!(d.iter().zip(&seen).all(|(d, seen)| *seen != (*d == 0.0)));
             vec![("d_mean", d), ("d_var", read(b, &x, Field::DVar))]
@@ -419,9 +427,9 @@ fn batches_are_summed_up_before_they_are_applied() {
                 b.normalize_back(&norm, &scratch[1], &n, &mut z);
                 b.map_accumulate(&w, &mut scratch[0], &x, &z, &mut of_w);
             }
-            let (cap, mut status) = (UpdateRule::Capped.cap(10, 1), Default::default());
-            b.map_apply(&mut w, &of_w, cap, &mut status);
-            b.normalize_apply(&mut norm, &of_n, cap, &mut status);
+            let (steps, mut status) = ([Step::Capped(2.0), Step::Counted(COUNT)], Default::default());
+            b.map_apply(&mut w, &of_w, steps, &mut status);
+            b.normalize_apply(&mut norm, &of_n, steps, &mut status);
             let (w, (n, s)) = (b.weights_parameters(&w).unwrap(), b.norm_parameters(&norm).unwrap());
             vec![("weights", w.mean), ("their var", w.var), ("scale", n.mean), ("running mean", s.mean), ("running var", s.var)]
         })
@@ -458,7 +466,7 @@ fn what_is_not_finite_is_noted_and_stops_updates() {
             .unwrap();
         let (mut scratch, mut status) = (Default::default(), Noted::default());
         b.map(&w, &mut scratch, &x, &mut z);
-        b.observe(&mut z, Seen { y: &[0.0; 4], noise: NoiseVar::One(1.0), seen: None });
+        b.observe(&mut z, Seen { y: &[0.0; 4], noise: NoiseVar::One(1.0), seen: None, infer: false });
         b.check_innovation(&z, 1, &mut status);
         let noted = status.broken.unwrap();
         assert_eq!((noted.state, noted.row), (1, 1));
@@ -468,7 +476,7 @@ fn what_is_not_finite_is_noted_and_stops_updates() {
         let noted = status.broken.unwrap();
         assert_eq!((noted.state, noted.row, noted.value), (0, 1, f64::INFINITY), "the first of them");
         let before = b.weights_parameters(&w).unwrap();
-        b.map_learn(&mut w, &mut scratch, &states[0], &states[1], None, &mut status);
+        b.map_learn(&mut w, &mut scratch, &states[0], &states[1], [Step::Plain; 2], &mut status);
         assert_eq!(b.weights_parameters(&w).unwrap(), before);
         assert!(b.status(&mut status).unwrap().broken.is_some());
         assert!(b.status(&mut status).unwrap().broken.is_none(), "it is told once");

@@ -15,14 +15,14 @@ pub use device::Device;
 pub(crate) use device::Handle;
 pub(crate) use reference::Reference;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
-use crate::moments::posterior::cap_for_batch;
+use crate::moments::posterior::{Count, cap_for_batch};
 use crate::shape::{Shape, Window};
 use std::ops::Range;
 
-/// How the deltas of a batch are applied to a weight (`docs/equations.md`, T20 and T21).
+/// How the deltas of a batch are applied to a weight (`docs/equations.md`, T20, T21 and T39).
 ///
 /// ```
 /// use tractable::{Activation, Network, UpdateRule};
@@ -42,19 +42,76 @@ pub enum UpdateRule {
     /// exact: its mean may move by ten standard deviations and its variance is not limited.
     #[default]
     Capped,
+    /// Count every row once, however often it is seen: a row makes room for itself by pulling all weights a little back
+    /// to their prior. Variances neither collapse nor go deaf. Steps are limited as by `Capped`. For a stream,
+    /// `rows` is how many rows it remembers.
+    Counted {
+        /// How many different rows there are.
+        rows: usize,
+        /// Added to `rows` where the pull is worked out. Weights that count as independent hold each other back when
+        /// every row counts exactly once, the more of them there are; three per parameter let a network follow the data.
+        margin: usize,
+    },
 }
 
 impl UpdateRule {
-    /// The cap c for a batch of this many rows; `None` when steps are not limited. Where a weight is used at
-    /// several `positions`, even one sample is a sum of several.
-    pub(crate) fn cap(self, rows: usize, positions: usize) -> Option<f64> {
+    /// Every one of so many rows counts once.
+    ///
+    /// ```
+    /// use tractable::UpdateRule;
+    /// assert_eq!(UpdateRule::counted(500), UpdateRule::Counted { rows: 500, margin: 0 });
+    /// ```
+    pub fn counted(rows: usize) -> Self {
+        UpdateRule::Counted { rows, margin: 0 }
+    }
+
+    pub(crate) fn check(self) -> Result<()> {
         match self {
-            UpdateRule::Plain => None,
-            UpdateRule::Capped if positions > 1 => Some(cap_for_batch(rows.max(2))),
-            UpdateRule::Capped => Some(cap_for_batch(rows)),
+            UpdateRule::Counted { rows: 0, .. } => {
+                Err(Error::invalid("update rule", "there is at least one row to count"))
+            }
+            _ => Ok(()),
         }
     }
 }
+
+/// A rule, and how much a batch counts now: 1, or less towards the end of a fit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Update {
+    pub(crate) rule: UpdateRule,
+    pub(crate) weight: f64,
+}
+
+/// Prior of the parameters of a layer: `[mean, variance]` of a weight and of a bias.
+pub(crate) type Priors = [[f64; 2]; 2];
+
+impl Update {
+    /// The step of weights and of biases for a batch of this many rows. Where a weight is used at several `positions`, even
+    /// one sample is a sum of several.
+    pub(crate) fn steps(self, rows: usize, positions: usize, priors: Priors) -> Steps {
+        let cap = cap_for_batch(if positions > 1 { rows.max(2) } else { rows });
+        priors.map(|[mean, var]| match self.rule {
+            UpdateRule::Plain => Step::Plain,
+            UpdateRule::Capped => Step::Capped(cap),
+            UpdateRule::Counted { rows: all, margin } => {
+                let one = (self.weight / (all as f64 + margin as f64)).min(1.0);
+                let share = -libm::expm1(rows as f64 * libm::log1p(-one));
+                Step::Counted(Count { weight: self.weight, share, mean, precision: 1.0 / var, cap })
+            }
+        })
+    }
+}
+
+/// How parameters follow the sums of a batch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Step<R> {
+    Plain,
+    Capped(R),
+    Counted(Count<R>),
+}
+
+/// Of the weights and of the biases of a layer.
+pub(crate) type Steps = [Step<f64>; 2];
 
 /// A state that is not finite: its number (0 is the input), row, value.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -183,6 +240,8 @@ pub(crate) enum Pool {
 /// Noise variance of what is observed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NoiseVar<'a> {
+    /// The engine knows it, and learns it.
+    Inferred,
     One(f64),
     PerOutput(&'a [f64]),
     PerEntry(&'a [f64]),
@@ -191,6 +250,7 @@ pub(crate) enum NoiseVar<'a> {
 impl NoiseVar<'_> {
     pub(crate) fn at(&self, row: usize, column: usize, width: usize) -> f64 {
         match self {
+            NoiseVar::Inferred => unreachable!("the engine puts its own in place"),
             NoiseVar::One(v) => *v,
             NoiseVar::PerOutput(v) => v[column],
             NoiseVar::PerEntry(v) => v[row * width + column],
@@ -204,6 +264,26 @@ pub(crate) struct Seen<'a> {
     pub(crate) y: &'a [f64],
     pub(crate) noise: NoiseVar<'a>,
     pub(crate) seen: Option<&'a [bool]>,
+    /// Whether it says something about its noise too.
+    pub(crate) infer: bool,
+}
+
+/// The squared noise of what was seen, summed up for every output, and how many entries that were.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct NoiseSums {
+    pub(crate) squares: Vec<f64>,
+    pub(crate) count: Vec<f64>,
+}
+
+impl NoiseSums {
+    pub(crate) fn zeros(outputs: usize) -> Self {
+        NoiseSums { squares: vec![0.0; outputs], count: vec![0.0; outputs] }
+    }
+
+    fn add(&mut self, output: usize, square: f64) {
+        self.squares[output] += square;
+        self.count[output] += 1.0;
+    }
 }
 
 /// What a state holds for every unit.
@@ -307,13 +387,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
         z: &Self::State,
         sums: &mut Self::Sums,
     );
-    fn map_apply(
-        &self,
-        w: &mut Self::Weights,
-        sums: &Self::Sums,
-        cap: Option<f64>,
-        status: &mut Self::Status,
-    );
+    fn map_apply(&self, w: &mut Self::Weights, sums: &Self::Sums, steps: Steps, status: &mut Self::Status);
     /// Accumulates one batch and applies it.
     fn map_learn(
         &self,
@@ -321,7 +395,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
         scratch: &mut Self::Scratch,
         x: &Self::State,
         z: &Self::State,
-        cap: Option<f64>,
+        steps: Steps,
         status: &mut Self::Status,
     );
 
@@ -353,7 +427,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
         &self,
         norm: &mut Self::Norm,
         sums: &Self::Sums,
-        cap: Option<f64>,
+        steps: Steps,
         status: &mut Self::Status,
     );
     fn clear(&self, sums: &mut Self::Sums);
@@ -370,8 +444,18 @@ pub(crate) trait Backend: Send + Sync + 'static {
 
     /// Innovation of the output given what was seen there.
     fn observe(&self, output: &mut Self::State, seen: Seen<'_>);
+    /// What was seen says about its noise, which adds to the sums; and the innovation of the head, where there is one.
+    fn infer_noise(
+        &self,
+        output: &Self::State,
+        head: Option<&mut Self::State>,
+        seen: Seen<'_>,
+        sums: &mut NoiseSums,
+    );
     /// Gives the output's means an innovation, `[rows, width]`, and its variances none.
     fn innovate(&self, output: &mut Self::State, d_mean: &[f64]) -> Result<()>;
+    /// Nothing was learned about a state.
+    fn forget_innovation(&self, state: &mut Self::State);
     /// The state's posterior becomes its prior.
     fn posterior(&self, state: &mut Self::State);
 

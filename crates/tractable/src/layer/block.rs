@@ -1,7 +1,7 @@
 //! A layer at work on a device: forward, innovations back, posterior of its parameters.
 
 use super::Layer;
-use crate::backend::{Backend, Parameters, Pool, Statistics, UpdateRule};
+use crate::backend::{Backend, Parameters, Pool, Statistics, Steps};
 use crate::error::Result;
 use crate::moments::Activation;
 use crate::shape::{Shape, Window};
@@ -132,26 +132,24 @@ impl<B: Backend> Block<B> {
         }
     }
 
-    /// Makes the posterior of the parameters from sums over `rows` samples; a convolution has added up over
-    /// positions too.
-    pub(crate) fn apply(
-        &mut self,
-        backend: &B,
-        sums: &B::Sums,
-        rule: UpdateRule,
-        rows: usize,
-        status: &mut B::Status,
-    ) {
+    /// How often a sample uses each of its parameters; a normalisation counts as a sum of several.
+    pub(crate) fn uses(&self) -> usize {
         match self {
-            Block::Map(weights, positions) => {
-                backend.map_apply(weights, sums, rule.cap(rows, *positions), status)
-            }
-            Block::Norm(norm) => backend.normalize_apply(norm, sums, rule.cap(rows, 2), status),
+            Block::Map(_, positions) => *positions,
+            _ => 2,
+        }
+    }
+
+    /// Makes the posterior of the parameters from sums.
+    pub(crate) fn apply(&mut self, backend: &B, sums: &B::Sums, steps: Steps, status: &mut B::Status) {
+        match self {
+            Block::Map(weights, _) => backend.map_apply(weights, sums, steps, status),
+            Block::Norm(norm) => backend.normalize_apply(norm, sums, steps, status),
             Block::Pool(..) | Block::Activation(_) | Block::Add => {}
         }
     }
 
-    /// Accumulates and applies one batch of `rows` samples; `sums` are those of a normalisation.
+    /// Accumulates and applies one batch; `sums` are those of a normalisation.
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn learn(
         &mut self,
@@ -160,16 +158,15 @@ impl<B: Backend> Block<B> {
         x: &B::State,
         z: &B::State,
         sums: Option<&mut B::Sums>,
-        rule: UpdateRule,
-        rows: usize,
+        steps: Steps,
         status: &mut B::Status,
     ) {
-        if let Block::Map(weights, positions) = self {
-            backend.map_learn(weights, scratch, x, z, rule.cap(rows, *positions), status);
+        if let Block::Map(weights, _) = self {
+            backend.map_learn(weights, scratch, x, z, steps, status);
         } else if let Some(sums) = sums {
             backend.clear(sums);
             self.accumulate(backend, scratch, x, z, sums);
-            self.apply(backend, sums, rule, rows, status);
+            self.apply(backend, sums, steps, status);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Prior of the weights: how uncertain they are before any data, and where their means start.
 
 use super::Layer;
-use crate::backend::Parameters;
+use crate::backend::{Parameters, Priors};
 use crate::error::{Error, Result};
 use crate::rng;
 use crate::shape::Shape;
@@ -40,6 +40,11 @@ pub struct Prior {
     /// Variance of the biases; `None`: as the weights' in dense layers, 0.01 in convolutions.
     pub bias_var: Option<f64>,
 }
+
+/// The head of the noise puts out the logarithm of a variance: its weights have a prior variance of this over their number,
+const HEAD_GAIN: f64 = 0.25;
+/// and its biases this mean and variance. Targets are standardised: a noise of a third of their variance.
+const HEAD_BIAS: [f64; 2] = [-1.0, 0.5];
 
 impl Default for Prior {
     fn default() -> Self {
@@ -95,13 +100,16 @@ impl Prior {
         Ok(())
     }
 
-    /// Variances of a layer's weights and of its biases; `None` when it has none.
-    pub(crate) fn variances(&self, layer: &Layer, input: Shape) -> Result<Option<[f64; 2]>> {
+    /// Prior of a layer's weights and of its biases; `None` when it has none. The head of the noise has its own.
+    pub(crate) fn of(&self, layer: &Layer, input: Shape, head: bool) -> Result<Option<Priors>> {
         if let Layer::BatchNorm { .. } = layer {
-            return Ok(Some([1.0, 1e-4]));
+            return Ok(Some([[1.0, 1.0], [0.0, 1e-4]]));
         }
         let Some(map) = layer.map(input)? else { return Ok(None) };
         let fan_in = map.fan_in() as f64;
+        if head {
+            return Ok(Some([[0.0, f64::from((HEAD_GAIN / fan_in) as f32)], HEAD_BIAS]));
+        }
         let cells = map.window.map_or(1, |w| w.kernel * w.kernel);
         let fan_out = (map.output.channels * cells) as f64;
         let var = match self.scheme {
@@ -115,7 +123,7 @@ impl Prior {
             }
         }
         // Rounded to f32 so that every device starts from the same numbers.
-        Ok(Some([var, bias].map(|v| f64::from(v as f32))))
+        Ok(Some([var, bias].map(|v| [0.0, f64::from(v as f32)])))
     }
 
     /// Draws the parameters of a layer; `None` when it has none. `index` is the layer's place in the network.
@@ -123,23 +131,25 @@ impl Prior {
         &self,
         layer: &Layer,
         input: Shape,
+        head: bool,
         seed: u64,
         index: usize,
     ) -> Result<Option<Parameters>> {
-        let Some([var, bias]) = self.variances(layer, input)? else { return Ok(None) };
-        let Some(map) = layer.map(input)? else {
-            // Batch normalisation starts as the identity.
-            let n = input.channels;
-            let (mean, bias_mean) = (vec![1.0; n], vec![0.0; n]);
-            return Ok(Some(Parameters { mean, var: vec![var; n], bias_mean, bias_var: vec![bias; n] }));
-        };
+        let Some([weight, bias]) = self.of(layer, input, head)? else { return Ok(None) };
+        let map = layer.map(input)?;
         let mut rng = rng::stream(seed, "init", index as u64);
-        let mut draw = |n: usize, var: f64| {
-            let mean = (0..n).map(|_| f64::from((rng::standard_normal(&mut rng) * var.sqrt()) as f32));
-            (mean.collect::<Vec<_>>(), vec![var; n])
+        // Batch normalisation starts as the identity, the head of the noise with the same noise everywhere.
+        let random = map.is_some() && !head;
+        let mut draw = |n: usize, [mean, var]: [f64; 2]| {
+            let mean = |_| match random {
+                true => f64::from((rng::standard_normal(&mut rng) * var.sqrt()) as f32),
+                false => mean,
+            };
+            ((0..n).map(mean).collect::<Vec<_>>(), vec![var; n])
         };
-        let (mean, var) = draw(map.output.channels * map.fan_in(), var);
-        let (bias_mean, bias_var) = draw(map.output.channels, bias);
+        let (outputs, fan_in) = map.map_or((input.channels, 1), |map| (map.output.channels, map.fan_in()));
+        let (mean, var) = draw(outputs * fan_in, weight);
+        let (bias_mean, bias_var) = draw(outputs, bias);
         Ok(Some(Parameters { mean, var, bias_mean, bias_var }))
     }
 }

@@ -7,8 +7,10 @@ mod classification;
 mod detection;
 mod quantile;
 mod regression;
+mod tails;
 
 pub use classification::{Bin, Reliability, argmax, brier, class_nll, ece, error_rate};
 pub use detection::auroc;
 pub use quantile::normal_quantile;
 pub use regression::{Calibration, calibration, coverage, gaussian_nll, mae, rmse};
+pub use tails::Tails;

@@ -20,6 +20,7 @@ pub mod derivative;
 pub mod identity;
 pub mod leaky_relu;
 pub mod mixture_relu;
+pub mod noise;
 pub mod normal;
 pub mod observe;
 pub mod posterior;

@@ -1,9 +1,10 @@
-//! Update policies: the posterior of one parameter from the sums of a batch.
+//! Update rules: the posterior of one parameter from the sums of a batch.
 //!
 //! The sums `g_mean = sum mu_a d_mean` and `g_var = sum mu_a^2 d_var <= 0` run over the rows of a batch. For one row
 //! they are the exact update; for several they count the prior once per row, so the step can overshoot and the
 //! variance can become negative. [`plain`] is the sum as it stands, [`capped`] limits the step to a fraction of the
-//! prior's standard deviation; [`cap_for_batch`] says which fraction.
+//! prior's standard deviation; [`cap_for_batch`] says which fraction. [`counted`] counts a row once however often it
+//! is seen.
 
 use super::Real;
 
@@ -145,6 +146,102 @@ pub fn limits<R: Real>(cap: Option<R>) -> (R, R) {
         Some(cap) if cap > R::ONE => (cap * cap, R::ONE / (cap * cap)),
         Some(cap) => (cap * cap, R::MIN_POSITIVE),
     }
+}
+
+/// How a batch counts in [`counted`]: its sums, and the pull back to the prior that makes room for them.
+///
+/// ```
+/// use tractable::moments::posterior::Count;
+/// let one_of_a_hundred_rows = Count { weight: 1.0, share: 0.01, mean: 0.0, precision: 4.0, cap: 0.1 };
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Count<R> {
+    /// Factor on the sums.
+    pub weight: R,
+    /// Share of what was learned that is forgotten first, 0 to 1.
+    pub share: R,
+    /// Mean of the prior.
+    pub mean: R,
+    /// Inverse of the prior's variance.
+    pub precision: R,
+    /// Steps are limited as in [`capped`].
+    pub cap: R,
+}
+
+impl<R: Real> Count<R> {
+    /// In another precision.
+    pub(crate) fn to<T: Real>(self, f: impl Fn(R) -> T) -> Count<T> {
+        Count {
+            weight: f(self.weight),
+            share: f(self.share),
+            mean: f(self.mean),
+            precision: f(self.precision),
+            cap: f(self.cap),
+        }
+    }
+}
+
+/// T39. The step that counts every row once, with `l = 1/var_w`, the prior `N(mean, 1/precision)`, and `rho` the share:
+///
+/// ```text
+/// l' = l + rho (precision - l) - weight g_var,   mean' = mu_w + (weight g_mean - rho precision (mu_w - mean))/l'
+/// ```
+///
+/// Seen again and again, `n` rows with `rho = weight/n` settle where each of them counts once. Steps are limited as in
+/// [`capped`], and repaired as in [`plain`].
+///
+/// ```
+/// use tractable::moments::posterior::{Count, counted};
+/// // A quarter is forgotten; the prior has a precision of 4.
+/// let count = Count { weight: 1.0, share: 0.25, mean: 0.0, precision: 4.0, cap: 0.1 };
+/// let step = counted(0.5f64, 0.125, 3.0, -1.0, count);
+/// assert_eq!((step.mean, 1.0 / step.var), (0.5 + 2.5 / 8.0, 8.0));
+/// ```
+#[inline(always)]
+pub fn counted<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, count: Count<R>) -> Updated<R> {
+    // T39
+    let (_, least_shrink) = limits(Some(count.cap));
+    let grown = growth(var_w, g_var, count);
+    let within = grown * least_shrink <= R::ONE;
+    let shrink = R::select(within, R::ONE / grown, least_shrink);
+    let (var, repaired) = repair(var_w, shrink);
+    let delta = var * pulled(mu_w, g_mean, count);
+    let limit = var_w.sqrt() / count.cap;
+    let mean_within = delta * delta * count.cap * count.cap <= var_w;
+    let limited = R::select(delta > R::ZERO, limit, R::select(delta < R::ZERO, -limit, delta));
+    let (mean, overflowed) = finite_or(mu_w + R::select(mean_within, delta, limited), mu_w);
+    Updated { mean, var, capped: !(mean_within & within), repaired: repaired | overflowed }
+}
+
+/// What the precision is multiplied by.
+#[inline(always)]
+fn growth<R: Real>(var_w: R, g_var: R, count: Count<R>) -> R {
+    R::ONE + count.share * (count.precision * var_w - R::ONE) - count.weight * var_w * g_var
+}
+
+/// What moves the mean, over the new precision.
+#[inline(always)]
+fn pulled<R: Real>(mu_w: R, g_mean: R, count: Count<R>) -> R {
+    count.weight * g_mean - count.share * count.precision * (mu_w - count.mean)
+}
+
+/// The step of [`counted`], and whether it would neither be capped nor repaired, as [`free_step`] is to [`capped`].
+#[inline(always)]
+pub(crate) fn free_counted<R: Real>(
+    mu_w: R,
+    var_w: R,
+    g_mean: R,
+    g_var: R,
+    count: Count<R>,
+    cap_squared: R,
+    least_shrink: R,
+) -> (R, R, bool) {
+    let grown = growth(var_w, g_var, count);
+    let var = var_w / grown;
+    let delta = var * pulled(mu_w, g_mean, count);
+    let smallest = R::select(var_w == R::ZERO, R::ZERO, R::MIN_POSITIVE);
+    let free = (delta * delta * cap_squared <= var_w) & (grown * least_shrink <= R::ONE) & (var >= smallest);
+    (mu_w + delta, var, free & (grown > R::ZERO))
 }
 
 /// T23. The cap that goes with a batch: 0.1 for one row (a limit of ten standard deviations), 2 for 2 to 255 rows,

@@ -5,7 +5,7 @@ use crate::engine::{Batch, OnDevice};
 use crate::error::{Error, Result};
 use crate::gaussian::Input;
 use crate::graph::Graph;
-use crate::output::{DefaultNoise, Observation, ObservationBuffer};
+use crate::output::{Observation, ObservationBuffer};
 use std::sync::Arc;
 
 /// What samples say about the weights of a network, summed up; made by [`Network::sums`]. Sums of several batches, each
@@ -67,7 +67,7 @@ impl Network {
         let x = self.check_input(x.into())?;
         self.check_sums(sums)?;
         let (mut observed, mut buffers) = (ObservationBuffer::default(), Default::default());
-        let noise = DefaultNoise::Network(&self.spec.noise);
+        let noise = self.spec.default_noise();
         let seen = observed.fill(
             &observation.into(),
             noise,
@@ -102,7 +102,7 @@ impl Network {
         if sums.rows == 0 {
             return Err(Error::invalid("sums", "nothing was accumulated"));
         }
-        self.engine.apply(&sums.layers, self.spec.update, sums.rows)?;
+        self.engine.apply(&sums.layers, self.update(), sums.rows)?;
         self.learned(sums.rows)
     }
 

@@ -26,12 +26,11 @@ impl Network {
             return Err(Error::invalid("share to forget", format!("{share} is not between 0 and 1")));
         }
         for layer in 0..self.spec.layers.len() {
-            let input = self.graph.input_shape(layer);
-            let Some(prior) = self.spec.prior.variances(&self.spec.layers[layer], input)? else { continue };
+            let Some(prior) = self.spec.prior_of(&self.graph, layer)? else { continue };
             let mut contents = self.contents(layer)?.unwrap_or_default();
             let p = &mut contents.parameters;
             for (vars, prior) in [&mut p.var, &mut p.bias_var].into_iter().zip(prior) {
-                vars.iter_mut().for_each(|v| *v += share * (prior - *v));
+                vars.iter_mut().for_each(|v| *v += share * (prior[1] - *v));
             }
             self.fill(layer, 0..contents.parameters.bias_mean.len(), &contents)?;
         }

@@ -6,7 +6,7 @@ use crate::data::{Dataset, Images, Target};
 use crate::engine::{Batch, OnDevice};
 use crate::error::Result;
 use crate::gaussian::Input;
-use crate::output::{DefaultNoise, Observation, ObservationBuffer, Tree};
+use crate::output::{Observation, ObservationBuffer, Tree};
 use crate::rng::ChaCha8Rng;
 
 /// Data to learn from, batch by batch.
@@ -43,8 +43,7 @@ impl Network {
         let targets = match data.target() {
             Target::Labels { labels, .. } => Targets::Labels(self.tree()?, labels),
             target => {
-                let (mut all, noise) =
-                    (ObservationBuffer::default(), DefaultNoise::Network(&self.spec.noise));
+                let (mut all, noise) = (ObservationBuffer::default(), self.spec.default_noise());
                 let (seen, most) = (Observation::from(target), self.largest());
                 all.fill(&seen, noise, self.output(), self.output_scaler(), data.rows(), most)?;
                 Targets::Values(all)
@@ -62,7 +61,7 @@ impl Network {
     /// Updates the weights with some rows. What became of it is told by [`learned`](Network::learned).
     pub(crate) fn learn_rows(&mut self, data: &mut Resident<'_>, rows: &[usize]) -> Result<()> {
         let (units, observed) = (self.spec.output.units(), &mut data.observed);
-        observed.set_noise(&self.spec.noise);
+        observed.set_noise(self.spec.default_noise());
         match &data.targets {
             Targets::Values(all) => observed.gather(all, units, rows),
             Targets::Labels(tree, labels) => observed.label(*tree, rows.iter().map(|&r| labels[r])),
@@ -79,7 +78,7 @@ impl Network {
                 Batch::Values(batch, None)
             }
         };
-        self.engine.learn(batch, data.observed.seen(units), self.spec.update, rows.len())
+        self.engine.learn(batch, data.observed.seen(units), self.update(), rows.len())
     }
 
     fn tree(&self) -> Result<Tree> {

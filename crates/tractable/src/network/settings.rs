@@ -5,7 +5,7 @@ use crate::backend::{Device, UpdateRule};
 use crate::data::Scaler;
 use crate::error::{Error, Result};
 use crate::layer::{Layer, Prior};
-use crate::output::{Noise, Output};
+use crate::output::{Noise, NoiseStd, Output};
 use crate::shape::Shape;
 
 impl Network {
@@ -23,8 +23,8 @@ impl Network {
     /// What the output stands for.
     ///
     /// ```
-    /// # use tractable::{Activation, Network, Output};
-    /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.output(), Output::Values { width: 1 });
+    /// # use tractable::{Activation, Network, Noise, Output};
+    /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.output(), Output::Values { width: 1, noise: Noise::Inferred });
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn output(&self) -> Output {
@@ -145,12 +145,13 @@ impl Network {
         self.spec.epochs
     }
 
-    /// Noise of the observations as the network uses it: standard deviations, one for all outputs or one for
-    /// each, in standardised units where targets are standardised.
+    /// Noise of the observations as the network uses it, known or inferred: standard deviations, one for all outputs or one for
+    /// each, in standardised units where targets are standardised. With [`Noise::PerInput`] it is that of an average input.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
-    /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.noise_std(), [1.0]);
+    /// let net = Network::mlp([2, 8, 1], Activation::Relu).noise_std([0.5]).build()?;
+    /// assert_eq!(net.noise_std(), [0.5]);
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn noise_std(&self) -> &[f64] {
@@ -172,7 +173,7 @@ impl Network {
         self.spec.output_scaler.as_ref().map_or(var.clone(), |s| s.undo_var(&var))
     }
 
-    /// Changes the noise of the observations.
+    /// Changes the noise of the observations; from now on it is known, not inferred.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -183,7 +184,16 @@ impl Network {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn set_noise_std(&mut self, std: impl IntoIterator<Item = f64>) -> Result<()> {
-        self.spec.noise = Noise::new(std.into_iter().collect(), self.spec.output.units())?;
+        let std = NoiseStd::new(std.into_iter().collect(), self.spec.output.units())?;
+        match &mut self.spec.output {
+            Output::Values { noise: Noise::PerInput, .. } => {
+                let why = "this network infers it for every input; build one with a known noise instead";
+                return Err(Error::invalid("noise", why));
+            }
+            Output::Values { noise, .. } => *noise = Noise::Known,
+            Output::Classes { .. } => {}
+        }
+        self.spec.noise = std;
         Ok(())
     }
 

@@ -2,12 +2,14 @@
 
 mod classes;
 mod observation;
+mod prediction;
 mod spread;
 mod wanted;
 
 pub use classes::Tree;
 pub use observation::Observation;
 pub(crate) use observation::{DefaultNoise, ObservationBuffer};
+pub use prediction::Prediction;
 pub use spread::Spread;
 pub(crate) use wanted::Aim;
 pub use wanted::{Extremum, Wanted};
@@ -17,8 +19,8 @@ use crate::error::{Error, Result};
 /// What the output of a network stands for.
 ///
 /// ```
-/// use tractable::Output;
-/// assert_eq!(Output::Values { width: 2 }.units(), 2);
+/// use tractable::{Noise, Output};
+/// assert_eq!(Output::Values { width: 2, noise: Noise::Inferred }.units(), 2);
 /// assert_eq!(Output::Classes { classes: 10 }.units(), 11); // nodes of the binary tree
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +35,9 @@ pub enum Output {
     Values {
         /// Numbers in an output.
         width: usize,
+        /// What is known about the noise.
+        #[cfg_attr(feature = "files", serde(default))]
+        noise: Noise,
     },
     /// One of so many classes, by a binary tree.
     Classes {
@@ -49,8 +54,21 @@ impl Output {
     /// ```
     pub fn units(&self) -> usize {
         match *self {
-            Output::Values { width } => width,
+            Output::Values { width, .. } => width,
             Output::Classes { classes } => Tree::new(classes).map_or(0, |t| t.nodes()),
+        }
+    }
+
+    /// What is known about the noise; that of classes is a setting.
+    ///
+    /// ```
+    /// use tractable::{Noise, Output};
+    /// assert_eq!(Output::Classes { classes: 3 }.noise(), Noise::Known);
+    /// ```
+    pub fn noise(&self) -> Noise {
+        match *self {
+            Output::Values { noise, .. } => noise,
+            Output::Classes { .. } => Noise::Known,
         }
     }
 
@@ -63,13 +81,35 @@ impl Output {
     }
 }
 
+/// What is known about the noise of the observations: the spread around the network's output that more data would not remove.
+///
+/// ```
+/// use tractable::{Activation, Network, Noise};
+/// let net = Network::mlp([2, 16, 1], Activation::MixtureRelu).noise(Noise::PerInput).build()?;
+/// assert_eq!(net.layer_names()[3], "noise");
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Noise {
+    /// It is given, as a standard deviation of every output.
+    #[default]
+    Known,
+    /// It is learned from the data, in closed form: one number for every output.
+    Inferred,
+    /// It is learned as a function of the input: a layer named `noise` reads what the last layer reads, and puts out the
+    /// logarithm of the noise variance. What it learns is not passed on to the layers below.
+    PerInput,
+}
+
 /// Noise of the observations, as a standard deviation in the network's own (standardised) units: one number
 /// for all outputs or one for each.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Noise(pub(crate) Vec<f64>);
+pub(crate) struct NoiseStd(pub(crate) Vec<f64>);
 
-impl Noise {
+impl NoiseStd {
     pub(crate) fn new(std: Vec<f64>, units: usize) -> Result<Self> {
         if std.len() != 1 && std.len() != units {
             return Err(Error::shape("noise", format!("1 or {units} standard deviations"), std.len()));
@@ -77,7 +117,7 @@ impl Noise {
         let positive = |v: f64| v > 0.0 && v.is_finite();
         // The square is what is used.
         match std.iter().find(|s| !(positive(**s) && positive(**s * **s))) {
-            None => Ok(Noise(std)),
+            None => Ok(NoiseStd(std)),
             Some(s) if positive(*s) => Err(Error::invalid(
                 "noise",
                 format!("the square of a standard deviation of {s} is not a number"),

@@ -1,6 +1,6 @@
 //! What is seen at the output: [`Observation`].
 
-use super::{Noise, Output, Tree};
+use super::{NoiseStd, Output, Tree};
 use crate::backend::{NoiseVar, Seen};
 use crate::data::{Scaler, Target};
 use crate::error::{Error, Result};
@@ -118,7 +118,7 @@ impl<'a> From<&'a Target> for Observation<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct ObservationBuffer {
     y: Vec<f64>,
-    /// One variance for all entries, one for every output, or one for every entry.
+    /// One variance for all entries, one for every output, or one for every entry; empty where it is inferred.
     noise: Vec<f64>,
     /// Which entries were seen; empty where all were.
     seen: Vec<bool>,
@@ -126,7 +126,9 @@ pub(crate) struct ObservationBuffer {
 
 /// The noise to use for entries the observation itself says nothing about.
 pub(crate) enum DefaultNoise<'a> {
-    Network(&'a Noise),
+    Network(&'a NoiseStd),
+    /// The network works it out.
+    Inferred,
     Var(f64),
 }
 
@@ -179,6 +181,7 @@ impl ObservationBuffer {
             (None, DefaultNoise::Network(noise)) => {
                 self.noise.extend(noise.0.iter().map(|s| s * s));
             }
+            (None, DefaultNoise::Inferred) => {}
         }
         match (observation.what, output) {
             (What::Values { y, width }, Output::Values { .. }) => {
@@ -217,7 +220,7 @@ impl ObservationBuffer {
                 let why = format!("this network knows {classes} classes: give labels, not numbers");
                 return Err(Error::invalid("observation", why));
             }
-            (What::Labels(_), Output::Values { width }) => {
+            (What::Labels(_), Output::Values { width, .. }) => {
                 let why =
                     format!("this is a regression model with {width} outputs: give numbers, not labels");
                 return Err(Error::invalid("observation", why));
@@ -249,19 +252,23 @@ impl ObservationBuffer {
     }
 
     /// The network's own noise, for rows that are gathered.
-    pub(crate) fn set_noise(&mut self, noise: &Noise) {
+    pub(crate) fn set_noise(&mut self, noise: DefaultNoise<'_>) {
         self.noise.clear();
-        self.noise.extend(noise.0.iter().map(|s| s * s));
+        if let DefaultNoise::Network(noise) = noise {
+            self.noise.extend(noise.0.iter().map(|s| s * s));
+        }
     }
 
     /// The observation as devices take it.
     pub(crate) fn seen(&self, units: usize) -> Seen<'_> {
         let noise = match self.noise.len() {
+            0 => NoiseVar::Inferred,
             1 => NoiseVar::One(self.noise[0]),
             n if n == units => NoiseVar::PerOutput(&self.noise),
             _ => NoiseVar::PerEntry(&self.noise),
         };
-        Seen { y: &self.y, noise, seen: (!self.seen.is_empty()).then_some(&self.seen[..]) }
+        let seen = (!self.seen.is_empty()).then_some(&self.seen[..]);
+        Seen { y: &self.y, noise, seen, infer: self.noise.is_empty() }
     }
 
     /// A copy of some rows.

@@ -76,7 +76,7 @@ pub(crate) fn infer_actions(value: &Network, policy: &Network, states: &[f64], h
         inference.slope().map_or_else(Default::default, |d| [d.mean(), d.var(), d.cov()].map(of_actions));
     let x = inference.posterior()?;
     let better = Gaussian::new(of_actions(x.mean()), of_actions(x.var()), na)?;
-    Ok(Inferred { policy: own, slope, better })
+    Ok(Inferred { policy: own.into(), slope, better })
 }
 
 /// The policy learns better actions, as observations with noise and their own variance.

@@ -51,6 +51,9 @@ fn power(base: f64, mut n: usize) -> f64 {
     result.0
 }
 
+/// What a batch counts at the end of an annealed fit.
+const LEAST_WEIGHT: f64 = 0.05;
+
 /// How to fit a network to a data set.
 ///
 /// ```
@@ -71,6 +74,10 @@ pub struct Fit {
     /// After so many epochs the noise, as a standard deviation, is another.
     #[cfg_attr(feature = "files", serde(default))]
     pub settle: Option<(usize, f64)>,
+    /// The share of the epochs after which batches count less and less, down to a twentieth in the last one; only
+    /// [`UpdateRule::Counted`](crate::UpdateRule::Counted) asks for it.
+    #[cfg_attr(feature = "files", serde(default))]
+    pub anneal: Option<f64>,
     /// Whether every epoch has its own random order.
     pub shuffle: bool,
     /// Seed of that order and of the validation split; `None` takes the network's.
@@ -90,6 +97,7 @@ impl Default for Fit {
             batch: 16,
             noise: None,
             settle: None,
+            anneal: None,
             shuffle: true,
             seed: None,
             validation: 0.0,
@@ -163,6 +171,31 @@ impl Fit {
         self
     }
 
+    /// After this share of the epochs batches count less and less, so that weights settle in the middle of where they
+    /// wandered. For networks that [count](crate::UpdateRule::Counted) rows.
+    ///
+    /// ```
+    /// let fit = tractable::Fit::new().epochs(4).anneal(0.5);
+    /// assert_eq!([0, 2, 3].map(|epoch| fit.weight_at(epoch)), [1.0, 1.0, 0.525]);
+    /// ```
+    pub fn anneal(mut self, after: f64) -> Self {
+        self.anneal = Some(after);
+        self
+    }
+
+    /// How much a batch counts in an epoch, counted from 0.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Fit::new().weight_at(49), 1.0);
+    /// ```
+    pub fn weight_at(&self, epoch: usize) -> f64 {
+        let done = epoch as f64 / self.epochs as f64;
+        match self.anneal {
+            Some(after) if done > after => 1.0 - (1.0 - LEAST_WEIGHT) * (done - after) / (1.0 - after),
+            _ => 1.0,
+        }
+    }
+
     /// The noise of an epoch, counted from 0, as a standard deviation; `None` leaves the network's own.
     ///
     /// ```
@@ -232,6 +265,9 @@ impl Fit {
         }
         if let Some((_, std)) = self.settle.filter(|(_, std)| !positive(*std)) {
             return Err(Error::invalid("noise", format!("{std}, to settle with, is not a positive number")));
+        }
+        if let Some(after) = self.anneal.filter(|after| !(0.0..=1.0).contains(after)) {
+            return Err(Error::invalid("anneal", format!("{after} is not between 0 and 1")));
         }
         if !(0.0..1.0).contains(&self.validation) {
             return Err(Error::invalid("validation", format!("{} is not in [0, 1)", self.validation)));

@@ -10,7 +10,7 @@ use crate::graph::Graph;
 use crate::layer::{Contents, Layer};
 use crate::moments::{Activation, posterior};
 use crate::network::{Network, Spec, Trace};
-use crate::output::{Observation, Output, Tree, Wanted};
+use crate::output::{Noise, Observation, Output, Tree, Wanted};
 use crate::shape::{Padding, Shape, Window};
 
 /// Layers a golden network may have.
@@ -43,7 +43,7 @@ pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Resul
     if y.len() != entries || var.len() != mean.len() || mask.as_ref().is_some_and(|m| m.len() != entries) {
         return Err(golden.error(format!("mx, Sx, y and mask do not fit together: {entries} outputs")));
     }
-    let seen = Seen { y: &y, noise, seen: mask.as_deref() };
+    let seen = Seen { y: &y, noise, seen: mask.as_deref(), infer: false };
 
     let x = Input::uncertain(&mean, &var, network.input().len())?;
     let trace = network.trace(x, seen)?;
@@ -269,7 +269,7 @@ pub(super) fn build_from(golden: &Golden, input: Shape, device: Device) -> Resul
     }
     let names: Vec<String> = (1..=layers.len()).map(|i| format!("layer {i}")).collect();
     let inputs: Vec<_> = (0..layers.len()).map(|i| vec![i]).collect();
-    let shapes = Graph::new(input, &layers, &names, &inputs)?.shapes;
+    let shapes = Graph::new(input, &layers, &names, &inputs, None)?.shapes;
     for ((layer, &shape), c) in layers.iter().zip(&shapes).zip(&contents) {
         let needed = layer.parameter_shape(shape)?.map_or((0, 0), |(d, b)| (d.iter().product(), b));
         if needed != (c.parameters.mean.len(), c.parameters.bias_mean.len()) {
@@ -278,7 +278,7 @@ pub(super) fn build_from(golden: &Golden, input: Shape, device: Device) -> Resul
             );
         }
     }
-    let output = Output::Values { width: shapes.last().map_or(0, Shape::len) };
+    let output = Output::Values { width: shapes.last().map_or(0, Shape::len), noise: Noise::Known };
     let spec = Spec { update: UpdateRule::Plain, ..Spec::new(input, layers, names, output) };
     Ok(Net { network: Network::assemble(spec, &contents, device)?, places })
 }

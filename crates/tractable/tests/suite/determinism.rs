@@ -314,7 +314,11 @@ mod slow {
                     let (single, double) = (run(Device::cpu(1)), run(Device::reference()));
                     let largest = |v: &[f64]| v.iter().fold(0.0f64, |m, v| m.max(v.abs()));
                     let off = worst(single.mean(), double.mean(), largest(double.mean()));
-                    let off_std = worst(&single.std(), &double.std(), largest(&double.std()));
+                    let off_std = worst(
+                        &single.output().std(),
+                        &double.output().std(),
+                        largest(&double.output().std()),
+                    );
                     let what = format!("{widths:?} {activation:?}, batch {batch}, seed {seed}");
                     println!("{what}: mean off by {off:.1e}, std by {off_std:.1e} of the largest");
                     assert!(off < 1e-5 && off_std < 1e-5, "{what}: {off:e}, {off_std:e}");

@@ -87,7 +87,7 @@ proptest! {
     fn finite_in_finite_out(case in cases()) {
         let mut net = case.net(UpdateRule::Capped);
         let (x, y) = (case.x(case.rows), case.y(case.rows));
-        check(&net.predict(&x).unwrap())?;
+        check(net.predict(&x).unwrap().output())?;
         if x.var().iter().any(|v| *v > 0.0) {
             let back = net.condition(&x, Wanted::from(&y).rounds(2)).unwrap();
             check(&back)?;

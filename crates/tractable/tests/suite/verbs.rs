@@ -3,7 +3,8 @@
 use crate::cases::{Batch, Draw, Model, bytes, teach, worst, zoo};
 use tractable::data::Scaler;
 use tractable::{
-    Activation, Device, Gaussian, Layer, Matrix, Network, Observation, Prior, Shape, UpdateRule, Wanted,
+    Activation, Device, Gaussian, Layer, Matrix, Network, Observation, Prediction, Prior, Shape, UpdateRule,
+    Wanted,
 };
 
 fn devices() -> [Device; 2] {
@@ -82,7 +83,7 @@ fn conditioning_leaves_every_kind_of_network_alone() {
                     assert_eq!(own.mean().len(), prior.mean().len());
                 }
                 if i == names.len() {
-                    assert_eq!(own, net.predict(&prior).unwrap(), "{what} on {device:?}: output");
+                    assert_eq!(own, net.predict(&prior).unwrap().into(), "{what} on {device:?}: output");
                 }
                 let more = net.condition(&prior, Wanted::from(batch.seen()).layer(name).rounds(3)).unwrap();
                 let narrower = more.var().iter().zip(hidden.var()).all(|(more, one)| more <= one);
@@ -390,7 +391,7 @@ fn learning_converges_where_conditioning_did_not_touch() {
                 net.learn(&batch.x, batch.seen()).unwrap();
             }
             let after = net.predict(&batch.x).unwrap();
-            let off = |g: &Gaussian| -> f64 {
+            let off = |g: &Prediction| -> f64 {
                 let (m, y) = (g.mean(), batch.y.data());
                 m.iter().zip(y).map(|(m, y)| (m - y).abs()).sum()
             };
@@ -400,7 +401,7 @@ fn learning_converges_where_conditioning_did_not_touch() {
                 assert!(right > 0.5, "{what} on {device:?}: {right}");
             } else {
                 assert!(off(&after) < 0.6 * off(&before), "{what} on {device:?}: {}", off(&after));
-                let total = |g: &Gaussian| g.var().iter().sum::<f64>() / (4 * units) as f64;
+                let total = |g: &Prediction| g.var().iter().sum::<f64>() / (4 * units) as f64;
                 assert!(total(&after) < total(&before), "{what} on {device:?}");
             }
         }

@@ -79,14 +79,14 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     }
     let net = &nets[0];
     let (fresh_x, fresh_y) = noisy(seed, 1)?;
-    let out = net.predict(&fresh_x)?.with_noise(&net.noise_var())?;
+    let out = net.predict(&fresh_x)?;
     let curve: Vec<f64> = fresh_x.data().iter().map(|&x| truth(x)).collect();
     let found = Curve {
         points: POINTS,
         parameters: net.parameters(),
         seconds: began.elapsed().as_secs_f64(),
         rmse: metrics::rmse(&curve, out.mean())?,
-        inside_90: metrics::coverage(fresh_y.data(), out.mean(), out.var(), 0.9)?,
+        inside_90: metrics::coverage(fresh_y.data(), out.mean(), &out.total_var(), 0.9)?,
         maximum: extreme(&nets, Goal::Maximum, -1.0)?,
         minimum: extreme(&nets, Goal::Minimum, 1.0)?,
     };
@@ -168,13 +168,13 @@ fn extreme(nets: &[Network], goal: Goal, truth: f64) -> tractable::Result<Extrem
 
 fn figure(net: &Network, x: &Matrix, y: &Matrix, found: &Curve) -> tractable::Result<Figure> {
     let grid = grid();
-    let out = net.predict(&Matrix::column(grid.clone())?)?.with_noise(&net.noise_var())?;
+    let out = net.predict(&Matrix::column(grid.clone())?)?;
     let curve: Vec<f64> = grid.iter().map(|&x| truth(x)).collect();
     // A quarter of the points can still be told apart.
     let few = |m: &Matrix| m.data().iter().step_by(4).copied().collect::<Vec<f64>>();
     let panel = Panel::new("", "x", "y")
         .points("data", Color::Grey, &few(x), &few(y))
-        .gaussian("a new point", Color::Blue, &grid, out.mean(), &out.std())
+        .gaussian("a new point", Color::Blue, &grid, out.mean(), &out.total_std())
         .dashed_line("true", Color::Ink, &grid, &curve);
     let panel = with_extremes(panel, found, |e| e.value).y_limits(-5.0, 5.0);
     Ok(Figure::new("").panel_size(SIZE.0, SIZE.1).panel(panel))

@@ -67,7 +67,7 @@ pub(super) fn of_data(args: &Args, path: &Path, target: &str) -> Outcome {
 /// Searches a model that was trained before.
 pub(super) fn of_run(args: &Args, path: &Path) -> Outcome {
     let net = run::load_trained(path, Device::default())?;
-    let Output::Values { width } = net.output() else {
+    let Output::Values { width, .. } = net.output() else {
         let why = format!("{}: a model of classes has no number that could be optimised", path.display());
         return Err(Exit::Error(why));
     };

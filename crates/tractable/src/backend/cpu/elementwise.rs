@@ -3,9 +3,10 @@
 
 use super::state::State;
 use super::{Cpu, Shared};
-use crate::backend::Seen;
+use crate::backend::{NoiseSums, Seen};
 use crate::moments::{
-    Activation, Moments, identity, leaky_relu, mixture_relu, observe, relu, sigmoid, smooth, softplus, tanh,
+    Activation, Moments, identity, leaky_relu, mixture_relu, noise, observe, relu, sigmoid, smooth, softplus,
+    tanh,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -160,6 +161,40 @@ impl Cpu {
                     let innovation =
                         observe::innovation(output.mean[here], output.var[here], seen.y[there] as f32, noise);
                     (output.d_mean[here], output.d_var[here]) = if is_seen { innovation } else { (0.0, 0.0) };
+                }
+            }
+        }
+    }
+
+    pub(super) fn noise_innovation(
+        &self,
+        output: &State,
+        mut head: Option<&mut State>,
+        seen: Seen<'_>,
+        sums: &mut NoiseSums,
+    ) {
+        let (channels, pixels) = (output.shape.channels, output.shape.pixels());
+        let width = output.shape.len();
+        for row in 0..output.rows {
+            for c in 0..channels {
+                for p in 0..pixels {
+                    let here = row * output.sample() + p * output.stride + c;
+                    let (column, there) = (c * pixels + p, row * width + c * pixels + p);
+                    let is_seen = seen.seen.is_none_or(|s| s[there]);
+                    let log = head.as_ref().map(|h| row * h.sample() + p * h.stride + c);
+                    let noise_var = match (log, &head) {
+                        (Some(at), Some(h)) => noise::expected(h.mean[at], h.var[at]),
+                        _ => seen.noise.at(row, column, width) as f32,
+                    };
+                    let square =
+                        noise::square(output.mean[here], output.var[here], seen.y[there] as f32, noise_var);
+                    if is_seen {
+                        sums.add(column, f64::from(square.mean));
+                    }
+                    if let (Some(at), Some(h)) = (log, &mut head) {
+                        let d = noise::log_innovation(noise_var, h.var[at], square);
+                        (h.d_mean[at], h.d_var[at]) = if is_seen { d } else { (0.0, 0.0) };
+                    }
                 }
             }
         }

@@ -20,7 +20,8 @@ mod window;
 
 use super::device::width;
 use super::{
-    Backend, Broken, Field, INNOVATION, Map, Noted, PRIOR, Parameters, Pool, Seen, Statistics, Units,
+    Backend, Broken, Field, INNOVATION, Map, NoiseSums, Noted, PRIOR, Parameters, Pool, Seen, Statistics,
+    Steps, Units,
 };
 use crate::error::Result;
 use crate::moments::Activation;
@@ -222,8 +223,8 @@ impl Backend for Cpu {
         sums.add(scratch);
     }
 
-    fn map_apply(&self, w: &mut Weights, sums: &Sums, cap: Option<f64>, status: &mut Noted) {
-        self.step_by(w, &sums.lines, (1, 1), cap, status);
+    fn map_apply(&self, w: &mut Weights, sums: &Sums, steps: Steps, status: &mut Noted) {
+        self.step_by(w, &sums.lines, (1, 1), steps, status);
     }
 
     fn map_learn(
@@ -232,10 +233,10 @@ impl Backend for Cpu {
         scratch: &mut Scratch,
         _: &State,
         z: &State,
-        cap: Option<f64>,
+        steps: Steps,
         status: &mut Noted,
     ) {
-        self.map_update(w, scratch, z, cap, status);
+        self.map_update(w, scratch, z, steps, status);
     }
 
     fn pool(&self, pool: Pool, window: Window, x: &State, z: &mut State) {
@@ -269,8 +270,8 @@ impl Backend for Cpu {
         self.norm_sum_up(norm, scratch, x, z, sums);
     }
 
-    fn normalize_apply(&self, n: &mut Norm, sums: &Sums, cap: Option<f64>, status: &mut Noted) {
-        n.apply(sums, cap, status);
+    fn normalize_apply(&self, n: &mut Norm, sums: &Sums, steps: Steps, status: &mut Noted) {
+        n.apply(sums, steps, status);
     }
 
     fn clear(&self, sums: &mut Sums) {
@@ -301,9 +302,18 @@ impl Backend for Cpu {
         self.output_innovation(output, seen);
     }
 
+    fn infer_noise(&self, output: &State, head: Option<&mut State>, seen: Seen<'_>, sums: &mut NoiseSums) {
+        self.noise_innovation(output, head, seen, sums);
+    }
+
     fn innovate(&self, output: &mut State, d_mean: &[f64]) -> Result<()> {
         output.innovate(d_mean);
         Ok(())
+    }
+
+    fn forget_innovation(&self, state: &mut State) {
+        state.d_mean.fill(0.0);
+        state.d_var.fill(0.0);
     }
 
     fn posterior(&self, state: &mut State) {

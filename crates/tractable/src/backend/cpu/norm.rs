@@ -4,10 +4,10 @@
 use super::lines::Lines;
 use super::state::State;
 use super::tile::{LINE, PANEL};
-use super::weights::{Sums, step};
+use super::weights::{Sums, single, step};
 use super::window::Scratch;
 use super::{Cpu, Shared};
-use crate::backend::{Noted, Parameters, Pooled, Statistics};
+use crate::backend::{Noted, Parameters, Pooled, Statistics, Steps};
 use crate::moments::product;
 
 /// Scale and shift, one number a channel, padded to whole panels with zeros; the running statistics.
@@ -236,11 +236,11 @@ impl Norm {
         Sums { lines: Lines::default(), norm }
     }
 
-    pub(super) fn apply(&mut self, from: &Sums, cap: Option<f64>, status: &mut Noted) {
+    pub(super) fn apply(&mut self, from: &Sums, steps: Steps, status: &mut Noted) {
         if status.broken.is_some() {
             return;
         }
-        let (cap, channels) = (cap.map(|c| c as f32), self.channels);
+        let (steps, channels) = (single(steps), self.channels);
         for (k, [mean, var]) in [&mut self.scale, &mut self.shift].into_iter().enumerate() {
             for panel in (0..channels).step_by(PANEL) {
                 let (mut line, mut sums) = ([0.0; LINE], [0.0; LINE]);
@@ -250,7 +250,7 @@ impl Norm {
                     sums[c - panel] = from.norm.sums[2 * k * channels + c] as f32;
                     sums[PANEL + c - panel] = from.norm.sums[(2 * k + 1) * channels + c] as f32;
                 }
-                status.tally += step(&mut line, &sums, cap);
+                status.tally += step(&mut line, &sums, steps[k]);
                 mean[panel..][..PANEL].copy_from_slice(&line[..PANEL]);
                 var[panel..][..PANEL].copy_from_slice(&line[PANEL..]);
             }

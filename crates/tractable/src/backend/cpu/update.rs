@@ -5,10 +5,10 @@ use super::lines::Lines;
 use super::map::{ALONE, tiles};
 use super::state::State;
 use super::tile::{self, LINE, PAIR, PANEL};
-use super::weights::{Weights, step};
+use super::weights::{Weights, single, step};
 use super::window::Scratch;
 use super::{Cpu, Shared};
-use crate::backend::{Noted, Tally};
+use crate::backend::{Noted, Step, Steps, Tally};
 use pulp::{Simd, WithSimd};
 use std::ops::Range;
 
@@ -50,21 +50,21 @@ impl Cpu {
         w: &mut Weights,
         sums: &Lines,
         (parts, rows): (usize, usize),
-        cap: Option<f64>,
+        steps: Steps,
         status: &mut Noted,
     ) {
         let (sums, depth, all) = (sums.as_chunks::<LINE>().0, w.depth(), w.lines());
-        let cap = cap.map(|c| c as f32);
+        let [of_weights, of_biases] = single(steps);
         self.step_all(w, rows, status, |_, panel, inputs, lines, bias| {
             self.arch.dispatch(
                 #[inline(always)]
                 || {
                     let (mut tally, first) = (Tally::default(), panel * (depth + 1));
                     for (line, input) in lines.iter_mut().zip(inputs.start..) {
-                        tally += step(line, &total(sums, first + input, all, parts), cap);
+                        tally += step(line, &total(sums, first + input, all, parts), of_weights);
                     }
                     if let Some(bias) = bias {
-                        tally += step(bias, &total(sums, first + depth, all, parts), cap);
+                        tally += step(bias, &total(sums, first + depth, all, parts), of_biases);
                     }
                     tally
                 },
@@ -78,16 +78,16 @@ impl Cpu {
         w: &mut Weights,
         s: &mut Scratch,
         z: &State,
-        cap: Option<f64>,
+        steps: Steps,
         status: &mut Noted,
     ) {
         if s.starts.len() > 1 && z.rows >= 2 * PART {
             self.sum_up(w, s, z);
-            return self.step_by(w, &s.sums, (s.parts, s.rows.len()), cap, status);
+            return self.step_by(w, &s.sums, (s.parts, s.rows.len()), steps, status);
         }
-        let (s, cap) = (&*s, cap.map(|c| c as f32));
+        let (s, steps) = (&*s, single(steps));
         if let [row] = s.rows[..] {
-            return self.update_by_one(w, &s.pairs[row * PAIR..], &s.inputs, z, cap, status);
+            return self.update_by_one(w, &s.pairs[row * PAIR..], &s.inputs, z, steps, status);
         }
         self.step_all(w, s.rows.len(), status, |w, panel, inputs, lines, bias| {
             let mut sums = [const { std::mem::MaybeUninit::<[f32; LINE]>::uninit() }; INPUTS];
@@ -102,10 +102,10 @@ impl Cpu {
                 || {
                     let mut tally = Tally::default();
                     for (line, sums) in lines.iter_mut().zip(sums) {
-                        tally += step(line, sums, cap);
+                        tally += step(line, sums, steps[0]);
                     }
                     if let Some(bias) = bias {
-                        tally += step(bias, &bias_sums, cap);
+                        tally += step(bias, &bias_sums, steps[1]);
                     }
                     tally
                 },
@@ -120,7 +120,7 @@ impl Cpu {
         pairs: &[f32],
         places: &[usize],
         z: &State,
-        cap: Option<f32>,
+        steps: [Step<f32>; 2],
         status: &mut Noted,
     ) {
         self.step_all(w, 1, status, |w, panel, inputs, lines, bias| {
@@ -134,10 +134,11 @@ impl Cpu {
                     }
                     let mut tally = Tally::default();
                     for (line, &place) in lines.iter_mut().zip(&places[inputs]) {
-                        tally += step_by_one(line, pairs[place * PAIR], pairs[place * PAIR + 1], &d, cap);
+                        tally +=
+                            step_by_one(line, pairs[place * PAIR], pairs[place * PAIR + 1], &d, steps[0]);
                     }
                     if let Some(bias) = bias {
-                        tally += step_by_one(bias, 1.0, 1.0, &d, cap);
+                        tally += step_by_one(bias, 1.0, 1.0, &d, steps[1]);
                     }
                     tally
                 },
@@ -301,14 +302,14 @@ fn step_by_one(
     mu_a: f32,
     sq_a: f32,
     Innovations([d_mean, d_var]): &Innovations,
-    cap: Option<f32>,
+    how: Step<f32>,
 ) -> Tally {
     let mut sums = [0.0; LINE];
     for i in 0..PANEL {
         sums[i] = mu_a * d_mean[i];
         sums[PANEL + i] = sq_a * d_var[i];
     }
-    step(line, &sums, cap)
+    step(line, &sums, how)
 }
 
 /// What the parts of a batch say of one line of weights, in their order.

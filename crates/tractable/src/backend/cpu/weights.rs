@@ -5,9 +5,9 @@ use super::norm::NormSums;
 use super::tile::{LINE, PANEL};
 use super::update::total;
 use super::window::Scratch;
-use crate::backend::{Map, Parameters, Tally};
+use crate::backend::{Map, Parameters, Step, Steps, Tally};
 use crate::error::Result;
-use crate::moments::posterior;
+use crate::moments::posterior::{self, Updated};
 use std::mem::take;
 use std::ops::Range;
 
@@ -138,15 +138,61 @@ impl Sums {
     }
 }
 
-/// Posterior of one line of parameters from its sums (T20, T21).
+/// The steps of a layer in the precision of this device.
+pub(super) fn single(steps: Steps) -> [Step<f32>; 2] {
+    steps.map(|step| match step {
+        Step::Plain => Step::Plain,
+        Step::Capped(cap) => Step::Capped(cap as f32),
+        Step::Counted(count) => Step::Counted(count.to(|v| v as f32)),
+    })
+}
+
+/// Posterior of one line of parameters from its sums (T20, T21, T39).
 #[inline(always)]
-pub(super) fn step(line: &mut [f32; LINE], sums: &[f32; LINE], cap: Option<f32>) -> Tally {
+pub(super) fn step(line: &mut [f32; LINE], sums: &[f32; LINE], how: Step<f32>) -> Tally {
+    match how {
+        Step::Plain => step_with(
+            line,
+            sums,
+            None,
+            #[inline(always)]
+            |m, v, g, h, cap, least| posterior::free_step(m, v, g, h, cap, least),
+            posterior::plain,
+        ),
+        Step::Capped(cap) => step_with(
+            line,
+            sums,
+            Some(cap),
+            #[inline(always)]
+            |m, v, g, h, cap, least| posterior::free_step(m, v, g, h, cap, least),
+            |m, v, g, h| posterior::capped(m, v, g, h, cap),
+        ),
+        Step::Counted(count) => step_with(
+            line,
+            sums,
+            Some(count.cap),
+            #[inline(always)]
+            |m, v, g, h, cap, least| posterior::free_counted(m, v, g, h, count, cap, least),
+            |m, v, g, h| posterior::counted(m, v, g, h, count),
+        ),
+    }
+}
+
+/// Takes a whole line the free way, or where a number must be limited or repaired, all of it the careful way.
+#[inline(always)]
+fn step_with(
+    line: &mut [f32; LINE],
+    sums: &[f32; LINE],
+    cap: Option<f32>,
+    free_step: impl Fn(f32, f32, f32, f32, f32, f32) -> (f32, f32, bool),
+    careful: impl Fn(f32, f32, f32, f32) -> Updated<f32>,
+) -> Tally {
     let (mean, var) = line.split_at_mut(PANEL);
     let (g_mean, g_var) = sums.split_at(PANEL);
     let (cap_squared, least_shrink) = posterior::limits(cap);
     let (mut new_mean, mut new_var, mut free) = ([0.0; PANEL], [0.0; PANEL], true);
     for i in 0..PANEL {
-        let step = posterior::free_step(mean[i], var[i], g_mean[i], g_var[i], cap_squared, least_shrink);
+        let step = free_step(mean[i], var[i], g_mean[i], g_var[i], cap_squared, least_shrink);
         (new_mean[i], new_var[i]) = (step.0, step.1);
         free &= step.2;
     }
@@ -157,10 +203,7 @@ pub(super) fn step(line: &mut [f32; LINE], sums: &[f32; LINE], cap: Option<f32>)
         return tally;
     }
     for i in 0..PANEL {
-        let step = match cap {
-            None => posterior::plain(mean[i], var[i], g_mean[i], g_var[i]),
-            Some(cap) => posterior::capped(mean[i], var[i], g_mean[i], g_var[i], cap),
-        };
+        let step = careful(mean[i], var[i], g_mean[i], g_var[i]);
         (mean[i], var[i]) = (step.mean, step.var);
         tally += Tally { capped: step.capped as u64, repaired: step.repaired as u64 };
     }

@@ -8,10 +8,13 @@ mod parts;
 
 use parts::{Norm, RowStore, Scratch, State, Sums, Weights, positions};
 
-use super::{Backend, Field, INNOVATION, Map, Noted, PRIOR, Parameters, Pool, Seen, Statistics, Units};
+use super::{
+    Backend, Field, INNOVATION, Map, NoiseSums, Noted, PRIOR, Parameters, Pool, Seen, Statistics, Steps,
+    Units,
+};
 use crate::error::Result;
 use crate::moments::derivative::{Gate, UnitDerivative};
-use crate::moments::{Activation, observe, product, smooth};
+use crate::moments::{Activation, noise, observe, product, smooth};
 use crate::shape::{Shape, Window};
 use std::ops::Range;
 
@@ -172,8 +175,8 @@ impl Backend for Reference {
         sums.add(&w.sums(x, z));
     }
 
-    fn map_apply(&self, w: &mut Weights, sums: &Sums, cap: Option<f64>, status: &mut Noted) {
-        w.p.learn(&sums.p, cap, status);
+    fn map_apply(&self, w: &mut Weights, sums: &Sums, steps: Steps, status: &mut Noted) {
+        w.p.learn(&sums.p, steps, status);
     }
 
     fn map_learn(
@@ -182,11 +185,11 @@ impl Backend for Reference {
         _: &mut Scratch,
         x: &State,
         z: &State,
-        cap: Option<f64>,
+        steps: Steps,
         status: &mut Noted,
     ) {
         let sums = w.sums(x, z);
-        w.p.learn(&sums, cap, status);
+        w.p.learn(&sums, steps, status);
     }
 
     fn pool(&self, pool: Pool, window: Window, x: &State, z: &mut State) {
@@ -304,8 +307,8 @@ impl Backend for Reference {
         sums.batch.add(&s.mean, &s.var, (x.rows() * pixels) as f64);
     }
 
-    fn normalize_apply(&self, norm: &mut Norm, sums: &Sums, cap: Option<f64>, status: &mut Noted) {
-        norm.p.learn(&sums.p, cap, status);
+    fn normalize_apply(&self, norm: &mut Norm, sums: &Sums, steps: Steps, status: &mut Noted) {
+        norm.p.learn(&sums.p, steps, status);
         if status.broken.is_none() {
             norm.running.follow(&sums.batch);
         }
@@ -364,10 +367,41 @@ impl Backend for Reference {
         }
     }
 
+    fn infer_noise(
+        &self,
+        output: &State,
+        mut head: Option<&mut State>,
+        seen: Seen<'_>,
+        sums: &mut NoiseSums,
+    ) {
+        let width = output.shape.len();
+        for unit in 0..output.mean.len() {
+            let is_seen = seen.seen.is_none_or(|s| s[unit]);
+            let (mean, var, y) = (output.mean[unit], output.var[unit], seen.y[unit]);
+            let log = head.as_ref().map(|h| (h.mean[unit], h.var[unit]));
+            let noise_var = match log {
+                Some((mean, var)) => noise::expected(mean, var), // T41
+                None => seen.noise.at(unit / width, unit % width, width),
+            };
+            let square = noise::square(mean, var, y, noise_var); // T40
+            if is_seen {
+                sums.add(unit % width, square.mean);
+            }
+            if let (Some(head), Some((_, var))) = (&mut head, log) {
+                let d = if is_seen { noise::log_innovation(noise_var, var, square) } else { (0.0, 0.0) }; // T42
+                (head.d_mean[unit], head.d_var[unit]) = d;
+            }
+        }
+    }
+
     fn innovate(&self, output: &mut State, d_mean: &[f64]) -> Result<()> {
         output.d_mean.copy_from_slice(d_mean);
         output.d_var.fill(0.0);
         Ok(())
+    }
+
+    fn forget_innovation(&self, state: &mut State) {
+        state.clear_innovation();
     }
 
     fn posterior(&self, state: &mut State) {

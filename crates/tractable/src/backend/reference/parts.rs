@@ -1,6 +1,6 @@
 //! What the reference device computes with: states, weights, and the loops over their connections.
 
-use crate::backend::{Broken, Field, Map, Noted, Parameters, Pooled, Statistics};
+use crate::backend::{Broken, Field, Map, Noted, Parameters, Pooled, Statistics, Step, Steps};
 use crate::moments::posterior;
 use crate::shape::Shape;
 
@@ -172,19 +172,20 @@ pub(super) fn positions(shape: Shape) -> impl Iterator<Item = (usize, usize)> {
     (0..shape.height).flat_map(move |y| (0..shape.width).map(move |x| (y, x)))
 }
 
-/// Posterior of parameters from the sums over the batch, by the rule that `cap` stands for.
+/// Posterior of parameters from the sums over the batch.
 fn update(
     mean: &mut [f64],
     var: &mut [f64],
     g_mean: &[f64],
     g_var: &[f64],
-    cap: Option<f64>,
+    step: Step<f64>,
     status: &mut Noted,
 ) {
     for i in 0..mean.len() {
-        let step = match cap {
-            None => posterior::plain(mean[i], var[i], g_mean[i], g_var[i]),
-            Some(cap) => posterior::capped(mean[i], var[i], g_mean[i], g_var[i], cap),
+        let step = match step {
+            Step::Plain => posterior::plain(mean[i], var[i], g_mean[i], g_var[i]),
+            Step::Capped(cap) => posterior::capped(mean[i], var[i], g_mean[i], g_var[i], cap),
+            Step::Counted(count) => posterior::counted(mean[i], var[i], g_mean[i], g_var[i], count),
         };
         (mean[i], var[i]) = (step.mean, step.var);
         status.tally.capped += step.capped as u64;
@@ -194,10 +195,10 @@ fn update(
 
 impl Parameters {
     /// Unless something is broken.
-    pub(super) fn learn(&mut self, g: &Parameters, cap: Option<f64>, status: &mut Noted) {
+    pub(super) fn learn(&mut self, g: &Parameters, steps: Steps, status: &mut Noted) {
         if status.broken.is_none() {
-            update(&mut self.mean, &mut self.var, &g.mean, &g.var, cap, status);
-            update(&mut self.bias_mean, &mut self.bias_var, &g.bias_mean, &g.bias_var, cap, status);
+            update(&mut self.mean, &mut self.var, &g.mean, &g.var, steps[0], status);
+            update(&mut self.bias_mean, &mut self.bias_var, &g.bias_mean, &g.bias_var, steps[1], status);
         }
     }
 

@@ -1,0 +1,29 @@
+//! What learning changes, kept to go back to.
+
+use super::Network;
+use crate::error::Result;
+use crate::layer::Contents;
+use crate::output::{NoiseStd, Output};
+
+/// Parameters and noise of a network at some time.
+pub(crate) struct Snapshot {
+    contents: Vec<Contents>,
+    output: Output,
+    noise: NoiseStd,
+    noise_rows: f64,
+}
+
+impl Network {
+    pub(crate) fn snapshot(&self) -> Result<Snapshot> {
+        let (output, noise, noise_rows) = (self.spec.output, self.spec.noise.clone(), self.spec.noise_rows);
+        Ok(Snapshot { contents: self.all_contents()?, output, noise, noise_rows })
+    }
+
+    pub(crate) fn go_back(&mut self, to: &Snapshot) -> Result<()> {
+        self.refill(&to.contents)?;
+        (self.spec.output, self.spec.noise) = (to.output, to.noise.clone());
+        self.spec.noise_rows = to.noise_rows;
+        self.engine.set_noise(self.spec.inferred_noise());
+        Ok(())
+    }
+}
