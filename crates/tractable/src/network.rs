@@ -378,10 +378,12 @@ impl Network {
         let Tally { capped, repaired } = status?;
         if self.spec.output.noise() != Noise::Known {
             let InferredNoise { var, rows } = self.engine.noise()?;
-            self.spec.noise = NoiseStd(var.iter().map(|v| v.sqrt()).collect());
-            self.spec.noise_rows = rows;
-            // A file holds the standard deviation: go on from its square.
-            self.engine.set_noise(self.spec.inferred_noise());
+            if rows > self.spec.noise_rows {
+                self.spec.noise = NoiseStd(var.iter().map(|v| v.sqrt()).collect());
+                self.spec.noise_rows = rows;
+                // A file holds the standard deviation: go on from its square.
+                self.engine.set_noise(self.spec.inferred_noise());
+            }
         }
         Ok(LearnInfo { rows, capped, repaired })
     }
