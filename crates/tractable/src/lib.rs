@@ -92,6 +92,7 @@ mod checkpoint;
 pub mod data;
 mod derivative;
 mod engine;
+pub mod ensemble;
 mod error;
 #[cfg(feature = "files")]
 pub mod files;
@@ -118,6 +119,7 @@ pub mod verify;
 pub use backend::{Device, UpdateRule};
 pub use builder::NetworkBuilder;
 pub use derivative::{Derivative, Wrt};
+pub use ensemble::Ensemble;
 pub use error::{Error, Result};
 pub use gaussian::{Gaussian, Input, Matrix};
 pub use layer::{Layer, Node, Prior, Scheme};

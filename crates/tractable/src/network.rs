@@ -6,6 +6,7 @@ mod forget;
 mod gradient;
 mod resident;
 mod settings;
+mod slopes;
 mod snapshot;
 
 pub use accumulate::Sums;
@@ -250,14 +251,19 @@ impl Network {
     pub fn predict<'a>(&self, x: impl Into<Input<'a>>) -> Result<Prediction> {
         let x = self.check_input(x.into())?;
         let output = self.graph.output();
-        let [mean, var, noise] = self.in_parts(x.rows(), |rows| {
+        let [mean, var, noise] = self.predict_standard(x)?;
+        let noise = self.scaler_at(output).map_or(noise.clone(), |s| s.undo_var(&noise));
+        Prediction::new(self.in_users_units([mean, var], x.rows(), output)?, noise, vec![Tails::Normal])
+    }
+
+    /// Mean, variance and noise variance of the output, in the network's own units.
+    pub(crate) fn predict_standard(&self, x: Input<'_>) -> Result<[Vec<f64>; 3]> {
+        self.in_parts(x.rows(), |rows| {
             let n = rows.len();
             let pass = self.forward(x.rows_between(rows.start, rows.end))?;
-            let [mean, var] = pass.read_prior(output)?;
+            let [mean, var] = pass.read_prior(self.graph.output())?;
             Ok([mean, var, self.noise_of(&*pass, n)?])
-        })?;
-        let noise = self.scaler_at(output).map_or(noise.clone(), |s| s.undo_var(&noise));
-        Prediction::new(self.in_users_units([mean, var], x.rows(), output)?, noise, Tails::Normal)
+        })
     }
 
     /// Variance of the noise of every entry of a pass, in the network's own units.

@@ -99,6 +99,28 @@ impl Network {
         self.spec.update
     }
 
+    /// Changes how a batch changes the weights.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network, UpdateRule};
+    /// let mut net = Network::mlp([2, 8, 1], Activation::Relu).build()?;
+    /// net.set_update_rule(UpdateRule::counted(500))?;
+    /// assert!(net.set_update_rule(UpdateRule::counted(0)).is_err());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn set_update_rule(&mut self, rule: UpdateRule) -> Result<()> {
+        rule.check()?;
+        self.spec.update = rule;
+        Ok(())
+    }
+
+    /// One row more to count, by a rule that counts.
+    pub(crate) fn count_one_more(&mut self) {
+        if let UpdateRule::Counted { rows, .. } = &mut self.spec.update {
+            *rows = rows.saturating_add(1);
+        }
+    }
+
     /// Where the network computes.
     ///
     /// ```

@@ -1,11 +1,13 @@
 //! How a network's output is observed: as numbers with Gaussian noise, or as one of several classes.
 
+mod calibration;
 mod classes;
 mod observation;
 mod prediction;
 mod spread;
 mod wanted;
 
+pub(crate) use calibration::{Calibration, Parts};
 pub use classes::Tree;
 pub use observation::Observation;
 pub(crate) use observation::{DefaultNoise, ObservationBuffer};

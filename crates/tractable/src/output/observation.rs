@@ -65,6 +65,22 @@ impl<'a> Observation<'a> {
         self
     }
 
+    /// One row of it.
+    pub(crate) fn row(&self, row: usize) -> Observation<'a> {
+        let (what, rows) = match self.what {
+            What::Values { y, width } => {
+                (What::Values { y: &y[row * width..(row + 1) * width], width }, y.len() / width)
+            }
+            What::Labels(labels) => (What::Labels(&labels[row..row + 1]), labels.len()),
+        };
+        let part = |n: usize| row * n / rows..(row + 1) * n / rows;
+        Observation {
+            what,
+            noise_var: self.noise_var.map(|v| &v[part(v.len())]),
+            seen: self.seen.map(|v| &v[part(v.len())]),
+        }
+    }
+
     /// Which entries were seen, `[rows, width]`; the others are missing and teach nothing.
     ///
     /// ```

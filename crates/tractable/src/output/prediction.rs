@@ -23,11 +23,12 @@ use crate::rng;
 pub struct Prediction {
     output: Gaussian,
     noise_var: Vec<f64>,
-    tails: Tails,
+    /// Of every column, or of all of them.
+    tails: Vec<Tails>,
 }
 
 impl Prediction {
-    pub(crate) fn new(output: Gaussian, noise_var: Vec<f64>, tails: Tails) -> Result<Self> {
+    pub(crate) fn new(output: Gaussian, noise_var: Vec<f64>, tails: Vec<Tails>) -> Result<Self> {
         match noise_var.iter().position(|v| !(*v >= 0.0 && v.is_finite())) {
             None => Ok(Prediction { output, noise_var, tails }),
             Some(at) => Err(Error::OutOfRange {
@@ -100,16 +101,16 @@ impl Prediction {
         self.total_var().into_iter().map(f64::sqrt).collect()
     }
 
-    /// How often observations lie much further from the mean than usual.
+    /// How often observations of a column lie much further from the mean than usual.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network, metrics::Tails};
     /// # let net = Network::mlp([1, 16, 1], Activation::Relu).build()?;
-    /// assert_eq!(net.predict(&Matrix::column(vec![0.5])?)?.tails(), Tails::Normal);
+    /// assert_eq!(net.predict(&Matrix::column(vec![0.5])?)?.tails(0), Tails::Normal);
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn tails(&self) -> Tails {
-        self.tails
+    pub fn tails(&self, column: usize) -> Tails {
+        self.tails[column % self.tails.len()]
     }
 
     /// The output alone, without the noise.
@@ -164,8 +165,9 @@ impl Prediction {
         if !(p > 0.0 && p < 1.0) {
             return Err(Error::invalid("quantile", format!("{p} is not between 0 and 1")));
         }
-        let z = self.tails.quantile(p);
-        Ok(self.mean().iter().zip(self.total_std()).map(|(m, s)| m + z * s).collect())
+        let z: Vec<f64> = self.tails.iter().map(|t| t.quantile(p)).collect();
+        let each = self.mean().iter().zip(self.total_std()).enumerate();
+        Ok(each.map(|(i, (m, s))| m + z[i % self.width() % z.len()] * s).collect())
     }
 
     /// Lower and upper bounds between which an observation lies with probability `level`, as often below as above.
@@ -200,8 +202,10 @@ impl Prediction {
             let expected = format!("{} rows of {}", self.rows(), self.width());
             return Err(Error::shape("observations", expected, format!("{} of {}", y.rows(), y.width())));
         }
-        let density = |((y, m), s): ((&f64, &f64), f64)| self.tails.ln_density((y - m) / s) - s.ln();
-        Ok(y.data().iter().zip(self.mean()).zip(self.total_std()).map(density).collect())
+        let all = y.data().iter().zip(self.mean()).zip(self.total_std()).enumerate();
+        Ok(all
+            .map(|(i, ((y, m), s))| self.tails(i % self.width()).ln_density((y - m) / s) - s.ln())
+            .collect())
     }
 
     /// Observations as the model expects them, `n` of every row: `[n, rows * width]`.
@@ -218,8 +222,8 @@ impl Prediction {
         let (mut rng, std) = (rng::stream(seed, "samples", 0), self.total_std());
         let mut all = Vec::with_capacity(n * std.len());
         for _ in 0..n {
-            let row = self.mean().iter().zip(&std);
-            all.extend(row.map(|(m, s)| m + s * self.tails.draw(&mut rng)));
+            let row = self.mean().iter().zip(&std).enumerate();
+            all.extend(row.map(|(i, (m, s))| m + s * self.tails(i % self.width()).draw(&mut rng)));
         }
         Matrix::new(all, std.len())
     }

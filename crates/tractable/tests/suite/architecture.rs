@@ -40,6 +40,7 @@ const FLOORS: &[&[&str]] = &[
     // A derivative is asked of a network, which conditions on one that is zero.
     &["network", "builder", "derivative"],
     &["train", "checkpoint", "recipes"],
+    &["ensemble"],
     // Applications.
     &["attack", "optimize", "rl"],
     // The proof of everything below.

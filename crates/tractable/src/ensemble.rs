@@ -1,0 +1,458 @@
+//! [`Ensemble`]: several networks that know which rows they have not seen, and are calibrated on them.
+//!
+//! Five folds of the rows, two kinds of networks: every row is left out by one network of each kind. What these say of it
+//! is what the model would have said of a new row, so the rows tell how far the intervals must reach, how heavy their tails
+//! are, and which kind to believe.
+
+mod class_calibration;
+#[cfg(feature = "files")]
+mod file;
+mod fit;
+mod folds;
+mod outside;
+mod settings;
+mod side_by_side;
+
+pub use fit::{LeftOut, Stage};
+pub use settings::Settings;
+
+use crate::data::{Dataset, Scaler};
+use crate::error::{Error, Result};
+use crate::gaussian::{Gaussian, Input, Matrix};
+use crate::metrics::Tails;
+use crate::network::Network;
+use crate::output::{Calibration, Observation, Output, Parts, Prediction, Wanted};
+use crate::shape::Shape;
+use class_calibration::ClassCalibration;
+use folds::FOLDS;
+use outside::Outside;
+
+/// A model of several networks whose intervals hold: `predict`, `learn` and `condition` without a setting.
+///
+/// ```
+/// use tractable::{Ensemble, Matrix, data::Dataset, rng};
+/// let mut random = rng::stream(0, "example", 0);
+/// let x: Vec<f64> = (0..60).map(|_| rng::uniform(-1.0, 1.0, &mut random)).collect();
+/// let y = x.iter().map(|x| 3.0 * x + 0.2 * rng::standard_normal(&mut random)).collect();
+/// let data = Dataset::new(Matrix::column(x)?, Matrix::column(y)?)?;
+/// # let settings = tractable::ensemble::Settings::default().visits(2000);
+/// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+/// # /*
+/// let model = Ensemble::fit(&data)?;
+/// # */
+/// let out = model.predict(&Matrix::column(vec![0.0, 3.0])?)?;
+/// let (lower, upper) = out.interval(0.9)?;
+/// assert!(upper[1] - lower[1] > upper[0] - lower[0]); // outside the data it is less sure
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub struct Ensemble {
+    members: Vec<Member>,
+    spec: Spec,
+}
+
+/// Everything but the networks.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+struct Spec {
+    /// Rows that were learned from, and the seed of their folds.
+    rows: usize,
+    seed: u64,
+    /// How much each kind of network counts; they add up to 1.
+    weights: Vec<f64>,
+    calibration: Calibrated,
+    /// How good the model is on rows that were left out.
+    left_out: Vec<LeftOut>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+enum Calibrated {
+    /// One per output.
+    Values(Vec<Calibration>),
+    Classes(ClassCalibration),
+}
+
+/// A network, its kind, the fold it has not learned from, and how unsure it is away from its data.
+struct Member {
+    net: Network,
+    kind: usize,
+    fold: usize,
+    /// One per output; none of classes.
+    outside: Vec<Outside>,
+    kept: Vec<Kept>,
+}
+
+/// Rows that [`Outside`] is made from, in the network's units.
+#[derive(Debug, Clone, PartialEq)]
+struct Kept {
+    x: Vec<f64>,
+    y: Vec<f64>,
+    of_rows: usize,
+}
+
+/// What one network says of one number.
+#[derive(Debug, Clone, Copy, Default)]
+struct Said {
+    mean: f64,
+    doubt: f64,
+    noise: [f64; 2],
+}
+
+impl std::fmt::Debug for Ensemble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ensemble").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+impl Member {
+    fn new(net: Network, kind: usize, fold: usize, kept: Vec<Kept>) -> Result<Self> {
+        let make = |(output, k): (usize, &Kept)| {
+            let std = net.noise_std()[output % net.noise_std().len()];
+            Outside::new(&net, &k.x, &k.y, output, std * std, k.of_rows)
+        };
+        let outside = kept.iter().enumerate().map(make).collect::<Result<_>>()?;
+        Ok(Member { net, kind, fold, outside, kept })
+    }
+
+    /// In standardised units, `[rows, width]`; the doubt is that of the weights together where it is known.
+    fn say(&self, x: Input<'_>) -> Result<Vec<Said>> {
+        let [mean, mut doubt, noise] = self.net.predict_standard(x)?;
+        let units = self.net.output().units();
+        if x.var().is_none() {
+            let standard = self.net.input_scaler().map(|s| s.apply(x.mean()));
+            let x = standard.as_deref().unwrap_or(x.mean());
+            for (output, outside) in self.outside.iter().enumerate() {
+                let var = outside.var(&self.net, x)?;
+                var.iter().enumerate().for_each(|(row, v)| doubt[row * units + output] = *v);
+            }
+        }
+        let std = self.net.noise_std();
+        let said = |i: usize| Said {
+            mean: mean[i],
+            doubt: doubt[i],
+            noise: [noise[i], std[i % units % std.len()].powi(2)],
+        };
+        Ok((0..mean.len()).map(said).collect())
+    }
+}
+
+/// What several networks say together, each with a weight; the weights add up to 1.
+fn together(said: &[(f64, Vec<Said>)]) -> Vec<Parts> {
+    let squares: f64 = said.iter().map(|(w, _)| w * w).sum();
+    let entries = said.first().map_or(0, |(_, s)| s.len());
+    let entry = |i: usize| {
+        let sum = |f: &dyn Fn(&Said) -> f64| said.iter().map(|(w, s)| w * f(&s[i])).sum::<f64>();
+        let mean = sum(&|s| s.mean);
+        // A weighted variance of a sample; of one network there is none.
+        let between = if squares < 1.0 { sum(&|s| (s.mean - mean).powi(2)) / (1.0 - squares) } else { 0.0 };
+        Parts { mean, between, doubt: sum(&|s| s.doubt), noise: [sum(&|s| s.noise[0]), sum(&|s| s.noise[1])] }
+    };
+    (0..entries).map(entry).collect()
+}
+
+impl Ensemble {
+    /// **What comes out?** The mean and what more data would remove, and the noise around it; both parts are calibrated on
+    /// rows that were left out.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// let out = model.predict(&Matrix::column(vec![3.5])?)?;
+    /// println!("{} +- {}", out.mean()[0], out.total_std()[0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn predict<'a>(&self, x: impl Into<Input<'a>>) -> Result<Prediction> {
+        let x = x.into();
+        let said = self.ask(|_| true, |m| m.say(x))?;
+        self.prediction(together(&said), x.rows())
+    }
+
+    /// The probability of every class, `[rows, classes]`, calibrated on rows that were left out.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// let labels = (0..20).map(|i| usize::from(i > 9)).collect();
+    /// let data = Dataset::with_labels(Matrix::column(x)?, labels, vec!["low".into(), "high".into()])?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// # /*
+    /// let model = Ensemble::fit(&data)?;
+    /// # */
+    /// let p = model.predict_classes(&Matrix::column(vec![1.0])?)?;
+    /// assert!(p.row(0)[0] > 0.5);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn predict_classes<'a>(&self, x: impl Into<Input<'a>>) -> Result<Matrix> {
+        let x = x.into();
+        self.calibrated_classes(&self.ask(|_| true, |m| m.net.predict_classes(x))?)
+    }
+
+    /// What the model says of the rows it was fitted to, each by the networks that have not learned from it: as good as new
+    /// rows to judge it by. They must be the same rows in the same order.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert_ne!(model.left_out(&data)?, model.predict(data.x())?);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn left_out(&self, data: &Dataset) -> Result<Prediction> {
+        let width = self.output().units();
+        let mut parts = vec![Parts::default(); data.rows() * width];
+        self.each_fold(data, |fold, rows, x| {
+            let said = self.ask(|m| m.fold == fold, |m| m.say(Input::from(x)))?;
+            let by_row = together(&said);
+            for (row, own) in rows.iter().zip(by_row.chunks_exact(width)) {
+                parts[row * width..(row + 1) * width].copy_from_slice(own);
+            }
+            Ok(())
+        })?;
+        self.prediction(parts, data.rows())
+    }
+
+    /// [`left_out`](Ensemble::left_out) of classes.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let labels = (0..20).map(|i| usize::from(i > 9)).collect();
+    /// # let data = Dataset::with_labels(Matrix::column(x)?, labels, vec!["low".into(), "high".into()])?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert_eq!(model.left_out_classes(&data)?.rows(), 20);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn left_out_classes(&self, data: &Dataset) -> Result<Matrix> {
+        let classes = self.output().classes();
+        let mut all = vec![0.0; data.rows() * classes];
+        self.each_fold(data, |fold, rows, x| {
+            let p = self.calibrated_classes(&self.ask(|m| m.fold == fold, |m| m.net.predict_classes(x))?)?;
+            for (i, row) in rows.iter().enumerate() {
+                all[row * classes..(row + 1) * classes].copy_from_slice(p.row(i));
+            }
+            Ok(())
+        })?;
+        Matrix::new(all, classes)
+    }
+
+    /// **What do the data say about the weights?** Learns from new rows, each of which one fold leaves out. The
+    /// calibration stays as it is.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let mut model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// model.learn(&Matrix::column(vec![3.5])?, &Matrix::column(vec![3.4])?)?;
+    /// assert_eq!(model.rows(), 21);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn learn<'a, 'b>(
+        &mut self,
+        x: impl Into<Input<'a>>,
+        observation: impl Into<Observation<'b>>,
+    ) -> Result<()> {
+        let (x, observation) = (x.into(), observation.into());
+        // One network is asked first: what it refuses, all refuse.
+        let mut probe = self.members[0].net.clone();
+        probe.learn(x, observation)?;
+        for row in 0..x.rows() {
+            let fold = self.spec.rows % FOLDS;
+            self.spec.rows += 1;
+            for member in self.members.iter_mut().filter(|m| m.fold != fold || FOLDS == 1) {
+                member.net.count_one_more();
+                member.net.learn(x.rows_between(row, row + 1), observation.row(row))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// **What must the input be, given what I want at the output?** Every network answers, and the answers are put
+    /// together: the mean of their means, and a variance that has their own and what they differ by.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Gaussian, Matrix, Wanted, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(2000);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// let prior = Gaussian::new(vec![10.0], vec![0.1], 1)?;
+    /// let x = model.condition(&prior, &Matrix::column(vec![15.0])?)?;
+    /// assert!(x.mean()[0] > 10.0);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn condition<'a, 'b>(
+        &self,
+        x: impl Into<Input<'a>>,
+        wanted: impl Into<Wanted<'b>>,
+    ) -> Result<Gaussian> {
+        let (x, wanted) = (x.into(), wanted.into());
+        let all = self.ask(|_| true, |m| m.net.condition(x, wanted))?;
+        let width = all[0].1.width();
+        let sum = |f: &dyn Fn(&Gaussian) -> f64| all.iter().map(|(w, g)| w * f(g)).sum::<f64>();
+        let mean: Vec<f64> = (0..x.rows() * width).map(|i| sum(&|g| g.mean()[i])).collect();
+        let var = |i: usize| sum(&|g| g.var()[i] + (g.mean()[i] - mean[i]).powi(2));
+        Gaussian::new(mean.clone(), (0..mean.len()).map(var).collect(), width)
+    }
+
+    /// What some members say, with weights that add up to 1.
+    fn ask<T>(
+        &self,
+        which: impl Fn(&Member) -> bool,
+        say: impl Fn(&Member) -> Result<T>,
+    ) -> Result<Vec<(f64, T)>> {
+        let chosen: Vec<&Member> = self.members.iter().filter(|m| which(m)).collect();
+        let of_kind = |kind: usize| chosen.iter().filter(|m| m.kind == kind).count() as f64;
+        let weight = |m: &Member| self.spec.weights[m.kind] / of_kind(m.kind);
+        chosen.iter().map(|m| Ok((weight(m), say(m)?))).collect()
+    }
+
+    /// Calls `f(fold, its rows, their inputs)` for the rows the model was fitted to.
+    fn each_fold(
+        &self,
+        data: &Dataset,
+        mut f: impl FnMut(usize, &[usize], &Matrix) -> Result<()>,
+    ) -> Result<()> {
+        if data.rows() != self.spec.rows || data.width() != self.input().len() {
+            let found = format!("{} rows of {}", data.rows(), data.width());
+            let expected = format!("the {} rows of {} it was fitted to", self.spec.rows, self.input().len());
+            return Err(Error::shape("data", expected, found));
+        }
+        let folds = folds::folds(data.target(), data.rows(), self.spec.seed);
+        for fold in 0..FOLDS {
+            if !self.members.iter().any(|m| m.fold == fold) {
+                let why = "only a part of the rows was left out of a single network";
+                return Err(Error::invalid("rows left out", why));
+            }
+            let rows = folds::rows_of(&folds, fold, true);
+            f(fold, &rows, &data.x().select(&rows))?;
+        }
+        Ok(())
+    }
+
+    /// In the units of the data.
+    fn prediction(&self, parts: Vec<Parts>, rows: usize) -> Result<Prediction> {
+        let Calibrated::Values(calibration) = &self.spec.calibration else {
+            return Err(Error::invalid("predict", "this model has classes; use predict_classes"));
+        };
+        let width = calibration.len();
+        let scaler = self.output_scaler();
+        let (mut mean, mut var, mut noise) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, part) in parts.iter().enumerate() {
+            let (doubt, own_noise) = calibration[i % width].variances(part);
+            mean.push(part.mean);
+            var.push(doubt);
+            noise.push(own_noise);
+        }
+        let tails: Vec<Tails> = calibration.iter().map(Calibration::tails).collect();
+        let output = Gaussian::new(scaler.undo_mean(&mean), scaler.undo_var(&var), parts.len() / rows)?;
+        Prediction::new(output, scaler.undo_var(&noise), tails)
+    }
+
+    fn calibrated_classes(&self, said: &[(f64, Matrix)]) -> Result<Matrix> {
+        let Calibrated::Classes(calibration) = &self.spec.calibration else {
+            return Err(Error::invalid("predict_classes", "this is a regression model; use predict"));
+        };
+        let classes = said[0].1.width();
+        let averaged = average(said);
+        let rows = averaged.chunks_exact(classes);
+        Matrix::new(rows.flat_map(|row| calibration.of(row)).collect(), classes)
+    }
+
+    fn output_scaler(&self) -> Scaler {
+        let first = &self.members[0].net;
+        first.output_scaler().cloned().unwrap_or_else(|| Scaler::identity(first.output().units()))
+    }
+
+    /// Shape of one input sample.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert_eq!(model.input().len(), 1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn input(&self) -> Shape {
+        self.members[0].net.input()
+    }
+
+    /// What the output stands for.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert_eq!(model.output().units(), 1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn output(&self) -> Output {
+        self.members[0].net.output()
+    }
+
+    /// The networks.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert!(model.networks().count() >= 5);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn networks(&self) -> impl Iterator<Item = &Network> {
+        self.members.iter().map(|m| &m.net)
+    }
+
+    /// Rows that were learned from.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert_eq!(model.rows(), 20);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn rows(&self) -> usize {
+        self.spec.rows
+    }
+
+    /// How good the model is on the rows that were left out, one entry an output.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert!(model.scores()[0].nll.is_finite());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn scores(&self) -> &[LeftOut] {
+        &self.spec.left_out
+    }
+}
+
+/// Weighted mean of class probabilities.
+fn average(said: &[(f64, Matrix)]) -> Vec<f64> {
+    let mut sum = vec![0.0; said[0].1.data().len()];
+    for (weight, p) in said {
+        sum.iter_mut().zip(p.data()).for_each(|(s, p)| *s += weight * p);
+    }
+    sum
+}

@@ -1,0 +1,453 @@
+//! Fitting an [`Ensemble`]: networks side by side, what they say of rows they have not seen, calibration.
+
+use super::class_calibration::ClassCalibration;
+use super::folds::{FOLDS, folds, rows_of};
+use super::side_by_side::side_by_side;
+use super::{Calibrated, Ensemble, Kept, Member, Said, Settings, Spec, average, outside, together};
+use crate::backend::{Device, UpdateRule};
+use crate::data::{Dataset, Scaler, Target};
+use crate::error::{Error, Result};
+use crate::gaussian::{Input, Matrix};
+use crate::layer::Prior;
+use crate::metrics;
+use crate::moments::Activation;
+use crate::network::Network;
+use crate::output::{Calibration, Noise, Parts};
+use crate::rng;
+use crate::train::{Fit, Progress};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A kind of network: a narrow one that is slow to bend and a wide one that bends easily. Left-out rows say how much to
+/// believe each of them.
+struct Kind {
+    hidden: [usize; 2],
+    gain: f64,
+}
+
+const KINDS: [Kind; 2] = [Kind { hidden: [50, 50], gain: 0.5 }, Kind { hidden: [100, 100], gain: 2.0 }];
+/// Weights of the first kind that are tried; the other has the rest.
+const BLENDS: [f64; 5] = [1.0, 0.75, 0.5, 0.25, 0.0];
+/// Rows per parameter that are added where rows are counted.
+const MARGIN: usize = 3;
+/// Share of the epochs after which rows count less and less.
+const ANNEAL: f64 = 0.5;
+/// Noise of the nodes of a class tree.
+const CLASS_NOISE: f64 = 1.0;
+/// Targets with a spread beyond these have squares that no number holds.
+const SPREAD: [f64; 2] = [1e-140, 1e140];
+
+/// How far a fit has come.
+///
+/// ```
+/// let stage = tractable::ensemble::Stage { what: "learning", done: 3, of: 10 };
+/// assert_eq!(format!("{}: {} of {}", stage.what, stage.done, stage.of), "learning: 3 of 10");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stage {
+    /// What is being done.
+    pub what: &'static str,
+    /// Steps done,
+    pub done: u64,
+    /// of so many.
+    pub of: u64,
+}
+
+/// How good a model is on rows that it has not learned from, but was calibrated on.
+///
+/// ```
+/// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+/// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+/// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+/// # let settings = Settings::default().visits(500);
+/// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+/// let score = &model.scores()[0];
+/// println!("{} of {} rows inside 90 %", score.coverage_90.unwrap(), score.rows);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// Rows that were left out.
+    pub rows: usize,
+    /// Mean negative log-likelihood, in the units of the target.
+    pub nll: f64,
+    /// Root mean squared error of numbers.
+    pub rmse: Option<f64>,
+    /// Share of numbers inside their 90 % interval.
+    pub coverage_90: Option<f64>,
+    /// Share of classes that were wrong.
+    pub error_rate: Option<f64>,
+}
+
+/// A network to be trained: its kind and the fold it leaves out.
+type Job = (usize, usize);
+
+/// The rows, cut into folds, with what all networks share.
+struct Data<'a> {
+    all: &'a Dataset,
+    folds: Vec<usize>,
+    input: Scaler,
+    output: Option<Scaler>,
+    settings: &'a Settings,
+}
+
+impl Ensemble {
+    /// Fits a model to a data set, with every setting at its default.
+    ///
+    /// # Errors
+    /// When there are fewer than five rows, or numbers that cannot be standardised.
+    ///
+    /// ```
+    /// use tractable::{Ensemble, Matrix, data::Dataset};
+    /// let two_rows = Dataset::new(Matrix::column(vec![0.0, 1.0])?, Matrix::column(vec![0.0, 1.0])?)?;
+    /// assert!(Ensemble::fit(&two_rows).unwrap_err().to_string().contains("at least 5"));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn fit(data: &Dataset) -> Result<Self> {
+        let fitted = Self::fit_with(data, &Settings::default(), |_| ControlFlow::Continue(()))?;
+        Ok(fitted.expect("nobody interrupts it"))
+    }
+
+    /// As [`Ensemble::fit`], telling `progress` how it goes. [`ControlFlow::Break`] stops it: then there is no model.
+    ///
+    /// ```
+    /// # use std::ops::ControlFlow;
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// let settings = Settings::default().single(true).visits(1000);
+    /// let model = Ensemble::fit_with(&data, &settings, |stage| {
+    ///     eprintln!("{}: {} of {}", stage.what, stage.done, stage.of);
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// assert_eq!(model.unwrap().networks().count(), 1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn fit_with(
+        data: &Dataset,
+        settings: &Settings,
+        mut progress: impl FnMut(Stage) -> ControlFlow<()>,
+    ) -> Result<Option<Self>> {
+        let data = &Data::new(data, settings)?;
+        let threads =
+            settings.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let mut jobs: Vec<Job> =
+            (0..KINDS.len()).flat_map(|kind| (0..FOLDS).map(move |fold| (kind, fold))).collect();
+        // Wide networks take longest and come first.
+        jobs.reverse();
+        if settings.single {
+            jobs = vec![(0, 0)];
+        }
+        let (stop, visits) = (AtomicBool::new(false), AtomicU64::new(0));
+        let of: u64 = jobs.iter().map(|job| data.cost(*job)).sum();
+        let mut watch = |what: &'static str| {
+            let done = visits.load(Ordering::Relaxed).min(of);
+            if progress(Stage { what, done, of }).is_break() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let trained =
+            side_by_side(threads, &jobs, |job| data.train(*job, &visits, &stop), || watch("learning"));
+        let mut members = Vec::new();
+        for member in trained {
+            match member? {
+                Some(member) => members.push(member),
+                None => return Ok(None),
+            }
+        }
+        members.reverse();
+        watch("calibrating");
+        let said = side_by_side(threads, &members, |member| data.left_out(member), || {});
+        let said = said.into_iter().collect::<Result<Vec<_>>>()?;
+        let (weights, calibration) = data.calibrate(&members, &said);
+        let keep = |member: &Member| weights[member.kind] > 0.0;
+        let rows = data.all.rows();
+        members.retain(keep);
+        let spec = Spec { rows, seed: settings.seed, weights, calibration, left_out: Vec::new() };
+        let mut model = Ensemble { members, spec };
+        model.spec.left_out = data.judge(&model)?;
+        Ok(Some(model))
+    }
+}
+
+/// What a network says of the rows of its fold.
+enum Judged {
+    Values(Vec<Said>),
+    Classes(Matrix),
+}
+
+impl<'a> Data<'a> {
+    fn new(all: &'a Dataset, settings: &'a Settings) -> Result<Self> {
+        settings.check()?;
+        if all.rows() < FOLDS {
+            let why = format!("{} are too few to leave some out; there must be at least {FOLDS}", all.rows());
+            return Err(Error::invalid("rows", why));
+        }
+        let input = Scaler::fit(all.x());
+        input.check()?;
+        let output = match all.target() {
+            Target::Values { y, observed } => {
+                let scaler = Scaler::fit_observed(y, observed.as_deref())?;
+                scaler.check()?;
+                check_target(&scaler, all.output_names())?;
+                check_observed(y, observed.as_deref(), all.output_names())?;
+                Some(scaler)
+            }
+            Target::Labels { .. } => None,
+        };
+        let folds = folds(all.target(), all.rows(), settings.seed);
+        Ok(Data { all, folds, input, output, settings })
+    }
+
+    fn classes(&self) -> Option<usize> {
+        match self.all.target() {
+            Target::Labels { names, .. } => Some(names.len()),
+            Target::Values { .. } => None,
+        }
+    }
+
+    fn outputs(&self) -> usize {
+        self.classes().unwrap_or(self.all.output_names().len())
+    }
+
+    /// How much work a network is: weights times visits.
+    fn cost(&self, (kind, fold): Job) -> u64 {
+        let rows = self.folds.iter().filter(|f| **f != fold).count();
+        let [a, b] = KINDS[kind].hidden;
+        let weights = (self.all.width() * a + a * b + b * self.outputs()) as u64;
+        (self.settings.epochs(rows) * rows) as u64 * weights
+    }
+
+    /// `None` when it was stopped.
+    fn train(&self, job: Job, visits: &AtomicU64, stop: &AtomicBool) -> Result<Option<Member>> {
+        let (kind, fold) = job;
+        let (rows, Kind { hidden, gain }) = (rows_of(&self.folds, fold, false), &KINDS[kind]);
+        let data = self.all.select(&rows)?;
+        let seed = self.settings.seed.wrapping_mul(1000).wrapping_add((kind * FOLDS + fold) as u64);
+        let widths = [self.all.width(), hidden[0], hidden[1], self.outputs()];
+        let mut builder = Network::mlp(widths, Activation::MixtureRelu)
+            .prior(Prior::he().gain(*gain))
+            .seed(seed)
+            .device(Device::cpu(1));
+        builder = match self.classes() {
+            Some(classes) => builder.classes(classes).noise_std([CLASS_NOISE]),
+            None => builder.noise(Noise::PerInput),
+        };
+        let mut net = builder.build()?;
+        net.set_update_rule(UpdateRule::Counted { rows: rows.len(), margin: MARGIN * net.parameters() })?;
+        net.set_scalers(Some(self.input.clone()), self.output.clone())?;
+        let epochs = self.settings.epochs(rows.len());
+        let each = self.cost(job) / (epochs * rows.len()) as u64;
+        let fit = Fit::new().epochs(epochs).batch(1).anneal(ANNEAL).seed(seed);
+        let mut told = 0;
+        let report = net.fit_with(&data, &fit, |p| {
+            let now = match p {
+                Progress::Rows(done, _) => done,
+                Progress::Epoch(..) => rows.len(),
+            };
+            visits.fetch_add((now - told) as u64 * each, Ordering::Relaxed);
+            told = if matches!(p, Progress::Epoch(..)) { 0 } else { now };
+            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if report.interrupted {
+            return Ok(None);
+        }
+        let kept = if self.settings.outside { self.keep(&data, &net, seed) } else { Vec::new() };
+        Member::new(net, kind, fold, kept).map(Some)
+    }
+
+    /// Rows that stand for all of a network's, one set an output; none of classes.
+    fn keep(&self, data: &Dataset, net: &Network, seed: u64) -> Vec<Kept> {
+        let (Target::Values { y, observed }, Some(output)) = (data.target(), &self.output) else {
+            return Vec::new();
+        };
+        if !net.is_dense() {
+            return Vec::new();
+        }
+        let (x, scaled) = (self.input.apply(data.x().data()), output.apply(y.data()));
+        let (inputs, width) = (data.width(), y.width());
+        let mut order: Vec<usize> = (0..data.rows()).collect();
+        rng::shuffle(&mut order, &mut rng::stream(seed, "outside", 0));
+        (0..width)
+            .map(|output| {
+                let seen = |row: &usize| observed.as_ref().is_none_or(|o| o[row * width + output]);
+                let seen: Vec<usize> = order.iter().copied().filter(seen).collect();
+                let few = &seen[..seen.len().min(outside::ROWS)];
+                Kept {
+                    x: few.iter().flat_map(|r| &x[r * inputs..(r + 1) * inputs]).copied().collect(),
+                    y: few.iter().map(|r| scaled[r * width + output]).collect(),
+                    of_rows: seen.len(),
+                }
+            })
+            .collect()
+    }
+
+    /// What a network says of the rows it left out.
+    fn left_out(&self, member: &Member) -> Result<Judged> {
+        let x = self.all.x().select(&rows_of(&self.folds, member.fold, true));
+        Ok(match self.classes() {
+            Some(_) => Judged::Classes(member.net.predict_classes(&x)?),
+            None => Judged::Values(member.say(Input::from(&x))?),
+        })
+    }
+
+    /// Weights of the kinds, and the calibration that goes with them.
+    fn calibrate(&self, members: &[Member], said: &[Judged]) -> (Vec<f64>, Calibrated) {
+        let blends = if self.settings.single { &BLENDS[..1] } else { &BLENDS };
+        let tried = blends.iter().map(|&first| {
+            let weights = vec![first, 1.0 - first];
+            let (calibration, ln_likelihood) = match self.all.target() {
+                Target::Values { y, observed } => {
+                    self.of_values(y, observed.as_deref(), &weights, members, said)
+                }
+                Target::Labels { labels, .. } => self.of_classes(labels, &weights, members, said),
+            };
+            (weights, calibration, ln_likelihood)
+        });
+        let best = tried.reduce(|a, b| if b.2 > a.2 { b } else { a }).expect("some are tried");
+        (best.0, best.1)
+    }
+
+    /// The members that left a fold out, with their weights, and what they say of it.
+    fn of_fold<'j>(
+        members: &'j [Member],
+        said: &'j [Judged],
+        weights: &'j [f64],
+        fold: usize,
+    ) -> impl Iterator<Item = (f64, &'j Judged)> {
+        let pairs = members.iter().zip(said).filter(move |(m, _)| m.fold == fold && weights[m.kind] > 0.0);
+        pairs.map(|(m, said)| (weights[m.kind], said))
+    }
+
+    fn of_values(
+        &self,
+        y: &Matrix,
+        observed: Option<&[bool]>,
+        weights: &[f64],
+        members: &[Member],
+        said: &[Judged],
+    ) -> (Calibrated, f64) {
+        let width = y.width();
+        let scaled = self.output.as_ref().expect("numbers are scaled").apply(y.data());
+        let mut of_output: Vec<(Vec<f64>, Vec<Parts>)> = vec![Default::default(); width];
+        for fold in 0..FOLDS {
+            let own = Self::of_fold(members, said, weights, fold).map(|(w, said)| match said {
+                Judged::Values(said) => (w, said.clone()),
+                Judged::Classes(_) => unreachable!("the target is numbers"),
+            });
+            let parts = together(&own.collect::<Vec<_>>());
+            let rows = rows_of(&self.folds, fold, true);
+            let entries = rows.iter().flat_map(|row| (0..width).map(move |c| row * width + c));
+            for (at, part) in entries.zip(parts) {
+                if observed.is_none_or(|o| o[at]) {
+                    of_output[at % width].0.push(scaled[at]);
+                    of_output[at % width].1.push(part);
+                }
+            }
+        }
+        let fitted: Vec<(Calibration, f64)> =
+            of_output.iter().map(|(y, parts)| Calibration::fit(y, parts)).collect();
+        let ln_likelihood = fitted.iter().map(|f| f.1).sum();
+        (Calibrated::Values(fitted.into_iter().map(|f| f.0).collect()), ln_likelihood)
+    }
+
+    fn of_classes(
+        &self,
+        labels: &[usize],
+        weights: &[f64],
+        members: &[Member],
+        said: &[Judged],
+    ) -> (Calibrated, f64) {
+        let (mut p, mut seen) = (Vec::new(), Vec::new());
+        for fold in 0..FOLDS {
+            let own = Self::of_fold(members, said, weights, fold).map(|(w, said)| match said {
+                Judged::Classes(p) => (w, p.clone()),
+                Judged::Values(_) => unreachable!("the target is classes"),
+            });
+            let own: Vec<(f64, Matrix)> = own.collect();
+            if own.is_empty() {
+                continue;
+            }
+            p.extend(average(&own));
+            seen.extend(rows_of(&self.folds, fold, true).iter().map(|&row| labels[row]));
+        }
+        let (calibration, ln_likelihood) = ClassCalibration::fit(&p, &seen);
+        (Calibrated::Classes(calibration), ln_likelihood)
+    }
+
+    /// How good the model is on rows that were left out.
+    fn judge(&self, model: &Ensemble) -> Result<Vec<LeftOut>> {
+        let rows: Vec<usize> = match self.settings.single {
+            true => rows_of(&self.folds, 0, true),
+            false => (0..self.all.rows()).collect(),
+        };
+        let part = self.all.select(&rows)?;
+        match part.target() {
+            Target::Labels { labels, .. } => {
+                let p = match self.settings.single {
+                    true => model.predict_classes(part.x())?,
+                    false => model.left_out_classes(self.all)?,
+                };
+                Ok(vec![LeftOut {
+                    rows: labels.len(),
+                    nll: metrics::class_nll(p.data(), labels)?,
+                    rmse: None,
+                    coverage_90: None,
+                    error_rate: Some(metrics::error_rate(p.data(), labels)?),
+                }])
+            }
+            Target::Values { y, observed } => {
+                let out = match self.settings.single {
+                    true => model.predict(part.x())?,
+                    false => model.left_out(self.all)?,
+                };
+                let (density, (lower, upper)) = (out.log_density(y)?, out.interval(0.9)?);
+                let (width, y) = (y.width(), y.data());
+                let score = |column: usize| {
+                    let seen = |i: &usize| observed.as_ref().is_none_or(|o| o[*i]);
+                    let at: Vec<usize> = (column..y.len()).step_by(width).filter(seen).collect();
+                    let mean =
+                        |f: &dyn Fn(usize) -> f64| at.iter().map(|&i| f(i)).sum::<f64>() / at.len() as f64;
+                    let inside = |i: usize| f64::from(u8::from(lower[i] <= y[i] && y[i] <= upper[i]));
+                    LeftOut {
+                        rows: at.len(),
+                        nll: -mean(&|i| density[i]),
+                        rmse: Some(mean(&|i| (y[i] - out.mean()[i]).powi(2)).sqrt()),
+                        coverage_90: Some(mean(&inside)),
+                        error_rate: None,
+                    }
+                };
+                Ok((0..width).map(score).collect())
+            }
+        }
+    }
+}
+
+fn check_target(scaler: &Scaler, names: &[String]) -> Result<()> {
+    let fits = |s: f64| (SPREAD[0]..=SPREAD[1]).contains(&s);
+    match scaler.std().iter().position(|&s| !fits(s)) {
+        None => Ok(()),
+        Some(at) => {
+            let why = format!(
+                "a spread of {:e} is beyond what its square can hold; change the unit",
+                scaler.std()[at]
+            );
+            Err(Error::invalid(format!("target `{}`", names[at]), why))
+        }
+    }
+}
+
+/// Every target is seen in several rows.
+fn check_observed(y: &Matrix, observed: Option<&[bool]>, names: &[String]) -> Result<()> {
+    let Some(observed) = observed else { return Ok(()) };
+    for (column, name) in names.iter().enumerate() {
+        let seen = observed.iter().skip(column).step_by(y.width()).filter(|o| **o).count();
+        if seen < FOLDS {
+            let why = format!("it is known in {seen} rows; there must be at least {FOLDS}");
+            return Err(Error::invalid(format!("target `{name}`"), why));
+        }
+    }
+    Ok(())
+}

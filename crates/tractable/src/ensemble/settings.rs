@@ -1,0 +1,97 @@
+//! What little there is to set.
+
+use crate::error::{Error, Result};
+
+/// How to fit an [`Ensemble`](super::Ensemble).
+///
+/// ```
+/// let settings = tractable::ensemble::Settings::default().seed(7).threads(2);
+/// assert_eq!((settings.seed, settings.threads), (7, Some(2)));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Seed of folds and weights.
+    pub seed: u64,
+    /// Networks that are trained side by side; `None`: one for every core.
+    pub threads: Option<usize>,
+    /// One network instead of ten, calibrated on the fifth of the rows that it leaves out.
+    pub single: bool,
+    /// Rows that a network looks at in all, again and again; sets the number of epochs.
+    pub visits: usize,
+    /// Whether doubt away from the data is worked out; predictions are several times faster without.
+    pub outside: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { seed: 0, threads: None, single: false, visits: 50_000, outside: true }
+    }
+}
+
+impl Settings {
+    /// Seed of folds and weights.
+    ///
+    /// ```
+    /// assert_eq!(tractable::ensemble::Settings::default().seed(7).seed, 7);
+    /// ```
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Networks that are trained side by side. The result does not depend on it.
+    ///
+    /// ```
+    /// assert_eq!(tractable::ensemble::Settings::default().threads(2).threads, Some(2));
+    /// ```
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// One network, in a tenth of the time.
+    ///
+    /// ```
+    /// assert!(tractable::ensemble::Settings::default().single(true).single);
+    /// ```
+    pub fn single(mut self, single: bool) -> Self {
+        self.single = single;
+        self
+    }
+
+    /// Rows that a network looks at in all; 50,000 unless set.
+    ///
+    /// ```
+    /// assert_eq!(tractable::ensemble::Settings::default().visits(1000).visits, 1000);
+    /// ```
+    pub fn visits(mut self, visits: usize) -> Self {
+        self.visits = visits;
+        self
+    }
+
+    /// Whether doubt away from the data is worked out.
+    ///
+    /// ```
+    /// assert!(!tractable::ensemble::Settings::default().outside(false).outside);
+    /// ```
+    pub fn outside(mut self, outside: bool) -> Self {
+        self.outside = outside;
+        self
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        match self.visits == 0 || self.threads == Some(0) {
+            true => Err(Error::invalid("ensemble", "visits and threads must be at least 1")),
+            false => Ok(()),
+        }
+    }
+
+    /// Epochs over so many rows.
+    pub(super) fn epochs(&self, rows: usize) -> usize {
+        let epochs = self.visits.div_ceil(rows);
+        // Many rows are seen often enough sooner; at 50,000 visits: 20 epochs, fewer above a hundred thousand rows.
+        let least = (self.visits * 40).div_ceil(rows).clamp(2, self.visits.div_ceil(2500));
+        epochs.clamp(least, 1000.max(least))
+    }
+}

@@ -1,0 +1,53 @@
+//! How the output hangs on every weight, to first order: what the weights of a layer multiply, and the slope of the output
+//! by what they make of it.
+
+use super::Network;
+use crate::backend::Field;
+use crate::error::Result;
+use crate::gaussian::Input;
+use crate::layer::Layer;
+
+/// A dense layer as a batch goes through it. The slope of the output by the weight from `i` to `o` is `input[i] slope[o]`,
+/// by a bias it is `slope[o]`.
+pub(crate) struct LayerSlopes {
+    /// What the weights multiply, `[rows, inputs]`.
+    pub(crate) input: Vec<f64>,
+    /// What they make of it, `[rows, outputs]`,
+    pub(crate) made: Vec<f64>,
+    /// and the slope of the output by that.
+    pub(crate) slope: Vec<f64>,
+    /// Prior variance of a weight and of a bias.
+    pub(crate) prior: [f64; 2],
+}
+
+impl Network {
+    /// Whether [`slopes`](Network::slopes) can be told: all parameters are those of dense layers.
+    pub(crate) fn is_dense(&self) -> bool {
+        let parameters = (0..self.spec.layers.len()).filter(|&i| self.graph.has_parameters(i));
+        parameters.into_iter().all(|i| matches!(self.spec.layers[i], Layer::Linear { .. }))
+    }
+
+    /// Every layer with parameters but the head of the noise, for inputs in the network's own units.
+    pub(crate) fn slopes(&self, x: Input<'_>, output: usize) -> Result<Vec<LayerSlopes>> {
+        let (rows, units) = (x.rows(), self.spec.output.units());
+        let mut pass = self.engine.pass();
+        pass.write(0, x.mean(), x.var())?;
+        pass.run(&self.forward, None)?;
+        let only: Vec<f64> = (0..rows * units).map(|i| f64::from(u8::from(i % units == output))).collect();
+        pass.innovate(&only)?;
+        let learns = |i: usize| self.graph.has_parameters(i) && self.graph.head != Some(i);
+        pass.run(&self.graph.back(|s| s > 0 && learns(s - 1)), None)?;
+        (0..self.spec.layers.len())
+            .filter(|&i| learns(i))
+            .map(|i| {
+                let [weight, bias] = self.spec.prior_of(&self.graph, i)?.expect("it has parameters");
+                Ok(LayerSlopes {
+                    input: pass.read(self.graph.inputs[i][0], Field::Mean)?,
+                    made: pass.read(i + 1, Field::Mean)?,
+                    slope: pass.read(i + 1, Field::DMean)?,
+                    prior: [weight[1], bias[1]],
+                })
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,172 @@
+//! Making intervals hold: what a model says of rows it has not learned from, weighed until the rows are as likely as can be.
+
+use crate::metrics::Tails;
+
+/// What a model says of one number of a row, in standardised units, before it is calibrated.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Parts {
+    pub(crate) mean: f64,
+    /// Variance between the networks of a model.
+    pub(crate) between: f64,
+    /// Variance by the doubt about weights.
+    pub(crate) doubt: f64,
+    /// Noise variance at this input, and that of all inputs alike.
+    pub(crate) noise: [f64; 2],
+}
+
+/// How the parts of a prediction's variance are weighed, and the shape of its tails.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+pub(crate) struct Calibration {
+    /// Factor on the noise.
+    noise: f64,
+    /// Share of the noise at the input; the rest is that of all inputs alike.
+    local: f64,
+    /// Factor on the doubt, as far as it is usual,
+    doubt: f64,
+    /// which is up to here; beyond, the factor is at least a half: no row that was left out can tell.
+    usual: f64,
+    tails: Tails,
+}
+
+impl Default for Calibration {
+    /// As the model says it.
+    fn default() -> Self {
+        Calibration { noise: 1.0, local: 1.0, doubt: 1.0, usual: 0.0, tails: Tails::Normal }
+    }
+}
+
+/// The values that are tried.
+const LOCAL: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+const DOUBT: [f64; 10] = [0.0, 0.03, 0.06, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
+const TAILS: [Tails; 5] =
+    [Tails::Normal, Tails::Student(20.0), Tails::Student(8.0), Tails::Student(5.0), Tails::Student(3.5)];
+const OUTSIDE: f64 = 0.5;
+const USUAL: f64 = 0.99;
+/// Rows that are looked at, at most: every second, every third, ...
+const MOST_ROWS: usize = 2000;
+/// No observation is surer than this: standard deviations of the target, squared.
+const LEAST: f64 = 1e-12;
+
+fn noise_factors() -> impl Iterator<Item = f64> {
+    (-12..=32).map(|k| libm::exp(0.15 * f64::from(k)))
+}
+
+impl Calibration {
+    /// The calibration under which the observations `y` are most likely, with the logarithm of how likely they are; `parts` are
+    /// what a model says that has not learned from them. Pairs of numbers are improved in turn.
+    pub(crate) fn fit(y: &[f64], parts: &[Parts]) -> (Self, f64) {
+        let mut doubts: Vec<f64> = parts.iter().map(|p| p.doubt).collect();
+        doubts.sort_by(f64::total_cmp);
+        let usual = doubts[((doubts.len() - 1) as f64 * USUAL) as usize];
+        let mut best = Calibration { noise: 1.0, local: 0.5, doubt: 0.5, usual, tails: Tails::Student(8.0) };
+        let mut highest = best.ln_likelihood(y, parts);
+        loop {
+            let before = best;
+            let scales = noise_factors().flat_map(|noise| DOUBT.map(|doubt| (noise, doubt)));
+            let shapes = LOCAL.into_iter().flat_map(|local| TAILS.map(|tails| (local, tails)));
+            for (noise, doubt) in scales {
+                best.improve(Calibration { noise, doubt, ..best }, &mut highest, y, parts);
+            }
+            for (local, tails) in shapes {
+                best.improve(Calibration { local, tails, ..best }, &mut highest, y, parts);
+            }
+            if best == before {
+                return (best, highest);
+            }
+        }
+    }
+
+    fn improve(&mut self, tried: Calibration, highest: &mut f64, y: &[f64], parts: &[Parts]) {
+        let sum = tried.ln_likelihood(y, parts);
+        if sum > *highest {
+            (*self, *highest) = (tried, sum);
+        }
+    }
+
+    /// Of the observations, or some of many.
+    fn ln_likelihood(&self, y: &[f64], parts: &[Parts]) -> f64 {
+        let step = y.len().div_ceil(MOST_ROWS).max(1);
+        let rows = y.iter().zip(parts).step_by(step);
+        rows.map(|(y, p)| self.ln_density(*y, p)).sum::<f64>() + self.ln_prior()
+    }
+
+    /// With very few rows the model is believed: a factor of 3 is as far away as one standard deviation.
+    fn ln_prior(&self) -> f64 {
+        -0.5 * libm::pow(libm::log(self.noise), 2.0)
+    }
+
+    fn ln_density(&self, y: f64, parts: &Parts) -> f64 {
+        let (doubt, noise) = self.variances(parts);
+        let var = doubt + noise;
+        let z = (y - parts.mean) / var.sqrt();
+        self.tails.ln_density(z) - 0.5 * libm::log(var)
+    }
+
+    /// What more data would remove, and what they would not.
+    pub(crate) fn variances(&self, parts: &Parts) -> (f64, f64) {
+        let [here, alike] = parts.noise;
+        let inside = self.doubt * parts.doubt.min(self.usual);
+        let outside = self.doubt.max(OUTSIDE) * (parts.doubt - self.usual).max(0.0);
+        let noise = self.noise * (self.local * here + (1.0 - self.local) * alike);
+        (parts.between + inside + outside, noise.max(LEAST))
+    }
+
+    pub(crate) fn tails(&self) -> Tails {
+        self.tails
+    }
+
+    /// Whether a file may hold it.
+    pub(crate) fn is_sound(&self) -> bool {
+        let at_least_0 =
+            [self.noise, self.local, self.doubt, self.usual].iter().all(|v| *v >= 0.0 && v.is_finite());
+        let tails = match self.tails {
+            Tails::Normal => true,
+            Tails::Student(n) => n > 2.0 && n.is_finite(),
+        };
+        at_least_0 && self.local <= 1.0 && tails
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng;
+
+    /// Errors of a known shape, and a model that is wrong about them by a known factor.
+    fn rows(n: usize, noise: f64, tails: Tails) -> (Vec<f64>, Vec<Parts>) {
+        let mut rng = rng::stream(3, "calibration", 0);
+        let y = (0..n).map(|_| noise.sqrt() * tails.draw(&mut rng)).collect();
+        let parts = Parts { noise: [1.0, 1.0], ..Parts::default() };
+        (y, vec![parts; n])
+    }
+
+    #[test]
+    fn noise_that_is_too_small_is_made_larger_and_tails_are_found() {
+        for (factor, tails) in [(0.3, Tails::Normal), (1.0, Tails::Normal), (4.0, Tails::Student(5.0))] {
+            let (y, parts) = rows(6000, factor, tails);
+            let (found, _) = Calibration::fit(&y, &parts);
+            let (_, noise) = found.variances(&parts[0]);
+            assert!((noise / factor).ln().abs() < 0.15, "{factor}: {found:?}");
+            let heavy = |t: Tails| matches!(t, Tails::Student(n) if n < 10.0);
+            assert_eq!(heavy(found.tails), heavy(tails), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn doubt_beyond_the_usual_counts_at_least_half() {
+        let (y, mut parts) = rows(500, 1.0, Tails::Normal);
+        parts.iter_mut().enumerate().for_each(|(i, p)| p.doubt = 0.001 * (i % 10) as f64);
+        let (found, _) = Calibration::fit(&y, &parts);
+        let far = Parts { doubt: 9.0, ..parts[0] };
+        assert!(found.variances(&far).0 > 0.5 * 8.9);
+    }
+
+    #[test]
+    fn five_rows_do_not_make_an_interval_of_nothing() {
+        let parts = Parts { noise: [0.3, 0.3], ..Parts::default() };
+        let (found, _) = Calibration::fit(&[0.0; 5], &[parts; 5]);
+        assert!(found.variances(&parts).1 > 0.01, "{found:?}");
+        assert!(found.is_sound());
+    }
+}
