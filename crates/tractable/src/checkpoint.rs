@@ -104,6 +104,7 @@ impl Network {
         let room = || {
             spec.prior.check()?;
             check_names(&spec)?;
+            check_calibration(&spec)?;
             NoiseStd::new(spec.noise.0.clone(), spec.output.units())?;
             let mut net = Network::empty(spec.clone(), device)?;
             net.set_scalers(spec.input_scaler.clone(), spec.output_scaler.clone())?;
@@ -142,6 +143,16 @@ fn check_names(spec: &Spec) -> Result<()> {
         return Err(Error::shape("class names", format!("at most {classes}"), spec.class_names.len()));
     }
     Ok(())
+}
+
+fn check_calibration(spec: &Spec) -> Result<()> {
+    let classes = matches!(spec.output, Output::Classes { .. });
+    match spec.calibration.is_none_or(|c| classes && c.is_sound()) {
+        true => Ok(()),
+        false => {
+            Err(Error::invalid("calibration", "does not fit the output, or holds numbers that none has"))
+        }
+    }
 }
 
 /// One tensor of a file.

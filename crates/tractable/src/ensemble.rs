@@ -4,7 +4,6 @@
 //! is what the model would have said of a new row, so the rows tell how far the intervals must reach, how heavy their tails
 //! are, and which kind to believe.
 
-mod class_calibration;
 #[cfg(feature = "files")]
 mod file;
 mod fit;
@@ -21,9 +20,8 @@ use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::metrics::Tails;
 use crate::network::Network;
-use crate::output::{Calibration, Observation, Output, Parts, Prediction, Wanted};
+use crate::output::{Calibration, ClassCalibration, Observation, Output, Parts, Prediction, Wanted};
 use crate::shape::Shape;
-use class_calibration::ClassCalibration;
 use folds::FOLDS;
 use outside::Outside;
 
@@ -430,6 +428,21 @@ impl Ensemble {
     /// ```
     pub fn rows(&self) -> usize {
         self.spec.rows
+    }
+
+    /// Whether intervals or probabilities were made to hold on rows that were left out.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert!(model.is_calibrated());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn is_calibrated(&self) -> bool {
+        !self.spec.left_out.is_empty()
     }
 
     /// How good the model is on the rows that were left out, one entry an output.

@@ -24,7 +24,7 @@ use crate::layer::{Contents, Layer, Prior};
 use crate::metrics::Tails;
 use crate::moments::noise;
 use crate::output::{
-    DefaultNoise, Noise, NoiseStd, Observation, ObservationBuffer, Output, Prediction, Tree,
+    ClassCalibration, DefaultNoise, Noise, NoiseStd, Observation, ObservationBuffer, Output, Prediction, Tree,
 };
 use crate::plan::Op;
 use crate::shape::Shape;
@@ -94,6 +94,9 @@ pub(crate) struct Spec {
     pub(crate) input_names: Vec<String>,
     pub(crate) output_names: Vec<String>,
     pub(crate) class_names: Vec<String>,
+    /// Of class probabilities, once they were judged.
+    #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub(crate) calibration: Option<ClassCalibration>,
 }
 
 impl Spec {
@@ -116,6 +119,7 @@ impl Spec {
             input_names: Vec::new(),
             output_names: Vec::new(),
             class_names: Vec::new(),
+            calibration: None,
         }
     }
 
@@ -334,7 +338,12 @@ impl Network {
         let tree = Tree::new(classes)?;
         let out = self.predict(x)?;
         let rows = out.mean().chunks_exact(tree.nodes()).zip(out.var().chunks_exact(tree.nodes()));
-        Matrix::new(rows.flat_map(|(m, v)| tree.probabilities(m, v)).collect(), classes)
+        let p = rows.map(|(m, v)| tree.probabilities(m, v));
+        let p: Vec<f64> = match self.spec.calibration {
+            None => p.flatten().collect(),
+            Some(calibration) => p.flat_map(|p| calibration.of(&p)).collect(),
+        };
+        Matrix::new(p, classes)
     }
 
     /// **What do the data say about the weights?** Updates them with one batch; each row of `x` goes with

@@ -10,7 +10,7 @@ use crate::data::{Images, Scaler, Target};
 use crate::error::{Error, Result};
 use crate::metrics;
 use crate::network::{LearnInfo, Network, Snapshot};
-use crate::output::Output;
+use crate::output::{ClassCalibration, Output};
 use crate::rng;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -186,6 +186,7 @@ impl Network {
         let data = data.into();
         let Start { seed, rows: in_order, held_out, scalers } = self.start(&data, fit)?;
         self.adopt(&data, scalers)?;
+        self.spec.calibration = None;
         let mut order = in_order.clone();
         let mut resident = data.on(self)?;
         let mut report = FitReport { epochs: Vec::new(), best_epoch: None, interrupted: false };
@@ -293,6 +294,29 @@ impl Network {
     /// ```
     pub fn nll<'a>(&self, data: impl Into<Samples<'a>>) -> Result<f64> {
         self.nll_of(&data.into())
+    }
+
+    /// Makes class probabilities hold: sharpens or flattens them until the labels of these images, which the network has not
+    /// learned from, are as likely as can be. [`predict_classes`](Network::predict_classes) and the file have it from then on;
+    /// fitting further starts without. Tables have [`Ensemble::calibrated`](crate::Ensemble::calibrated).
+    ///
+    /// ```
+    /// # use tractable::{Activation, Fit, Layer, Network, data};
+    /// let digits = data::digits(300, 0)?;
+    /// let mut net = Network::builder(digits.shape()).layer(Layer::linear(10)).classes(10).build()?;
+    /// net.fit(&digits, &Fit::new().epochs(1))?;
+    /// let held_out = data::digits(100, 1)?;
+    /// let before = net.nll(&held_out)?;
+    /// net.calibrate(&held_out)?;
+    /// assert!(net.nll(&held_out)? <= before);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn calibrate(&mut self, held_out: &Images) -> Result<()> {
+        self.check_data(&Samples::from(held_out))?;
+        self.spec.calibration = None;
+        let p = self.predict_images(held_out)?;
+        self.spec.calibration = Some(ClassCalibration::fit(&p, &held_out.labels()).0);
+        Ok(())
     }
 
     fn nll_of(&self, data: &Samples<'_>) -> Result<f64> {

@@ -9,7 +9,7 @@ use crate::checkpoint::tensors::{F64, Tensors, U8, to_file};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::network::Network;
-use crate::output::Output;
+use crate::output::{Calibration, ClassCalibration, Output};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -75,8 +75,8 @@ impl Ensemble {
         files::write(path, &bytes.map_err(|why| refuse("header", why))?)
     }
 
-    /// Reads a model from a file. The file may come from anywhere: nothing in it is run, and whatever does not fit is
-    /// refused with its place.
+    /// Reads a model from a file, or one network as a model that is not calibrated. The file may come from anywhere: nothing
+    /// in it is run, and whatever does not fit is refused with its place.
     ///
     /// ```
     /// use tractable::{Ensemble, Error};
@@ -88,6 +88,9 @@ impl Ensemble {
         let (file, length) = files::open(path, MOST_BYTES)?;
         let tensors = Tensors::open(path, &file, 0..length, "not a model file (safetensors)")?;
         let entry = |name: &str| tensors.entry(name).unwrap_or_default();
+        if entry("format") == "tractable" {
+            return Ensemble::of_one(Network::read(path, &file, 0..length, Device::cpu(1))?);
+        }
         if entry("format") != FORMAT || entry("version") != VERSION {
             let why = format!("is not {FORMAT}, version {VERSION}, which this build reads");
             return Err(refuse("metadata", why));
@@ -130,6 +133,18 @@ impl Ensemble {
             return Err(refuse("weights", "they are not shares of the networks that are there".into()));
         }
         Ok(Ensemble { members, spec })
+    }
+}
+
+impl Ensemble {
+    /// A network as it is.
+    fn of_one(net: Network) -> Result<Self> {
+        let calibration = match net.output() {
+            Output::Values { width, .. } => Calibrated::Values(vec![Calibration::default(); width]),
+            Output::Classes { .. } => Calibrated::Classes(ClassCalibration::default()),
+        };
+        let spec = Spec { rows: 0, seed: 0, weights: vec![1.0], calibration, left_out: Vec::new() };
+        Ok(Ensemble { members: vec![Member::new(net, 0, 0, Vec::new())?], spec })
     }
 }
 

@@ -1,6 +1,7 @@
 //! How a network's output is observed: as numbers with Gaussian noise, or as one of several classes.
 
 mod calibration;
+mod class_calibration;
 mod classes;
 mod observation;
 mod prediction;
@@ -8,6 +9,7 @@ mod spread;
 mod wanted;
 
 pub(crate) use calibration::{Calibration, Parts};
+pub(crate) use class_calibration::ClassCalibration;
 pub use classes::Tree;
 pub use observation::Observation;
 pub(crate) use observation::{DefaultNoise, ObservationBuffer};
