@@ -150,7 +150,7 @@ impl Ensemble {
         let said = [data.left_out(&members[0])?];
         let (weights, calibration) = data.calibrate(&members, &said);
         let rows = learned.rows() + held_out.rows();
-        let spec = Spec { rows, seed: 0, weights, calibration, left_out: Vec::new() };
+        let spec = Spec { rows, seed: 0, weights, calibration, left_out: Vec::new(), own: true };
         let mut model = Ensemble { members, spec };
         model.spec.left_out = data.judge(&model)?;
         Ok(model)
@@ -205,13 +205,16 @@ impl Ensemble {
         }
         members.reverse();
         watch("calibrating");
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         let said = side_by_side(threads, &members, |member| data.left_out(member), || {});
         let said = said.into_iter().collect::<Result<Vec<_>>>()?;
         let (weights, calibration) = data.calibrate(&members, &said);
         let keep = |member: &Member| weights[member.kind] > 0.0;
         let rows = data.all.rows();
         members.retain(keep);
-        let spec = Spec { rows, seed: settings.seed, weights, calibration, left_out: Vec::new() };
+        let spec = Spec { rows, seed: settings.seed, weights, calibration, left_out: Vec::new(), own: false };
         let mut model = Ensemble { members, spec };
         model.spec.left_out = data.judge(&model)?;
         Ok(Some(model))
@@ -454,14 +457,16 @@ impl<'a> Data<'a> {
                 let score = |column: usize| {
                     let seen = |i: &usize| observed.as_ref().is_none_or(|o| o[*i]);
                     let at: Vec<usize> = (column..y.len()).step_by(width).filter(seen).collect();
+                    // A target may be missing in all rows that were left out: then nothing is known.
+                    let (rows, known) = (at.len(), !at.is_empty());
                     let mean =
-                        |f: &dyn Fn(usize) -> f64| at.iter().map(|&i| f(i)).sum::<f64>() / at.len() as f64;
+                        |f: &dyn Fn(usize) -> f64| at.iter().map(|&i| f(i)).sum::<f64>() / rows.max(1) as f64;
                     let inside = |i: usize| f64::from(u8::from(lower[i] <= y[i] && y[i] <= upper[i]));
                     LeftOut {
-                        rows: at.len(),
+                        rows,
                         nll: -mean(&|i| density[i]),
-                        rmse: Some(mean(&|i| (y[i] - out.mean()[i]).powi(2)).sqrt()),
-                        coverage_90: Some(mean(&inside)),
+                        rmse: known.then(|| mean(&|i| (y[i] - out.mean()[i]).powi(2)).sqrt()),
+                        coverage_90: known.then(|| mean(&inside)),
                         error_rate: None,
                     }
                 };
