@@ -35,8 +35,6 @@ const BATCH: usize = 8;
 const ANNEAL: f64 = 0.5;
 /// Noise of the nodes of a class tree.
 const CLASS_NOISE: f64 = 1.0;
-/// Targets with a spread beyond these have squares that no number holds.
-const SPREAD: [f64; 2] = [1e-140, 1e140];
 
 /// How far a fit has come.
 ///
@@ -234,13 +232,13 @@ impl<'a> Data<'a> {
             let why = format!("{} are too few to leave some out; there must be at least {FOLDS}", all.rows());
             return Err(Error::invalid("rows", why));
         }
+        all.check_spread()?;
         let input = Scaler::fit(all.x());
         input.check()?;
         let output = match all.target() {
             Target::Values { y, observed } => {
                 let scaler = Scaler::fit_observed(y, observed.as_deref())?;
                 scaler.check()?;
-                check_target(&scaler, all.output_names())?;
                 check_observed(y, observed.as_deref(), all.output_names())?;
                 Some(scaler)
             }
@@ -472,20 +470,6 @@ impl<'a> Data<'a> {
                 };
                 Ok((0..width).map(score).collect())
             }
-        }
-    }
-}
-
-fn check_target(scaler: &Scaler, names: &[String]) -> Result<()> {
-    let fits = |s: f64| (SPREAD[0]..=SPREAD[1]).contains(&s);
-    match scaler.std().iter().position(|&s| !fits(s)) {
-        None => Ok(()),
-        Some(at) => {
-            let why = format!(
-                "a spread of {:e} is beyond what its square can hold; change the unit",
-                scaler.std()[at]
-            );
-            Err(Error::invalid(format!("target `{}`", names[at]), why))
         }
     }
 }

@@ -64,8 +64,10 @@ pub(super) fn describe(model: &Ensemble, path: &Path, file: &Opened<'_>, report:
     };
     let members: Vec<Member> =
         model.networks().enumerate().map(|(i, net)| member(i, net, &rest["members"][i])).collect();
-    report.say("ensemble", &about, || summary(&about))?;
-    if report.is_json() {
+    // One network has been described already.
+    let alone = about.networks == 1;
+    report.say("ensemble", &about, || summary(&about, alone))?;
+    if report.is_json() || alone {
         return members.iter().try_for_each(|m| report.say("network", m, String::new));
     }
     let rows = members.iter().map(|m| row(m, &about.weights));
@@ -80,12 +82,10 @@ fn member(network: usize, net: &Network, place: &Value) -> Member {
         Layer::Linear { outputs, .. } => Some(*outputs),
         _ => None,
     };
-    let mut hidden: Vec<usize> = net.layers().iter().filter_map(width).collect();
-    // The output, and the layer beside it that infers the noise.
+    // Without the output, and the layer beside it that infers the noise.
+    let layers = net.layers().iter().zip(net.layer_names()).filter(|(_, name)| *name != "noise");
+    let mut hidden: Vec<usize> = layers.filter_map(|(layer, _)| width(layer)).collect();
     hidden.pop();
-    if net.layer_names().last().is_some_and(|name| name == "noise") {
-        hidden.pop();
-    }
     Member {
         network,
         kind: place["kind"].clone(),
@@ -112,21 +112,25 @@ fn row(m: &Member, weights: &Value) -> Vec<String> {
     ]
 }
 
-fn summary(m: &Model<'_>) -> String {
-    let networks = format!("{} network{}", m.networks, if m.networks == 1 { "" } else { "s" });
-    let mut lines = vec![
-        format!("{}: calibrated model of {networks}, tractable {}", m.path.display(), m.library),
-        format!("inputs      {} ({})", list(m.inputs), m.input),
-        format!("targets     {}", list(m.outputs)),
-    ];
-    if !m.classes.is_empty() {
-        lines.push(format!("classes     {}", list(m.classes)));
+fn summary(m: &Model<'_>, alone: bool) -> String {
+    let mut lines = Vec::new();
+    if !alone {
+        let networks = m.networks;
+        lines.push(format!(
+            "{}: calibrated model of {networks} networks, tractable {}",
+            m.path.display(),
+            m.library
+        ));
+        lines.push(format!("inputs      {} ({})", list(m.inputs), m.input));
+        lines.push(format!("targets     {}", list(m.outputs)));
+        if !m.classes.is_empty() {
+            lines.push(format!("classes     {}", list(m.classes)));
+        }
+        lines.push(format!("parameters  {}", m.parameters));
     }
-    lines.push(format!("parameters  {}", m.parameters));
     lines.push(format!("rows        {}", m.rows));
     for (i, name) in m.outputs.iter().enumerate() {
-        let said = calibration(&m.calibration, i);
-        lines.push(format!("calibrated  {name}: {said}"));
+        lines.push(format!("calibrated  {name}: {}", calibration(&m.calibration, i)));
         if let Some(score) = m.left_out.get(i) {
             lines.push(format!("left out    {name}: {}", scores::left_out(score)));
         }
@@ -136,14 +140,12 @@ fn summary(m: &Model<'_>) -> String {
 
 /// What was done to an output's intervals or to probabilities, in words.
 fn calibration(all: &Value, output: usize) -> String {
-    let Some(c) = all["values"].get(output) else {
-        let pairs = all["classes"].as_object().into_iter().flatten();
-        return pairs
-            .map(|(name, value)| format!("{} {value}", name.replace('_', " ")))
-            .collect::<Vec<_>>()
-            .join(", ");
-    };
+    let c = all["values"].get(output).unwrap_or(&all["classes"]);
     let number = |name: &str| c[name].as_f64().map_or("?".into(), short);
+    if let Some(even) = c["even"].as_f64() {
+        let even = short(100.0 * even);
+        return format!("temperature {}, {even} % shared evenly by all classes", number("temperature"));
+    }
     let tails = match c["tails"]["student"].as_f64() {
         Some(freedom) => format!("Student's tails with {freedom} degrees of freedom"),
         None => "normal tails".into(),

@@ -139,7 +139,7 @@ fn show(progress: &mut ProgressDisplay, began: Instant, stage: Stage) {
     let share = stage.done as f64 / stage.of as f64;
     let left = began.elapsed().as_secs_f64() * (1.0 / share - 1.0);
     // A bar says it itself.
-    let line = !progress.is_bar() && share > 0.0 && share < 1.0;
+    let line = !progress.is_bar() && share > 0.02 && share < 1.0;
     let how_far = if line { format!("  {:.0} %  eta {left:.0} s", 100.0 * share) } else { String::new() };
     progress.at(stage.done, || format!("{}{how_far}", stage.what));
 }
