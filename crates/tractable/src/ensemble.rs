@@ -278,13 +278,13 @@ impl Ensemble {
         observation: impl Into<Observation<'b>>,
     ) -> Result<()> {
         let (x, observation) = (x.into(), observation.into());
-        // One network is asked first: what it refuses, all refuse.
-        let mut probe = self.members[0].net.clone();
-        probe.learn(x, observation)?;
+        // What one network refuses, all refuse.
+        self.members[0].net.check_learn(x, &observation)?;
+        let single = self.members.iter().all(|m| m.fold == self.members[0].fold);
         for row in 0..x.rows() {
             let fold = self.spec.rows % FOLDS;
             self.spec.rows += 1;
-            for member in self.members.iter_mut().filter(|m| m.fold != fold || FOLDS == 1) {
+            for member in self.members.iter_mut().filter(|m| single || m.fold != fold) {
                 member.net.count_one_more();
                 member.net.learn(x.rows_between(row, row + 1), observation.row(row))?;
             }
