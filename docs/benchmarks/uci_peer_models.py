@@ -1,6 +1,6 @@
 """The regression peers, each with its package's defaults. One call fits and predicts: (x, y, new x, seed, threads) -> mean and variance.
 
-x and y come standardised, and so do the answers. Nothing here sees the test targets. A package is imported by `ready`, before the clock runs.
+x and y come standardised, and so do the answers. Nothing here sees the test targets. `ready` imports a package before the clock runs.
 """
 
 import importlib
@@ -72,21 +72,31 @@ def ensemble(x, y, new, seed, threads):
         mean, raw = net(x).unbind(1)
         return mean, nn.functional.softplus(raw) + 1e-6
 
-    found = []
-    for _ in range(5):
-        net = nn.Sequential(nn.Linear(x.shape[1], hidden), nn.ReLU(), nn.Linear(hidden, 2))
-        adam = torch.optim.Adam(net.parameters(), lr=0.01)
-        for _ in range(40):
-            for rows in torch.randperm(len(x)).split(100):
-                mean, var = heads(net, x[rows])
-                adam.zero_grad()
-                nn.functional.gaussian_nll_loss(mean, y[rows], var).backward()
-                adam.step()
-        with torch.no_grad():
-            found.append(heads(net, new))
-    means, variances = (torch.stack(part).double().numpy() for part in zip(*found))
-    # Of the mixture of the five.
-    return means.mean(0), variances.mean(0) + means.var(0)
+    def mixture(x, y, new, rate):
+        """Mean and variance of five networks together."""
+        found = []
+        for _ in range(5):
+            net = nn.Sequential(nn.Linear(x.shape[1], hidden), nn.ReLU(), nn.Linear(hidden, 2))
+            adam = torch.optim.Adam(net.parameters(), lr=rate)
+            for _ in range(40):
+                for rows in torch.randperm(len(x)).split(100):
+                    mean, var = heads(net, x[rows])
+                    adam.zero_grad()
+                    nn.functional.gaussian_nll_loss(mean, y[rows], var).backward()
+                    adam.step()
+            with torch.no_grad():
+                found.append(heads(net, new))
+        means, variances = (torch.stack(part).double() for part in zip(*found))
+        return means.mean(0), variances.mean(0) + means.var(0, correction=0)
+
+    fit, out = parts(len(x), seed)
+
+    def held_out(rate):
+        mean, var = mixture(x[fit], y[fit], x[out], rate)
+        return np.nan_to_num(float(nn.functional.gaussian_nll_loss(mean, y[out], var)), nan=np.inf)
+
+    mean, var = mixture(x, y, new, min([0.1, 0.01, 0.001], key=held_out))
+    return mean.numpy(), var.numpy()
 
 
 # name: call, module, package, what it is
@@ -110,17 +120,19 @@ PEERS = {
     "deep ensemble": (
         ensemble, "torch", "torch",
         "five networks of 50 ReLU (protein 100), mean and variance heads, Gaussian likelihood, 40 epochs of batches of 100, as "
-        "Lakshminarayanan et al. 2017 but without adversarial training; Adam at 0.01, the best of 0.1, 0.03, 0.01, 0.003, 0.001 on a tenth "
-        "held out of the training rows of boston, concrete, energy and yacht, split 0 (0.1 does not even fit the rows it is trained on)",
+        "Lakshminarayanan et al. 2017 but without adversarial training; Adam's rate is 0.1, 0.01 or 0.001, for every split the one whose five "
+        "networks, trained on 90 % of the training rows, give the other 10 % the highest likelihood; the seconds include that choice",
     ),
 }
 
 
 def ready(name):
-    """Imports the peer's package; its version."""
+    """Imports the peer's package and calls it once, as a first call loads more; its version."""
     module = importlib.import_module(PEERS[name][1])
     # Fits that stop at the default number of steps are part of the defaults.
     warnings.filterwarnings("ignore")
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    fit_predict(name, x, x[:, 0], x, 0, 1)
     return module.__version__
 
 

@@ -80,7 +80,8 @@ def table(rows):
 
 
 def show(results, path):
-    rows = results["rows"] + (list(ours(path)) if path else [])
+    shown = {row["set"] for row in results["rows"]}
+    rows = results["rows"] + [row for row in (ours(path) if path else []) if row["set"] in shown]
     print(table(rows))
     print(f"mean ± standard error over the splits; seconds to fit and predict one split, {results['threads']} threads, {results['timing']}")
     for kind in ["skipped", "failed"]:
