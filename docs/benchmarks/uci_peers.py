@@ -65,7 +65,8 @@ def table(rows):
     def cell(value, digits=None):
         if value is None:
             return "-"
-        digits = digits or (5 if abs(value["mean"]) < 0.1 else 3)
+        size = abs(value["mean"])
+        digits = digits or (3 if size >= 0.1 else 5 if size >= 0.001 else 7)
         error = value["standard_error"]
         return f"{value['mean']:.{digits}f}" + ("" if error is None else f" ± {error:.{digits}f}")
 
@@ -83,7 +84,8 @@ def show(results, path):
     shown = {row["set"] for row in results["rows"]}
     rows = results["rows"] + [row for row in (ours(path) if path else []) if row["set"] in shown]
     print(table(rows))
-    print(f"mean ± standard error over the splits; seconds to fit and predict one split, {results['threads']} threads, {results['timing']}")
+    print("mean ± standard error over the first splits; rows with other numbers of splits are of other test rows")
+    print(f"seconds to fit and predict one split, {results['timing']}; threads of the peers: {results['threads']}")
     for kind in ["skipped", "failed"]:
         for name, reason in results[kind].items():
             print(f"{kind}: {name}: {reason}")
@@ -175,7 +177,7 @@ def run(args):
             "peers": {peer: PEERS[peer][3] for peer in peers},
             "skipped": skipped,
             "failed": failed,
-            "splits_wanted": wanted,
+            "splits": {name: f"first {n} of {len(data[name][2])}" for name, n in wanted.items()},
             "left_out": left_out,
             "seconds": time.time() - began,
             "rows": [{"set": s, "peer": p, **summary(done)} for (s, p), done in each.items() if done],
