@@ -3,12 +3,16 @@
 #
 #   docs/benchmarks/uci_peers.sh --data uci/                       # all sets, all splits: hours
 #   docs/benchmarks/uci_peers.sh --data uci/ --sets yacht --splits 2
+#   docs/benchmarks/uci_peers.sh --show docs/results/uci-peers.json --tractable docs/results/uci.json
 #   docs/benchmarks/uci_peers.sh --help
 #
 # The peers are installed into a virtual environment: a fresh one that is removed at the end, or $UCI_PEERS, which stays.
 # What cannot be installed is skipped, and the results say why.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+export PYTHONDONTWRITEBYTECODE=1
+# These need no peers.
+case " $* " in *" -h "* | *" --help "* | *" --show"*) exec python3 "$here/uci_peers.py" "$@" ;; esac
 
 if [ -n "${UCI_PEERS:-}" ]; then
     env=$UCI_PEERS
@@ -36,4 +40,4 @@ if missing torch; then
     install torch --retries 0 --timeout 20 --index-url https://download.pytorch.org/whl/cpu || install torch || true
 fi
 
-PYTHONDONTWRITEBYTECODE=1 "$python" "$here/uci_peers.py" "$@"
+"$python" "$here/uci_peers.py" "$@"
