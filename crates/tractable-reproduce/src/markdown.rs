@@ -24,6 +24,9 @@ pub(super) const TABLES: [(&str, &str); 18] = [
     ("precision", "numerics"),
 ];
 
+/// Where a file has only some of its parts.
+const NOT_YET: &str = "*Not measured yet.*\n";
+
 type Table = Result<String, String>;
 
 /// Processes that wanted a core before a command began, from which on its times are not shown.
@@ -135,7 +138,11 @@ fn splits(row: &Value) -> Table {
 
 /// The default model beside the authors' settings and what others published.
 fn uci(file: &Value) -> Table {
-    let (paper, default) = (rows(file, "rows")?, &file["default"]);
+    let default = &file["default"];
+    if default.is_null() {
+        return Ok(NOT_YET.into());
+    }
+    let paper = file["rows"].as_array().map_or(&[][..], Vec::as_slice);
     let one = |row: &Value| {
         let set = word(row, "set")?;
         let paper = paper.iter().find(|p| p["set"] == set).unwrap_or(&Value::Null);
@@ -168,6 +175,9 @@ fn uci(file: &Value) -> Table {
 }
 
 fn gaps(file: &Value) -> Table {
+    if file["gaps"].is_null() {
+        return Ok(NOT_YET.into());
+    }
     let one = |row: &Value| {
         let worst = rows(row, "each")?.iter().filter_map(|s| s["log_likelihood"].as_f64());
         Ok(vec![
@@ -219,6 +229,9 @@ fn fit(file: &Value) -> Table {
 }
 
 fn uci_paper(file: &Value) -> Table {
+    if file["rows"].is_null() {
+        return Ok(NOT_YET.into());
+    }
     let one = |row: &Value| {
         let others = |who: &str| {
             let (rmse, ll) = (number(row, &["rmse", who])?, number(row, &["log_likelihood", who])?);
