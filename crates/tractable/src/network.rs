@@ -384,6 +384,14 @@ impl Network {
         self.learned(x.rows())
     }
 
+    /// Whether [`learn`](Network::learn) would take these rows; nothing is changed.
+    pub(crate) fn check_learn(&self, x: Input<'_>, observation: &Observation<'_>) -> Result<()> {
+        let x = self.check_input(x)?;
+        let (noise, scaler) = (self.spec.default_noise(), self.spec.output_scaler.as_ref());
+        let mut observed = ObservationBuffer::default();
+        observed.fill(observation, noise, self.spec.output, scaler, x.rows(), self.largest()).map(drop)
+    }
+
     /// What the device noted while it learned from so many samples.
     pub(crate) fn learned(&mut self, rows: usize) -> Result<LearnInfo> {
         let status = self.engine.status();
