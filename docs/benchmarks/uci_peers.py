@@ -45,9 +45,9 @@ def arguments():
 
 
 def ours(path):
-    """Our rows, in the form of the peers'. All that is known here of the file of `tractable reproduce uci`."""
+    """Rows of the default model, in the form of the peers'. All that is known here of the file of `tractable reproduce uci`."""
     with open(path) as file:
-        rows = json.load(file)["rows"]
+        rows = json.load(file)["default"]["rows"]
     for row in rows:
         likelihood = row["log_likelihood"]
         yield {
@@ -56,8 +56,8 @@ def ours(path):
             "splits": row["splits"],
             "rmse": row["rmse"],
             "nll": {"mean": -likelihood["mean"], "standard_error": likelihood["standard_error"]},
-            "coverage_90": row.get("coverage_90"),
-            "seconds": {"mean": row["core_seconds"] / row["splits"], "standard_error": None},
+            "coverage_90": row["coverage_90"],
+            "seconds": {"mean": row["seconds"], "standard_error": None},
         }
 
 
