@@ -37,15 +37,23 @@ impl Clock {
     /// Writes `NAME.json` into a folder, which is made. `body` has fields, `rows` among them.
     pub fn write(&self, folder: &Path, name: &str, command: &str, body: impl Serialize) -> Outcome {
         std::fs::create_dir_all(folder).map_err(file_error(folder, "make this folder"))?;
-        let results = Results {
+        files::write_json(&folder.join(format!("{name}.json")), &self.with(command, body))
+    }
+
+    /// What [`write`](Clock::write) writes, to be a part of a file.
+    pub fn results(&self, command: &str, body: impl Serialize) -> serde_json::Value {
+        serde_json::to_value(self.with(command, body)).expect("plain structures")
+    }
+
+    fn with<'a, T: Serialize>(&self, command: &'a str, body: T) -> Results<'a, T> {
+        Results {
             command,
             version: env!("CARGO_PKG_VERSION"),
             machine: machine(),
             load_before: self.load,
             seconds: self.seconds(),
             body,
-        };
-        files::write_json(&folder.join(format!("{name}.json")), &results)
+        }
     }
 }
 

@@ -15,8 +15,8 @@ Examples:
   tractable reproduce all --uci data/uci --data data/ --runs runs/
   tractable reproduce tables --write README.md           (the tables into the documentation)
 
-Each part is a command of its own, printed before it runs: table-2, regret, numerics, uci, images with
-table-1, table-3. A part whose data are not there is skipped, and says so. --quick looks at all of
+Each part is a command of its own, printed before it runs: table-2, regret, numerics, toys, uci and its
+gaps, images with table-1, table-3. A part whose data are not there is skipped, and says so. --quick looks at all of
 them but the training of images in about a minute, with fewer seeds, splits, steps and images: a
 check that it works, not a result.";
 
@@ -118,10 +118,14 @@ fn parts(args: &Args, out: &Path) -> Vec<PlannedCommand> {
         ("regret", Ok(words(quick("regret --seeds 2 --long 0", "regret --seeds 10"), &[("-o", out)]))),
         ("numerics", Ok(words(quick("numerics --draws 500", "numerics"), &[("-o", out)]))),
     ];
-    let uci = quick("uci --sets boston,energy,yacht --splits 3", "uci");
-    let uci = words(uci, &[("--data", &args.uci), ("-o", out)]);
+    parts.push(("toys", Ok(words(quick("toys --seeds 1 --times 0", "toys"), &[("-o", out)]))));
     let no_uci = || format!("no folder {}; say where the sets are with --uci DIR", args.uci.display());
-    parts.push(("uci", args.uci.is_dir().then_some(uci).ok_or_else(no_uci)));
+    let mut uci = |part, line| {
+        let words = words(line, &[("--data", &args.uci), ("-o", out)]);
+        parts.push((part, args.uci.is_dir().then_some(words).ok_or_else(no_uci)));
+    };
+    uci("uci", quick("uci --sets boston,energy,yacht --splits 1", "uci"));
+    uci("gaps", quick("uci --gaps --sets yacht --splits 1", "uci --gaps"));
     let sets: Vec<&str> = ["mnist", "cifar10"].into_iter().filter(|s| has(s)).collect();
     if !args.quick {
         let paths: [(&str, &Path); 3] = [("--data", &args.data), ("-o", &args.runs), ("--record", out)];

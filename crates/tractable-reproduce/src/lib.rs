@@ -10,6 +10,7 @@ mod table1;
 mod table2;
 mod table3;
 mod tables;
+mod toys;
 mod uci;
 
 use tractable_program::report::Outcome;
@@ -19,6 +20,7 @@ const AFTER_HELP: &str = "\
 Examples:
   tractable reproduce all --quick
   tractable reproduce uci --data uci/
+  tractable reproduce toys
   tractable reproduce images --data data/ -o runs/
   tractable reproduce table-1 --mnist runs/mnist --cifar10 runs/cifar10
   tractable reproduce table-2 --seeds 5 -o table-2/
@@ -36,8 +38,10 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// UCI regression: RMSE and log-likelihood on nine sets beside the published ones
+    /// UCI regression: nine sets by the paper's settings and by the default model, beside the published ones
     Uci(uci::Args),
+    /// The default model where the answer is known, beside a Gaussian process; and how long a fit takes
+    Toys(toys::Args),
     /// The paper's image classifiers: MNIST and CIFAR-10 trained again, each by one command
     Images(images::Args),
     /// Attacks on MNIST and CIFAR-10: success beside the paper's, distances, the usual budgets beside PGD
@@ -73,6 +77,7 @@ pub fn run(args: &Args) -> Outcome {
 fn run_one(what: &What) -> Outcome {
     match what {
         What::Uci(args) => uci::run(args),
+        What::Toys(args) => toys::run(args),
         What::Images(args) => images::run(args),
         What::Table1(args) => table1::run(args),
         What::Table2(args) => table2::run(args),

@@ -3,8 +3,12 @@
 use serde_json::Value;
 
 /// Every table and the file, without its ending, that it is made of.
-pub(super) const TABLES: [(&str, &str); 14] = [
+pub(super) const TABLES: [(&str, &str); 18] = [
     ("uci", "uci"),
+    ("uci-paper", "uci"),
+    ("gaps", "uci"),
+    ("toys", "toys"),
+    ("fit", "toys"),
     ("table-1", "table-1"),
     ("budgets", "table-1"),
     ("table-2", "table-2"),
@@ -20,6 +24,9 @@ pub(super) const TABLES: [(&str, &str); 14] = [
     ("precision", "numerics"),
 ];
 
+/// Where a file has only some of its parts.
+const NOT_YET: &str = "*Not measured yet.*\n";
+
 type Table = Result<String, String>;
 
 /// Processes that wanted a core before a command began, from which on its times are not shown.
@@ -28,6 +35,10 @@ const BUSY: f64 = 0.5;
 pub(super) fn table(name: &str, file: &Value) -> Table {
     match name {
         "uci" => uci(file),
+        "uci-paper" => uci_paper(file),
+        "gaps" => gaps(file),
+        "toys" => toys(file),
+        "fit" => fit(file),
         "table-1" => table_1(file),
         "budgets" => budgets(file),
         "table-2" => table_2(file),
@@ -109,22 +120,127 @@ fn plain(v: f64) -> String {
     if v == 0.0 || (0.01..1000.0).contains(&v.abs()) { format!("{v:.3}") } else { format!("{v:.0e}") }
 }
 
+/// Mean and standard error of one score.
+fn with_error(row: &Value, of: &str) -> Table {
+    let mean = number(row, &[of, "mean"])?;
+    let digits = if mean.abs() < 0.1 { 5 } else { 3 };
+    let error = or_dash(row, &[of, "standard_error"], |e| format!("{e:.digits$}"));
+    Ok(format!("{mean:.digits$} ± {error}"))
+}
+
+/// Splits that were run, and how many there are.
+fn splits(row: &Value) -> Table {
+    Ok(match (number(row, &["splits"])?, number(row, &["of_splits"])?) {
+        (n, of) if n == of => format!("{n:.0}"),
+        (n, of) => format!("{n:.0} of {of:.0}"),
+    })
+}
+
+/// The default model beside the authors' settings and what others published.
 fn uci(file: &Value) -> Table {
+    let default = &file["default"];
+    if default.is_null() {
+        return Ok(NOT_YET.into());
+    }
+    let paper = file["rows"].as_array().map_or(&[][..], Vec::as_slice);
     let one = |row: &Value| {
-        let both = |of: &str| {
-            let mean = number(row, &[of, "mean"])?;
-            let digits = if mean.abs() < 0.1 { 5 } else { 3 };
-            let error = or_dash(row, &[of, "standard_error"], |e| format!("{e:.digits$}"));
-            Ok::<_, String>(format!("{mean:.digits$} ± {error}"))
-        };
+        let set = word(row, "set")?;
+        let paper = paper.iter().find(|p| p["set"] == set).unwrap_or(&Value::Null);
+        let ll = |v: f64| format!("{v:.2}");
+        Ok(vec![
+            set.to_string(),
+            with_error(row, "rmse")?,
+            with_error(row, "log_likelihood")?,
+            format!("{:.1} %", 100.0 * number(row, &["coverage_90", "mean"])?),
+            or_dash(paper, &["rmse", "mean"], plain),
+            or_dash(paper, &["log_likelihood", "mean"], ll),
+            ll(number(row, &["published", "deep_ensembles"])?),
+            ll(number(row, &["published", "best_neural"])?),
+            splits(row)?,
+        ])
+    };
+    let rows = rows(default, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
+    let head = [
+        "set",
+        "RMSE",
+        "log-likelihood",
+        "in 90 %",
+        "paper's settings: RMSE",
+        "LL",
+        "deep ensembles",
+        "best neural",
+        "splits",
+    ];
+    Ok(markdown(default, &head, rows, "mean ± standard error over the splits"))
+}
+
+fn gaps(file: &Value) -> Table {
+    if file["gaps"].is_null() {
+        return Ok(NOT_YET.into());
+    }
+    let one = |row: &Value| {
+        let worst = rows(row, "each")?.iter().filter_map(|s| s["log_likelihood"].as_f64());
+        Ok(vec![
+            word(row, "set")?.to_string(),
+            with_error(row, "rmse")?,
+            with_error(row, "log_likelihood")?,
+            format!("{:.2}", worst.fold(f64::INFINITY, f64::min)),
+            format!("{:.1} %", 100.0 * number(row, &["coverage_90", "mean"])?),
+            number(row, &["published", "best"]).map(|v| format!("{v:.2}"))?,
+            splits(row)?,
+        ])
+    };
+    let rows = rows(&file["gaps"], "rows")?.iter().map(one).collect::<Result<_, String>>()?;
+    let head = ["set", "RMSE", "log-likelihood", "worst input", "in 90 %", "best published", "inputs"];
+    Ok(markdown(&file["gaps"], &head, rows, "mean ± standard error over the inputs"))
+}
+
+fn toys(file: &Value) -> Table {
+    let one = |row: &Value| {
+        let n = |path: &[&str]| number(row, path).map(|v| format!("{v:.2}"));
+        let off = |who| Ok::<_, String>(format!("{} / {}", n(&[who, "off"])?, n(&[who, "off_worst"])?));
+        Ok(vec![
+            format!("{}, x = {}", word(row, "toy")?, number(row, &["x"])?),
+            word(row, "place")?.to_string(),
+            n(&["ours", "std"])?,
+            n(&["gaussian_process", "std"])?,
+            n(&["ratio"])?,
+            off("ours")?,
+            off("gaussian_process")?,
+        ])
+    };
+    let rows = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
+    let head = ["", "where", "std", "std of the GP", "ratio", "off: mean / worst", "GP off: mean / worst"];
+    Ok(markdown(file, &head, rows, "ratio: geometric mean over the seeds; off: |mean - truth| in own std"))
+}
+
+fn fit(file: &Value) -> Table {
+    let one = |row: &Value| {
+        Ok(vec![
+            format!("{:.0}", number(row, &["rows"])?),
+            format!("{:.0}", number(row, &["inputs"])?),
+            format!("{:.0}", number(row, &["threads"])?),
+            format!("{:.1}", number(row, &["seconds"])?),
+            or_dash(row, &["core_seconds"], |s| format!("{s:.1}")),
+        ])
+    };
+    let rows = rows(file, "times")?.iter().map(one).collect::<Result<_, String>>()?;
+    Ok(markdown(file, &["rows", "inputs", "threads", "seconds", "seconds of all cores"], rows, ""))
+}
+
+fn uci_paper(file: &Value) -> Table {
+    if file["rows"].is_null() {
+        return Ok(NOT_YET.into());
+    }
+    let one = |row: &Value| {
         let others = |who: &str| {
             let (rmse, ll) = (number(row, &["rmse", who])?, number(row, &["log_likelihood", who])?);
             Ok::<_, String>(format!("{rmse:.2} / {ll:.2}"))
         };
         Ok(vec![
             word(row, "set")?.to_string(),
-            both("rmse")?,
-            both("log_likelihood")?,
+            with_error(row, "rmse")?,
+            with_error(row, "log_likelihood")?,
             others("mc_dropout")?,
             others("deep_ensembles")?,
         ])

@@ -17,7 +17,7 @@ Examples:
   tractable reproduce tables --check README.md
 
 A table stands between <!-- table: NAME --> and <!-- /table: NAME --> in a Markdown file. Without files, all tables
-are printed. Names: uci, table-1, budgets, table-2, table-3, regret, cost, bench, peers, peers-rl, relu,
+are printed. Names: uci, uci-paper, gaps, toys, fit, table-1, budgets, table-2, table-3, regret, cost, bench, peers, peers-rl, relu,
 spread, conditioning, precision.";
 
 #[derive(clap::Args)]

@@ -106,6 +106,7 @@ impl Network {
             check_names(&spec)?;
             check_calibration(&spec)?;
             NoiseStd::new(spec.noise.0.clone(), spec.output.units())?;
+            check_noise_rows(&spec)?;
             let mut net = Network::empty(spec.clone(), device)?;
             net.set_scalers(spec.input_scaler.clone(), spec.output_scaler.clone())?;
             Ok(net)
@@ -122,6 +123,18 @@ impl Network {
             }
         }
         Ok(net)
+    }
+}
+
+/// How much inferred noise was learned from is not known, or of every output.
+fn check_noise_rows(spec: &Spec) -> Result<()> {
+    let (rows, units) = (&spec.noise_rows, spec.output.units());
+    if !rows.is_empty() && rows.len() != units {
+        return Err(Error::shape("noise rows", format!("0 or {units}"), rows.len()));
+    }
+    match rows.iter().find(|n| !(**n >= 0.0 && n.is_finite())) {
+        None => Ok(()),
+        Some(n) => Err(Error::invalid("noise rows", format!("{n} is not a number of at least 0"))),
     }
 }
 

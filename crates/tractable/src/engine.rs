@@ -55,7 +55,7 @@ pub(crate) trait Engine: Send + Sync {
     /// What [`learn`](Engine::learn) and [`apply`](Engine::apply) noted since the last call.
     fn status(&mut self) -> Result<Tally>;
     /// What is known about the noise that is inferred.
-    fn noise(&self) -> Result<InferredNoise>;
+    fn noise(&self) -> Result<&InferredNoise>;
     fn set_noise(&mut self, noise: InferredNoise);
     /// Sums that are zero.
     fn sums(&self) -> OnDevice;
@@ -69,11 +69,11 @@ pub(crate) trait Engine: Send + Sync {
     fn table_write(&self, table: &mut OnDevice, first: usize, values: &[f64]) -> Result<()>;
 }
 
-/// Noise variance of every output, and how many rows it was learned from.
+/// Noise variance of every output, and how many entries it was learned from.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct InferredNoise {
     pub(crate) var: Vec<f64>,
-    pub(crate) rows: f64,
+    pub(crate) rows: Vec<f64>,
 }
 
 /// Rows that noise remembers where the update rule counts none.
@@ -88,14 +88,16 @@ impl InferredNoise {
             UpdateRule::Counted { rows, .. } => rows as f64,
             _ => NOISE_MEMORY,
         };
-        for ((var, square), &count) in self.var.iter_mut().zip(&sums.squares).zip(&sums.count) {
-            let gain = (count / (self.rows + count + 1.0)).max((count / memory).min(1.0));
-            let next = *var + gain * (square / count.max(1.0) - *var);
+        let seen = sums.squares.iter().zip(&sums.count);
+        for ((var, rows), (square, &count)) in self.var.iter_mut().zip(&mut self.rows).zip(seen) {
+            let gain = (count / (*rows + count + 1.0)).max((count / memory).min(1.0));
+            let next = *var + gain * (square / count - *var);
             if next.is_finite() {
-                *var = next.max(LEAST_NOISE);
+                // A file holds the standard deviation: go on from its square.
+                *var = next.max(LEAST_NOISE).sqrt().powi(2);
+                *rows += count;
             }
         }
-        self.rows += sums.count.iter().fold(0.0, |most: f64, &n| most.max(n));
     }
 }
 
@@ -379,7 +381,7 @@ impl<B: Backend> Engine for Loaded<B> {
     fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, update: Update, rows: usize) -> Result<()> {
         let pass = mine(&mut self.learning);
         self.layers.set(pass, batch)?;
-        pass.noise = NoiseSums::zeros(self.noise.var.len());
+        pass.noise.begin(self.noise.var.len());
         self.layers.run(pass, &self.learn, Some(with_noise(seen, &self.noise)));
         if seen.infer {
             self.noise.follow(&pass.noise, update.rule);
@@ -403,8 +405,8 @@ impl<B: Backend> Engine for Loaded<B> {
         self.layers.told(&mut mine(&mut self.learning).status)
     }
 
-    fn noise(&self) -> Result<InferredNoise> {
-        Ok(self.noise.clone())
+    fn noise(&self) -> Result<&InferredNoise> {
+        Ok(&self.noise)
     }
 
     fn set_noise(&mut self, noise: InferredNoise) {

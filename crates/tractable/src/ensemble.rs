@@ -49,6 +49,14 @@ pub struct Ensemble {
     spec: Spec,
 }
 
+/// Rows that all networks are asked about together, and as many as are worth a thread.
+const AT_ONCE: usize = 4096;
+const WORTH_A_THREAD: usize = 64;
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Everything but the networks.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
@@ -167,8 +175,15 @@ impl Ensemble {
     /// ```
     pub fn predict<'a>(&self, x: impl Into<Input<'a>>) -> Result<Prediction> {
         let x = x.into();
-        let said = self.ask(|_| true, |m| m.say(x))?;
-        self.prediction(together(&said), x.rows())
+        let mut parts = Vec::with_capacity(x.rows() * self.output().units());
+        for from in (0..x.rows()).step_by(AT_ONCE) {
+            let some = x.rows_between(from, x.rows().min(from + AT_ONCE));
+            parts.extend(together(&self.ask(|_| true, some.rows(), |m| m.say(some))?));
+        }
+        if parts.is_empty() {
+            return Err(Error::shape("input", "at least one row", 0));
+        }
+        self.prediction(parts, x.rows())
     }
 
     /// The probability of every class, `[rows, classes]`, calibrated on rows that were left out.
@@ -189,7 +204,7 @@ impl Ensemble {
     /// ```
     pub fn predict_classes<'a>(&self, x: impl Into<Input<'a>>) -> Result<Matrix> {
         let x = x.into();
-        self.calibrated_classes(&self.ask(|_| true, |m| m.net.predict_classes(x))?)
+        self.calibrated_classes(&self.ask(|_| true, x.rows(), |m| m.net.predict_classes(x))?)
     }
 
     /// What the model says of the rows it was fitted to, each by the networks that have not learned from it: as good as new
@@ -208,7 +223,7 @@ impl Ensemble {
         let width = self.output().units();
         let mut parts = vec![Parts::default(); data.rows() * width];
         self.each_fold(data, |fold, rows, x| {
-            let said = self.ask(|m| m.fold == fold, |m| m.say(Input::from(x)))?;
+            let said = self.ask(|m| m.fold == fold, rows.len(), |m| m.say(Input::from(x)))?;
             let by_row = together(&said);
             for (row, own) in rows.iter().zip(by_row.chunks_exact(width)) {
                 parts[row * width..(row + 1) * width].copy_from_slice(own);
@@ -234,7 +249,11 @@ impl Ensemble {
         let classes = self.output().classes();
         let mut all = vec![0.0; data.rows() * classes];
         self.each_fold(data, |fold, rows, x| {
-            let p = self.calibrated_classes(&self.ask(|m| m.fold == fold, |m| m.net.predict_classes(x))?)?;
+            let p = self.calibrated_classes(&self.ask(
+                |m| m.fold == fold,
+                rows.len(),
+                |m| m.net.predict_classes(x),
+            )?)?;
             for (i, row) in rows.iter().enumerate() {
                 all[row * classes..(row + 1) * classes].copy_from_slice(p.row(i));
             }
@@ -262,13 +281,13 @@ impl Ensemble {
         observation: impl Into<Observation<'b>>,
     ) -> Result<()> {
         let (x, observation) = (x.into(), observation.into());
-        // One network is asked first: what it refuses, all refuse.
-        let mut probe = self.members[0].net.clone();
-        probe.learn(x, observation)?;
+        // What one network refuses, all refuse.
+        self.members[0].net.check_learn(x, &observation)?;
+        let single = self.members.iter().all(|m| m.fold == self.members[0].fold);
         for row in 0..x.rows() {
             let fold = self.spec.rows % FOLDS;
             self.spec.rows += 1;
-            for member in self.members.iter_mut().filter(|m| m.fold != fold || FOLDS == 1) {
+            for member in self.members.iter_mut().filter(|m| single || m.fold != fold) {
                 member.net.count_one_more();
                 member.net.learn(x.rows_between(row, row + 1), observation.row(row))?;
             }
@@ -296,7 +315,7 @@ impl Ensemble {
         wanted: impl Into<Wanted<'b>>,
     ) -> Result<Gaussian> {
         let (x, wanted) = (x.into(), wanted.into());
-        let all = self.ask(|_| true, |m| m.net.condition(x, wanted))?;
+        let all = self.ask(|_| true, x.rows(), |m| m.net.condition(x, wanted))?;
         let width = all[0].1.width();
         let sum = |f: &dyn Fn(&Gaussian) -> f64| all.iter().map(|(w, g)| w * f(g)).sum::<f64>();
         let mean: Vec<f64> = (0..x.rows() * width).map(|i| sum(&|g| g.mean()[i])).collect();
@@ -304,16 +323,21 @@ impl Ensemble {
         Gaussian::new(mean.clone(), (0..mean.len()).map(var).collect(), width)
     }
 
-    /// What some members say, with weights that add up to 1.
-    fn ask<T>(
+    /// What some members say of so many rows, with weights that add up to 1; side by side where it is worth a thread.
+    fn ask<T: Send>(
         &self,
         which: impl Fn(&Member) -> bool,
-        say: impl Fn(&Member) -> Result<T>,
+        rows: usize,
+        say: impl Fn(&Member) -> Result<T> + Sync,
     ) -> Result<Vec<(f64, T)>> {
         let chosen: Vec<&Member> = self.members.iter().filter(|m| which(m)).collect();
         let of_kind = |kind: usize| chosen.iter().filter(|m| m.kind == kind).count() as f64;
         let weight = |m: &Member| self.spec.weights[m.kind] / of_kind(m.kind);
-        chosen.iter().map(|m| Ok((weight(m), say(m)?))).collect()
+        let said: Vec<_> = match rows < WORTH_A_THREAD {
+            true => chosen.iter().map(|m| say(m)).collect(),
+            false => side_by_side::side_by_side(cores(), &chosen, |m| say(m), || {}),
+        };
+        chosen.iter().zip(said).map(|(m, said)| Ok((weight(m), said?))).collect()
     }
 
     /// Calls `f(fold, its rows, their inputs)` for the rows the model was fitted to.

@@ -60,8 +60,6 @@ pub struct Network {
     device: Device,
     /// Rows that `predict` and `condition` take at a time, so that their states stay small.
     at_once: usize,
-    /// How much a batch counts now.
-    count_weight: f64,
 }
 
 /// Numbers in the states of all layers that a pass without learning may hold.
@@ -84,9 +82,9 @@ pub(crate) struct Spec {
     pub(crate) update: UpdateRule,
     pub(crate) seed: u64,
     pub(crate) noise: NoiseStd,
-    /// Rows that inferred noise was learned from.
+    /// Entries of every output that inferred noise was learned from; none before the first.
     #[cfg_attr(feature = "files", serde(default))]
-    pub(crate) noise_rows: f64,
+    pub(crate) noise_rows: Vec<f64>,
     /// Epochs of fitting done so far.
     pub(crate) epochs: usize,
     pub(crate) input_scaler: Option<Scaler>,
@@ -112,7 +110,7 @@ impl Spec {
             update: UpdateRule::default(),
             seed: 0,
             noise: NoiseStd(vec![1.0]),
-            noise_rows: 0.0,
+            noise_rows: Vec::new(),
             epochs: 0,
             input_scaler: None,
             output_scaler: None,
@@ -128,8 +126,11 @@ impl Spec {
         let graph = Graph::new(self.input, &self.layers, &self.names, &self.inputs, head)?;
         if let Some(head) = head {
             let width = self.output.units();
-            if graph.layers[head] != Layer::linear(width) || head == graph.layers.len() - 1 {
-                let why = format!("the noise of every input needs a linear layer of {width} before the last");
+            let read = graph.inputs.iter().any(|inputs| inputs.contains(&(head + 1)));
+            if graph.layers[head] != Layer::linear(width) || head == graph.layers.len() - 1 || read {
+                let why = format!(
+                    "the noise of every input needs a linear layer of {width} before the last, which nobody reads"
+                );
                 return Err(Error::invalid("layers", why));
             }
         }
@@ -144,7 +145,8 @@ impl Spec {
     pub(crate) fn inferred_noise(&self) -> InferredNoise {
         let units = self.output.units();
         let var = (0..units).map(|i| self.noise.0[i % self.noise.0.len()].powi(2)).collect();
-        InferredNoise { var, rows: self.noise_rows }
+        let rows = (0..units).map(|i| self.noise_rows.get(i).copied().unwrap_or(0.0)).collect();
+        InferredNoise { var, rows }
     }
 
     /// The noise of observations that say nothing about it.
@@ -235,7 +237,6 @@ impl Network {
             graph,
             engine,
             device,
-            count_weight: 1.0,
         })
     }
 
@@ -280,14 +281,9 @@ impl Network {
         Ok((0..rows * units).map(|i| std[i % units % std.len()].powi(2)).collect())
     }
 
-    /// How a batch changes the weights now.
-    fn update(&self) -> Update {
-        Update { rule: self.spec.update, weight: self.count_weight }
-    }
-
-    /// From now on a batch counts so much, by a rule that counts.
-    pub(crate) fn set_count_weight(&mut self, weight: f64) {
-        self.count_weight = weight;
+    /// How a batch that counts so much changes the weights.
+    fn update(&self, weight: f64) -> Update {
+        Update { rule: self.spec.update, weight }
     }
 
     /// A pass with these samples in it, forward.
@@ -377,11 +373,19 @@ impl Network {
             )
             .and_then(|seen| {
                 let (mean, var) = self.standardize(x, &mut buffers);
-                self.engine.learn(Batch::Values(mean, var), seen, self.update(), x.rows())
+                self.engine.learn(Batch::Values(mean, var), seen, self.update(1.0), x.rows())
             });
         (self.standard, self.observed) = (buffers, observed);
         learned?;
         self.learned(x.rows())
+    }
+
+    /// Whether [`learn`](Network::learn) would take these rows; nothing is changed.
+    pub(crate) fn check_learn(&self, x: Input<'_>, observation: &Observation<'_>) -> Result<()> {
+        let x = self.check_input(x)?;
+        let (noise, scaler) = (self.spec.default_noise(), self.spec.output_scaler.as_ref());
+        let mut observed = ObservationBuffer::default();
+        observed.fill(observation, noise, self.spec.output, scaler, x.rows(), self.largest()).map(drop)
     }
 
     /// What the device noted while it learned from so many samples.
@@ -393,11 +397,10 @@ impl Network {
         let Tally { capped, repaired } = status?;
         if self.spec.output.noise() != Noise::Known {
             let InferredNoise { var, rows } = self.engine.noise()?;
-            if rows > self.spec.noise_rows {
-                self.spec.noise = NoiseStd(var.iter().map(|v| v.sqrt()).collect());
-                self.spec.noise_rows = rows;
-                // A file holds the standard deviation: go on from its square.
-                self.engine.set_noise(self.spec.inferred_noise());
+            if rows.iter().sum::<f64>() > self.spec.noise_rows.iter().sum() {
+                self.spec.noise.0.clear();
+                self.spec.noise.0.extend(var.iter().map(|v| v.sqrt()));
+                self.spec.noise_rows.clone_from(rows);
             }
         }
         Ok(LearnInfo { rows, capped, repaired })
@@ -551,7 +554,7 @@ impl Network {
 
     /// Updates the weights with a batch in the network's own units.
     pub(crate) fn learn_seen(&mut self, x: Input<'_>, seen: Seen<'_>) -> Result<LearnInfo> {
-        self.engine.learn(Batch::Values(x.mean(), x.var()), seen, self.update(), x.rows())?;
+        self.engine.learn(Batch::Values(x.mean(), x.var()), seen, self.update(1.0), x.rows())?;
         self.learned(x.rows())
     }
 

@@ -202,14 +202,13 @@ impl Network {
             if let Some(noise) = fit.noise_at(epoch) {
                 self.set_noise_std([noise])?;
             }
-            self.set_count_weight(fit.weight_at(epoch));
             if fit.shuffle {
                 // From the same start every time, so that an epoch's order does not depend on the ones before.
                 order.copy_from_slice(&in_order);
                 rng::shuffle(&mut order, &mut rng::stream(seed, "shuffle", epoch as u64));
             }
             let mut learned = LearnInfo::default();
-            resident.begin(seed, epoch);
+            resident.begin(seed, epoch, fit.weight_at(epoch));
             let mut done = 0;
             for rows in order.chunks(fit.batch) {
                 self.learn_rows(&mut resident, rows)?;
@@ -249,7 +248,6 @@ impl Network {
                 break;
             }
         }
-        self.set_count_weight(1.0);
         if let Some((at, snapshot)) = best {
             self.go_back(&snapshot)?;
             self.spec.epochs = at;

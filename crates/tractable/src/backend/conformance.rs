@@ -6,7 +6,8 @@
 
 use super::device::archs;
 use super::{
-    Backend, Cpu, Field, Map, NoiseVar, Noted, Parameters, Pool, Reference, Seen, Statistics, Step, Steps,
+    Backend, Cpu, Field, Map, NoiseSums, NoiseVar, Noted, Parameters, Pool, Reference, Seen, Statistics,
+    Step, Steps,
 };
 use crate::moments::Activation;
 use crate::moments::posterior::Count;
@@ -365,6 +366,36 @@ fn entries_that_were_not_seen_say_nothing() {
             vec![("d_mean", d), ("d_var", read(b, &x, Field::DVar))]
         })
     });
+}
+
+#[test]
+fn noise_that_is_inferred_agrees() {
+    for (shape, rows) in [(Shape::flat(5), 3), (Shape::image(3, 2, 2), 2), (Shape::flat(33), 7)] {
+        let n = rows * shape.len();
+        let (case, head) = (Case::new(shape, shape, rows, false, 5), Case::new(shape, shape, rows, false, 6));
+        let y = Numbers::new(7).draw(n, -2.0, 2.0);
+        let var = Numbers::new(8).draw(shape.len(), 0.1, 1.0);
+        let some: Vec<bool> = (0..n).map(|i| i % 3 > 0).collect();
+        for (seen, with_head) in
+            [(None, false), (None, true), (Some(&some[..]), false), (Some(&some[..]), true)]
+        {
+            agree(&format!("noise of {shape:?}, {rows} rows, head {with_head}"), rows, |b| {
+                on!(b, b => {
+                    let ((output, _), (mut u, _)) = (case.start(b), head.start(b));
+                    let mut sums = NoiseSums::zeros(shape.len());
+                    let seen = Seen { y: &y, noise: NoiseVar::PerOutput(&var), seen, infer: true };
+                    b.infer_noise(&output, with_head.then_some(&mut u), seen, &mut sums);
+                    let mut out = vec![("squares", sums.squares), ("count", sums.count)];
+                    if with_head {
+                        out.extend([("d_mean", read(b, &u, Field::DMean)), ("d_var", read(b, &u, Field::DVar))]);
+                        b.forget_innovation(&mut u);
+                        assert!(read(b, &u, Field::DMean).iter().all(|d| *d == 0.0));
+                    }
+                    out
+                })
+            });
+        }
+    }
 }
 
 #[test]

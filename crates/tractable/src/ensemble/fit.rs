@@ -2,7 +2,7 @@
 
 use super::folds::{FOLDS, folds, rows_of};
 use super::side_by_side::side_by_side;
-use super::{Calibrated, Ensemble, Kept, Member, Said, Settings, Spec, average, outside, together};
+use super::{Calibrated, Ensemble, Kept, Member, Said, Settings, Spec, average, cores, outside, together};
 use crate::backend::{Device, UpdateRule};
 use crate::data::{Dataset, Scaler, Target};
 use crate::error::{Error, Result};
@@ -175,8 +175,7 @@ impl Ensemble {
         mut progress: impl FnMut(Stage) -> ControlFlow<()>,
     ) -> Result<Option<Self>> {
         let data = &Data::new(data, settings)?;
-        let threads =
-            settings.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let threads = settings.threads.unwrap_or_else(cores);
         let mut jobs: Vec<Job> =
             (0..KINDS.len()).flat_map(|kind| (0..FOLDS).map(move |fold| (kind, fold))).collect();
         // Wide networks take longest and come first.

@@ -90,8 +90,8 @@ impl Settings {
     /// Epochs over so many rows.
     pub(super) fn epochs(&self, rows: usize) -> usize {
         let epochs = self.visits.div_ceil(rows);
-        // Many rows are seen often enough sooner; at 50,000 visits: 20 epochs, fewer above a hundred thousand rows.
-        let least = (self.visits * 40).div_ceil(rows).clamp(2, self.visits.div_ceil(2500));
+        // At 50,000 visits: 40 epochs or more, but fewer again above a hundred thousand rows.
+        let least = (self.visits * 80).div_ceil(rows).clamp(2, self.visits.div_ceil(1250));
         epochs.clamp(least, 1000.max(least))
     }
 }

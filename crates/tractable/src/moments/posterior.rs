@@ -201,10 +201,11 @@ impl<R: Real> Count<R> {
 pub fn counted<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, count: Count<R>) -> Updated<R> {
     // T39
     let (_, least_shrink) = limits(Some(count.cap));
-    let grown = growth(var_w, g_var, count);
+    let change = change(var_w, g_var, count);
+    let grown = R::ONE + change;
     let within = grown * least_shrink <= R::ONE;
-    let shrink = R::select(within, R::ONE / grown, least_shrink);
-    let (var, repaired) = repair(var_w, shrink);
+    let (var, repaired) = repair(var_w, R::select(within, R::ONE / grown, least_shrink));
+    let var = R::select(within & !repaired & (grown > R::ZERO), over(var_w, change), var);
     let delta = var * pulled(mu_w, g_mean, count);
     let limit = var_w.sqrt() / count.cap;
     let mean_within = delta * delta * count.cap * count.cap <= var_w;
@@ -213,10 +214,17 @@ pub fn counted<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, count: Count<R>)
     Updated { mean, var, capped: !(mean_within & within), repaired: repaired | overflowed }
 }
 
-/// What the precision is multiplied by.
+/// What the precision is multiplied by, less 1.
 #[inline(always)]
-fn growth<R: Real>(var_w: R, g_var: R, count: Count<R>) -> R {
-    R::ONE + count.share * (count.precision * var_w - R::ONE) - count.weight * var_w * g_var
+fn change<R: Real>(var_w: R, g_var: R, count: Count<R>) -> R {
+    count.share * (count.precision * var_w - R::ONE) - count.weight * var_w * g_var
+}
+
+/// `var_w / (1 + change)`. Beside 1 a small change would lose its digits, in every row anew.
+#[inline(always)]
+fn over<R: Real>(var_w: R, change: R) -> R {
+    let grown = R::ONE + change;
+    R::select(change < R::ONE, var_w - var_w * (change / grown), var_w / grown)
 }
 
 /// What moves the mean, over the new precision.
@@ -236,8 +244,8 @@ pub(crate) fn free_counted<R: Real>(
     cap_squared: R,
     least_shrink: R,
 ) -> (R, R, bool) {
-    let grown = growth(var_w, g_var, count);
-    let var = var_w / grown;
+    let change = change(var_w, g_var, count);
+    let (grown, var) = (R::ONE + change, over(var_w, change));
     let delta = var * pulled(mu_w, g_mean, count);
     let smallest = R::select(var_w == R::ZERO, R::ZERO, R::MIN_POSITIVE);
     let free = (delta * delta * cap_squared <= var_w) & (grown * least_shrink <= R::ONE) & (var >= smallest);

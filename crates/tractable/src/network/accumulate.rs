@@ -102,7 +102,7 @@ impl Network {
         if sums.rows == 0 {
             return Err(Error::invalid("sums", "nothing was accumulated"));
         }
-        self.engine.apply(&sums.layers, self.update(), sums.rows)?;
+        self.engine.apply(&sums.layers, self.update(1.0), sums.rows)?;
         self.learned(sums.rows)
     }
 

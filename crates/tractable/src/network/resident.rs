@@ -15,6 +15,8 @@ pub(crate) struct Resident<'d> {
     targets: Targets<'d>,
     /// The targets of a batch.
     observed: ObservationBuffer,
+    /// How much a batch counts now.
+    weight: f64,
 }
 
 enum Inputs<'d> {
@@ -49,13 +51,18 @@ impl Network {
                 Targets::Values(all)
             }
         };
-        Ok(Resident { inputs: Inputs::Table(table), targets, observed: ObservationBuffer::default() })
+        Ok(Resident {
+            inputs: Inputs::Table(table),
+            targets,
+            observed: ObservationBuffer::default(),
+            weight: 1.0,
+        })
     }
 
     pub(crate) fn resident_images<'d>(&self, images: &'d Images) -> Result<Resident<'d>> {
         let inputs = Inputs::Images { images, changes: None, batch: Vec::new() };
         let targets = Targets::Images(self.tree()?, images);
-        Ok(Resident { inputs, targets, observed: ObservationBuffer::default() })
+        Ok(Resident { inputs, targets, observed: ObservationBuffer::default(), weight: 1.0 })
     }
 
     /// Updates the weights with some rows. What became of it is told by [`learned`](Network::learned).
@@ -78,7 +85,7 @@ impl Network {
                 Batch::Values(batch, None)
             }
         };
-        self.engine.learn(batch, data.observed.seen(units), self.update(), rows.len())
+        self.engine.learn(batch, data.observed.seen(units), self.update(data.weight), rows.len())
     }
 
     fn tree(&self) -> Result<Tree> {
@@ -87,8 +94,9 @@ impl Network {
 }
 
 impl Resident<'_> {
-    /// An epoch begins: images are changed anew.
-    pub(crate) fn begin(&mut self, seed: u64, epoch: usize) {
+    /// An epoch begins, in which a batch counts so much: images are changed anew.
+    pub(crate) fn begin(&mut self, seed: u64, epoch: usize, weight: f64) {
+        self.weight = weight;
         if let Inputs::Images { images, changes, .. } = &mut self.inputs {
             *changes = images.changes(seed, epoch).map(Box::new);
         }
