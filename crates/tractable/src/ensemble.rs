@@ -4,6 +4,7 @@
 //! is what the model would have said of a new row, so the rows tell how far the intervals must reach, how heavy their tails
 //! are, and which kind to believe.
 
+mod about;
 #[cfg(feature = "files")]
 mod file;
 mod fit;
@@ -68,6 +69,8 @@ struct Spec {
     calibration: Calibrated,
     /// How good the model is on rows that were left out.
     left_out: Vec<LeftOut>,
+    /// It is a network of the user's own, who knows which rows were left out.
+    own: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -343,11 +346,7 @@ impl Ensemble {
         data: &Dataset,
         mut f: impl FnMut(usize, &[usize], &Matrix) -> Result<()>,
     ) -> Result<()> {
-        if data.rows() != self.spec.rows || data.width() != self.input().len() {
-            let found = format!("{} rows of {}", data.rows(), data.width());
-            let expected = format!("the {} rows of {} it was fitted to", self.spec.rows, self.input().len());
-            return Err(Error::shape("data", expected, found));
-        }
+        self.check_fitted(data)?;
         let folds = folds::folds(data.target(), data.rows(), self.spec.seed);
         for fold in 0..FOLDS {
             if !self.members.iter().any(|m| m.fold == fold) {

@@ -277,6 +277,11 @@ impl Network {
         let seed = fit.seed.unwrap_or(self.seed());
         let (rows, held_out) = hold_out(data, fit, seed)?;
         let own = self.input_scaler().is_some() || self.output_scaler().is_some();
+        if let (false, Samples::Table(data)) = (own, data)
+            && data.wants_standardize()
+        {
+            data.check_spread()?;
+        }
         let scalers = if own { None } else { Some(data.scalers(&rows)?) };
         Ok(Start { seed, rows, held_out, scalers })
     }

@@ -1,14 +1,14 @@
 //! `tractable evaluate`: how good a model's predictions are on a CSV file that has the targets, or on images.
 
-use crate::console;
+use crate::console::{self, note};
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, Report, short};
-use crate::run::{RunFolder, load_trained};
-use crate::scores;
+use crate::run::{AnyConfig, DataFile, Rows, RunFolder, load_model, load_trained};
+use crate::scores::{self, Judged, RowsAre, Score};
 use crate::settings::DeviceName;
 use std::path::{Path, PathBuf};
-use tractable::data::{self, CsvRows, Dataset};
-use tractable::{Matrix, Network, Output};
+use tractable::data::{self, CsvRows, Dataset, Target};
+use tractable::{Ensemble, Matrix, Network, Output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -17,9 +17,12 @@ Examples:
   tractable evaluate run/ --ood fashion-mnist       (a run on images, with its own test images)
   tractable evaluate run/ mnist --data DIR
 
-Numbers: rmse, mae, nll (mean negative log-likelihood, noise included), the share of the values
-inside their 50, 90 and 95 % intervals and a calibration table. Classes: error rate, nll, Brier
-score and expected calibration error with its bins. Images: those, the variance of the label split
+Numbers: rmse, mae, nll (mean negative log-likelihood of the values), crps, the share of the values
+inside their 50, 90 and 95 % intervals, a calibration table, and the squared error over the variance,
+which is near 1 where spreads are right. Classes: error rate, nll, Brier score and expected
+calibration error with its bins. A line at the end says so where intervals or probabilities do not
+hold. The file a run was trained on is known again: its rows are then judged by networks that have
+not learned from them. Images: scores of classes, the variance of the label split
 into what the model does not know and what is in the label, and with --ood how well another set is
 told apart by that variance (area under the ROC curve). Exits 1 if a limit is not held.";
 
@@ -54,7 +57,7 @@ pub struct Args {
     /// Exit 1 if the error rate, 0 to 1, is above this
     #[arg(long, value_name = "X")]
     max_error: Option<f64>,
-    /// cpu (fast, f32) or reference (slow, f64)
+    /// For images: cpu (fast, f32) or reference (slow, f64)
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     device: DeviceName,
     /// Results as JSON Lines
@@ -63,21 +66,26 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let net = load_trained(&args.model, args.device.with(console::threads()))?;
-    let classes = matches!(net.output(), Output::Classes { .. });
-    if classes && args.max_rmse.is_some() {
-        return Err(Exit::Error("--max-rmse: the model has classes; use --max-error".into()));
-    }
-    if !classes && args.max_error.is_some() {
-        return Err(Exit::Error("--max-error: the model puts out numbers; use --max-rmse".into()));
-    }
-    let report = Report::new(args.json);
     let file = match images_of(args)? {
-        Source::Images(set, folder, limit) => return images(args, &net, set, folder.as_deref(), limit),
+        Source::Images(set, folder, limit) => {
+            let net = load_trained(&args.model, args.device.with(console::threads()))?;
+            check_limits(args, net.output())?;
+            return images(args, &net, set, folder.as_deref(), limit);
+        }
         Source::Table(file) => file,
     };
-    let (x, data) = read(file, &net)?;
-    let scores = scores::of(&net, &x, data.target(), data.output_names())?;
+    let report = Report::new(args.json);
+    let model = load_model(&args.model)?;
+    check_limits(args, model.output())?;
+    let scores = match own_rows(args, file)? {
+        Some(config) => judge_own(&model, file, &config)?,
+        None => {
+            let (x, data) = read(file, &model)?;
+            let mut judged = Judged::default();
+            judged.predict(&model, &x, data.target())?;
+            judged.scores(data.output_names(), RowsAre::New)?
+        }
+    };
     for (i, score) in scores.iter().enumerate() {
         if i > 0 && !args.json {
             report.say("", &(), || "\n".into())?;
@@ -89,6 +97,86 @@ pub fn run(args: &Args) -> Outcome {
         .filter_map(|s| broken(args, &format!(" of `{}`", s.target()), s.nll(), s.rmse(), s.error_rate()))
         .collect();
     if broken.is_empty() { Ok(()) } else { Err(Exit::CheckFailed(broken.join("; "))) }
+}
+
+fn check_limits(args: &Args, output: Output) -> Outcome {
+    let classes = matches!(output, Output::Classes { .. });
+    if classes && args.max_rmse.is_some() {
+        return Err(Exit::Error("--max-rmse: the model has classes; use --max-error".into()));
+    }
+    if !classes && args.max_error.is_some() {
+        return Err(Exit::Error("--max-error: the model puts out numbers; use --max-rmse".into()));
+    }
+    Ok(())
+}
+
+/// The run's settings, where it learned from this very file. A model file is looked for beside its settings.
+fn own_rows(args: &Args, file: &Path) -> Outcome<Option<AnyConfig>> {
+    let run = if args.model.is_dir() { &args.model } else { args.model.parent().unwrap_or(Path::new("")) };
+    if !run.join("config.json").is_file() {
+        return Ok(None);
+    }
+    // Settings that cannot be read are no reason not to judge a model by other rows.
+    let Ok(config) = RunFolder::config(run) else { return Ok(None) };
+    let data = match &config {
+        AnyConfig::Ensemble(config) => &config.data,
+        AnyConfig::Network(config) => &config.data,
+        AnyConfig::Images(_) => return Ok(None),
+    };
+    Ok(DataFile::read(file)?.same_content(data).then_some(config))
+}
+
+/// Scores on the file that the model learned from, as far as they can be honest.
+fn judge_own(model: &Ensemble, file: &Path, config: &AnyConfig) -> Outcome<Vec<Score>> {
+    let mut judged = Judged::default();
+    let (rows, learned) = match config {
+        AnyConfig::Ensemble(config) => {
+            let rows = Rows::of_ensemble(file, &config.settings)?;
+            let out = model.rows_left_out(&rows.train)?;
+            let all = out.len() == rows.train.rows();
+            match rows.train.target() {
+                // Ten networks leave out every row between them, a single one some.
+                Target::Values { .. } if all => {
+                    judged.add_values(&model.left_out(&rows.train)?, rows.train.target(), 0);
+                }
+                Target::Labels { labels, .. } if all => {
+                    judged.add_classes(model.left_out_classes(&rows.train)?.data(), labels);
+                }
+                _ => {
+                    let out = rows.train.select(&out)?;
+                    judged.predict(model, out.x(), out.target())?;
+                }
+            }
+            let learned = if all { 0 } else { rows.train.rows() - out.len() };
+            (rows, learned)
+        }
+        AnyConfig::Network(config) => {
+            let rows = Rows::of_network(file, &config.settings)?;
+            if let Some(aside) = &rows.calibration {
+                judged.predict(model, aside.x(), aside.target())?;
+            }
+            let learned = rows.train.rows();
+            (rows, learned)
+        }
+        AnyConfig::Images(_) => unreachable!("images have no file of rows"),
+    };
+    if let Some(test) = &rows.test {
+        judged.predict(model, test.x(), test.target())?;
+    }
+    let name = file.display();
+    let names = rows.train.output_names();
+    if judged.is_empty() {
+        note(&format!("{name}: the model learned from all of these rows, so that the scores flatter it"));
+        judged.predict(model, rows.train.x(), rows.train.target())?;
+        return judged.scores(names, RowsAre::Learned);
+    }
+    note(&match learned {
+        0 => format!(
+            "{name}: the model was trained on these rows; each is judged by networks that left it out"
+        ),
+        n => format!("{name}: the model was trained on these rows; {n} that it learned from are not judged"),
+    });
+    judged.scores(names, RowsAre::LeftOut)
 }
 
 /// What is to be evaluated on.
@@ -176,8 +264,8 @@ fn broken(args: &Args, of: &str, nll: f64, rmse: Option<f64>, error_rate: Option
 }
 
 /// The features in the model's order, and the targets.
-fn read(file: &Path, net: &Network) -> Outcome<(Matrix, Dataset)> {
-    let (inputs, outputs) = (net.input_names(), net.output_names());
+fn read(file: &Path, model: &Ensemble) -> Outcome<(Matrix, Dataset)> {
+    let (inputs, outputs) = (model.input_names(), model.output_names());
     // Finds every column, or says which is missing and what is near it.
     CsvRows::open(file, inputs)?;
     let mut csv = data::csv(file)?;
@@ -186,8 +274,8 @@ fn read(file: &Path, net: &Network) -> Outcome<(Matrix, Dataset)> {
     for name in others {
         csv = csv.drop(&name)?;
     }
-    let data = match net.output() {
-        Output::Classes { .. } => csv.labels(&outputs[0], net.class_names())?,
+    let data = match model.output() {
+        Output::Classes { .. } => csv.labels(&outputs[0], model.class_names())?,
         _ => csv.targets(&outputs.iter().map(String::as_str).collect::<Vec<_>>())?,
     };
     let place = |name| data.input_names().iter().position(|n| n == name).expect("found above");

@@ -1,33 +1,34 @@
 //! `tractable predict`: streams a CSV file through a model, some thousand rows at a time.
 
-use crate::console;
 use crate::files::NewFile;
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, file_error};
-use crate::run::load_trained;
-use crate::settings::DeviceName;
+use crate::run::load_model;
+use crate::scores::in_parts;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use tractable::data::CsvRows;
-use tractable::{Matrix, Network, Output};
+use tractable::{Ensemble, Matrix, Output, Prediction, metrics};
 
 const AFTER_HELP: &str = "\
 Examples:
   tractable predict run/ new.csv > prices.csv
-  tractable predict run/ new.csv --noise -o prices.csv
+  tractable predict run/ new.csv --level 0.5 -o prices.csv
+  tractable predict run/ new.csv --quantiles 0.1,0.5,0.9
 
-Numbers: columns TARGET_mean and TARGET_std. Classes: TARGET, the most probable class, and
-p_CLASS for each; one without a name has its number, from 0. Columns are found by name;
-others are ignored. The file may be larger than memory.";
+Numbers: TARGET_mean; TARGET_lower and TARGET_upper, between which 90 % of new values lie; TARGET_std, the spread of a
+new value, of which TARGET_std_model would go away with more data and TARGET_std_noise would not (their squares
+add up). Classes: TARGET, the most probable class, and p_CLASS for each; one without a name has its number, from 0.
+Columns are found by name; others are ignored. The file may be larger than memory.";
 
 /// Numbers read and written at a time.
 const CHUNK_NUMBERS: usize = 1 << 20;
 
-/// Mean and standard deviation, or class probabilities, for every row of a CSV file
+/// An interval, or class probabilities, for every row of a CSV file
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -40,12 +41,15 @@ pub struct Args {
     /// File to write [default: stdout]
     #[arg(short, long, value_name = "FILE.csv")]
     out: Option<PathBuf>,
-    /// Spread of a new observation: with the noise, not of the network's output alone
+    /// Share of new values between lower and upper
+    #[arg(long, value_name = "P", default_value_t = 0.9)]
+    level: f64,
+    /// What new values stay below with these probabilities, as TARGET_qP, instead of lower and upper
+    #[arg(long, value_name = "P,...", value_delimiter = ',', conflicts_with = "level")]
+    quantiles: Vec<f64>,
+    /// Several times faster: intervals do not widen away from the data as they should
     #[arg(long)]
-    noise: bool,
-    /// cpu (fast, f32) or reference (slow, f64)
-    #[arg(long, value_name = "NAME", default_value = "cpu")]
-    device: DeviceName,
+    fast: bool,
     /// JSON Lines instead of CSV
     #[arg(long)]
     json: bool,
@@ -53,11 +57,19 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
-    let net = load_trained(&args.model, args.device.with(console::threads()))?;
-    let mut rows = CsvRows::open(&args.file, net.input_names())?;
+    check_probability("--level", args.level)?;
+    for (i, p) in args.quantiles.iter().enumerate() {
+        check_probability("--quantiles", *p)?;
+        if args.quantiles[..i].contains(p) {
+            return Err(Exit::Error(format!("--quantiles: {p} is given twice")));
+        }
+    }
+    let model = load_model(&args.model)?;
+    let model = &if args.fast { model.quick() } else { model };
+    let mut rows = CsvRows::open(&args.file, model.input_names())?;
     let Some(path) = &args.out else {
         let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        predict(args, &net, &mut rows, &mut out, &Exit::from)?;
+        predict(args, model, &mut rows, &mut out, &Exit::from)?;
         return Ok(out.flush()?);
     };
     if let (Ok(from), Ok(to)) = (fs::canonicalize(&args.file), fs::canonicalize(path))
@@ -74,7 +86,7 @@ pub fn run(args: &Args) -> Outcome {
         };
         let file = File::options().write(true).open(path).map_err(file_error(path, "open it"))?;
         let mut out = BufWriter::with_capacity(1 << 16, file);
-        predict(args, &net, &mut rows, &mut out, &fail)?;
+        predict(args, model, &mut rows, &mut out, &fail)?;
         return out.flush().map_err(fail);
     }
     if path.file_name().is_none() {
@@ -83,8 +95,15 @@ pub fn run(args: &Args) -> Outcome {
     // Under another name until it is whole.
     let file = pointed_to(path).and_then(|path| NewFile::beside(&path));
     let mut out = BufWriter::with_capacity(1 << 16, file.map_err(file_error(path, "create a file there"))?);
-    predict(args, &net, &mut rows, &mut out, &fail)?;
+    predict(args, model, &mut rows, &mut out, &fail)?;
     out.into_inner().map_err(|e| e.into_error()).and_then(NewFile::keep).map_err(&fail)
+}
+
+fn check_probability(flag: &str, p: f64) -> Outcome {
+    match p > 0.0 && p < 1.0 {
+        true => Ok(()),
+        false => Err(Exit::Error(format!("{flag}: {p} is not between 0 and 1"))),
+    }
 }
 
 /// Where symbolic links lead; there need not be a file yet.
@@ -100,12 +119,12 @@ fn pointed_to(path: &Path) -> io::Result<PathBuf> {
 
 fn predict(
     args: &Args,
-    net: &Network,
+    model: &Ensemble,
     rows: &mut CsvRows,
     out: &mut impl Write,
     fail: &dyn Fn(io::Error) -> Exit,
 ) -> Outcome {
-    let columns = Columns::of(net);
+    let columns = Columns::of(model, args);
     let mut progress = ProgressDisplay::new(None);
     let (mut x, mut text, mut total) = (Vec::new(), String::new(), 0u64);
     if !args.json {
@@ -119,7 +138,7 @@ fn predict(
             break;
         }
         let input = Matrix::new(std::mem::take(&mut x), rows.width())?;
-        columns.rows(net, &input, args, total, &mut text)?;
+        columns.rows(model, &input, args, total, &mut text)?;
         out.write_all(text.as_bytes()).map_err(fail)?;
         text.clear();
         total += n as u64;
@@ -134,8 +153,12 @@ fn predict(
 
 /// What is written for each row.
 enum Columns<'a> {
-    Values(&'a [String]),
-    Classes { target: &'a str, names: Vec<String> },
+    /// The targets, and the columns of each.
+    Values(&'a [String], Vec<String>),
+    Classes {
+        target: &'a str,
+        names: Vec<String>,
+    },
 }
 
 /// One row as JSON.
@@ -143,39 +166,57 @@ enum Columns<'a> {
 struct Row<'a> {
     r#type: &'static str,
     row: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mean: Option<&'a [f64]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    std: Option<&'a [f64]>,
+    #[serde(flatten)]
+    values: Option<Numbers>,
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     probabilities: Option<&'a [f64]>,
 }
 
+/// Numbers of a row as JSON, one entry a target.
+#[derive(Serialize)]
+struct Numbers {
+    mean: Vec<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower: Option<Vec<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upper: Option<Vec<f64>>,
+    /// One list a target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quantiles: Option<Vec<Vec<f64>>>,
+    std: Vec<f64>,
+    std_model: Vec<f64>,
+    std_noise: Vec<f64>,
+}
+
 impl<'a> Columns<'a> {
-    fn of(net: &'a Network) -> Self {
-        match net.output() {
-            Output::Classes { classes } => Columns::Classes {
-                target: net.output_names().first().map_or("class", String::as_str),
-                names: class_names(net.class_names(), classes),
-            },
-            _ => Columns::Values(net.output_names()),
+    fn of(model: &'a Ensemble, args: &Args) -> Self {
+        let outputs = model.output_names();
+        if let Output::Classes { classes } = model.output() {
+            let target = outputs.first().map_or("class", String::as_str);
+            return Columns::Classes { target, names: class_names(model.class_names(), classes) };
         }
+        let ends = match args.quantiles.is_empty() {
+            true => vec!["lower".into(), "upper".into()],
+            false => args.quantiles.iter().map(|p| format!("q{p}")).collect(),
+        };
+        let spreads = ["std", "std_model", "std_noise"].map(String::from);
+        Columns::Values(outputs, std::iter::once("mean".into()).chain(ends).chain(spreads).collect())
     }
 
     /// Numbers a row.
     fn width(&self) -> usize {
         match self {
-            Columns::Values(names) => 2 * names.len(),
+            Columns::Values(targets, columns) => targets.len() * columns.len(),
             Columns::Classes { names, .. } => names.len(),
         }
     }
 
     fn header(&self, text: &mut String) {
         let cells: Vec<String> = match self {
-            Columns::Values(names) => {
-                names.iter().flat_map(|n| [format!("{n}_mean"), format!("{n}_std")]).collect()
+            Columns::Values(targets, columns) => {
+                targets.iter().flat_map(|t| columns.iter().map(move |c| format!("{t}_{c}"))).collect()
             }
             Columns::Classes { target, names } => {
                 std::iter::once(target.to_string()).chain(names.iter().map(|n| format!("p_{n}"))).collect()
@@ -186,41 +227,78 @@ impl<'a> Columns<'a> {
     }
 
     /// Predicts and appends a chunk of rows; `before` were written already.
-    fn rows(&self, net: &Network, x: &Matrix, args: &Args, before: u64, text: &mut String) -> Outcome {
+    fn rows(&self, model: &Ensemble, x: &Matrix, args: &Args, before: u64, text: &mut String) -> Outcome {
+        let mut row = before;
         match self {
-            Columns::Values(_) => {
-                let y = net.predict(x)?;
-                let (width, std) = (y.width(), if args.noise { y.total_std() } else { y.output().std() });
-                let rows = y.mean().chunks_exact(width).zip(std.chunks_exact(width));
-                for (row, (mean, std)) in rows.enumerate() {
-                    if args.json {
-                        let row = before + row as u64;
-                        json_row(text, &Row { mean: Some(mean), std: Some(std), ..Row::new(row) });
-                    } else {
-                        let cells = mean.iter().zip(std).flat_map(|(m, s)| [m, s]);
-                        csv_row(text, cells);
+            Columns::Values(targets, columns) => {
+                for part in in_parts(x, |x| numbers(&model.predict(x)?, args))? {
+                    // Column after column; of each, row after row and target after target.
+                    for at in 0..part[0].len() / targets.len() {
+                        let of = |column: usize, target: usize| part[column][at * targets.len() + target];
+                        if args.json {
+                            let values = Numbers::new(columns.len(), targets.len(), args, of);
+                            json_row(text, &Row { values: Some(values), ..Row::new(row) });
+                        } else {
+                            let targets = 0..targets.len();
+                            csv_row(text, targets.flat_map(|t| (0..columns.len()).map(move |c| of(c, t))));
+                        }
+                        row += 1;
                     }
                 }
             }
             Columns::Classes { names, .. } => {
-                let p = net.predict_classes(x)?;
-                for row in 0..p.rows() {
-                    let p = p.row(row);
-                    let top = (1..p.len()).fold(0, |best, k| if p[k] > p[best] { k } else { best });
-                    let class = &names[top];
-                    if args.json {
-                        let row = Row::new(before + row as u64);
-                        json_row(text, &Row { class: Some(class), probabilities: Some(p), ..row });
-                    } else {
-                        *text += &quoted(class);
-                        text.push(',');
-                        csv_row(text, p);
+                for p in in_parts(x, |x| model.predict_classes(x))? {
+                    for at in 0..p.rows() {
+                        let p = p.row(at);
+                        let class = &names[metrics::argmax(p)];
+                        if args.json {
+                            let row = Row { class: Some(class), probabilities: Some(p), ..Row::new(row) };
+                            json_row(text, &row);
+                        } else {
+                            *text += &quoted(class);
+                            text.push(',');
+                            csv_row(text, p.iter().copied());
+                        }
+                        row += 1;
                     }
                 }
             }
         }
         Ok(())
     }
+}
+
+impl Numbers {
+    /// From the number of a column and a target.
+    fn new(columns: usize, targets: usize, args: &Args, of: impl Fn(usize, usize) -> f64) -> Self {
+        let list = |c: usize| -> Vec<f64> { (0..targets).map(|t| of(c, t)).collect() };
+        let bounds = args.quantiles.is_empty();
+        let quantiles = |t: usize| (0..args.quantiles.len()).map(|q| of(1 + q, t)).collect();
+        Numbers {
+            mean: list(0),
+            lower: bounds.then(|| list(1)),
+            upper: bounds.then(|| list(2)),
+            quantiles: (!bounds).then(|| (0..targets).map(quantiles).collect()),
+            std: list(columns - 3),
+            std_model: list(columns - 2),
+            std_noise: list(columns - 1),
+        }
+    }
+}
+
+/// The columns of every target, in the order of [`Columns::Values`].
+fn numbers(out: &Prediction, args: &Args) -> tractable::Result<Vec<Vec<f64>>> {
+    let mut all = vec![out.mean().to_vec()];
+    if args.quantiles.is_empty() {
+        let (lower, upper) = out.interval(args.level)?;
+        all.extend([lower, upper]);
+    }
+    for &p in &args.quantiles {
+        all.push(out.quantile(p)?);
+    }
+    let noise = out.noise_var().iter().map(|v| v.sqrt()).collect();
+    all.extend([out.total_std(), out.output().std(), noise]);
+    Ok(all)
 }
 
 /// A name for every class: a network may have more than its data had names for. The others get their number.
@@ -237,7 +315,7 @@ fn class_names(names: &[String], classes: usize) -> Vec<String> {
 
 impl Row<'_> {
     fn new(row: u64) -> Self {
-        Row { r#type: "row", row, mean: None, std: None, class: None, probabilities: None }
+        Row { r#type: "row", row, values: None, class: None, probabilities: None }
     }
 }
 
@@ -247,7 +325,7 @@ fn json_row(text: &mut String, row: &Row<'_>) {
 }
 
 /// The shortest digits that read back as the same numbers.
-fn csv_row<'a>(text: &mut String, cells: impl IntoIterator<Item = &'a f64>) {
+fn csv_row(text: &mut String, cells: impl IntoIterator<Item = f64>) {
     for (i, v) in cells.into_iter().enumerate() {
         let comma = if i > 0 { "," } else { "" };
         write!(text, "{comma}{v:?}").expect("a string takes everything");

@@ -25,6 +25,11 @@ impl Report {
         Report { json, ignore_closed_pipe: false }
     }
 
+    /// Whether results are JSON.
+    pub(crate) fn is_json(self) -> bool {
+        self.json
+    }
+
     /// For work that is worth more than its output: a closed pipe does not end it.
     pub fn ignoring_closed_pipe(self) -> Self {
         Report { ignore_closed_pipe: true, ..self }

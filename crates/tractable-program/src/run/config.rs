@@ -1,8 +1,8 @@
 //! `config.json`: the settings and the data of a run.
 
 use crate::image_sets::ImageSet;
-use crate::report::{Outcome, PROGRAM, file_error};
-use crate::settings::{ImageSettings, TableSettings};
+use crate::report::{Exit, Outcome, PROGRAM, file_error};
+use crate::settings::{EnsembleSettings, ImageSettings, TableSettings};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Read;
@@ -42,21 +42,32 @@ impl DataFile {
     }
 }
 
-/// `config.json`: what a run was made from.
+pub(super) const VERSION: u32 = 1;
+
+/// `config.json` of a run on a table: of the usual model, or of a network of the user's own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct TableConfig {
+pub(crate) struct TableConfig<S> {
     pub(crate) version: u32,
     pub(crate) program: String,
     pub(crate) data: DataFile,
-    pub(crate) settings: TableSettings,
+    pub(crate) settings: S,
 }
 
-impl TableConfig {
-    pub(super) const VERSION: u32 = 1;
+impl<S> TableConfig<S> {
+    pub(crate) fn new(data: DataFile, settings: S) -> Self {
+        TableConfig { version: VERSION, program: PROGRAM.into(), data, settings }
+    }
 
-    pub(crate) fn new(data: DataFile, settings: TableSettings) -> Self {
-        TableConfig { version: Self::VERSION, program: PROGRAM.into(), data, settings }
+    /// Refuses another file than the run began with.
+    pub(crate) fn check_same(&self, old: Option<&Self>, file: &Path) -> Outcome {
+        match old.is_some_and(|old| !self.data.same_content(&old.data)) {
+            false => Ok(()),
+            true => {
+                let why = "is not what the run began with, and cannot give the same result; start a new run";
+                Err(Exit::Error(format!("{}: {why}", file.display())))
+            }
+        }
     }
 }
 
@@ -85,12 +96,13 @@ pub(crate) struct ImageConfig {
 
 impl ImageConfig {
     pub(crate) fn new(images: ImageData, settings: ImageSettings) -> Self {
-        ImageConfig { version: TableConfig::VERSION, program: PROGRAM.into(), images, settings }
+        ImageConfig { version: VERSION, program: PROGRAM.into(), images, settings }
     }
 }
 
 /// What a run was made from.
 pub(crate) enum AnyConfig {
-    Table(Box<TableConfig>),
+    Network(Box<TableConfig<TableSettings>>),
+    Ensemble(Box<TableConfig<EnsembleSettings>>),
     Images(Box<ImageConfig>),
 }

@@ -1,7 +1,7 @@
 //! The files of a run, written so that a crash leaves them whole and in step.
 
 use super::commands;
-use super::config::{AnyConfig, ImageConfig, TableConfig};
+use super::config::{AnyConfig, ImageConfig, TableConfig, VERSION};
 use crate::files::{self, FolderLock, NewFile};
 use crate::report::{Exit, Outcome, file_error};
 use serde::{Deserialize, Serialize};
@@ -23,15 +23,34 @@ pub(crate) struct Past {
     pub(crate) images_per_second: Option<f64>,
 }
 
+/// Every file that a run may have.
+const FILES: [&str; 6] = [
+    "config.json",
+    "metrics.jsonl",
+    "model.safetensors",
+    "last.safetensors",
+    "best.safetensors",
+    "curves.csv",
+];
+
 /// A run's folder.
 pub(crate) struct RunFolder {
     path: PathBuf,
-    patience: bool,
+    /// The best epoch is kept beside the last one.
+    best: bool,
+    /// The model is made of the network once all epochs are done.
+    calibrated: bool,
 }
 
 impl RunFolder {
-    pub(crate) fn new(path: &Path, patience: bool) -> Self {
-        RunFolder { path: path.into(), patience }
+    /// Of a run whose model is the last epoch's, or made at the end.
+    pub(crate) fn new(path: &Path) -> Self {
+        RunFolder { path: path.into(), best: false, calibrated: false }
+    }
+
+    /// Keeps the `best` epoch too; with `calibrated`, the model is none of them, but made at the end.
+    pub(crate) fn keeping(path: &Path, best: bool, calibrated: bool) -> Self {
+        RunFolder { path: path.into(), best, calibrated }
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {
@@ -49,7 +68,16 @@ impl RunFolder {
 
     /// The model training goes on from.
     pub(crate) fn state(&self) -> PathBuf {
-        if self.patience { self.file("last.safetensors") } else { self.model() }
+        if self.best || self.calibrated { self.file("last.safetensors") } else { self.model() }
+    }
+
+    /// The network of the epoch to use: the best, or the last.
+    pub(crate) fn network(&self) -> PathBuf {
+        match (self.best, self.calibrated) {
+            (true, true) => self.file("best.safetensors"),
+            (true, false) => self.model(),
+            (false, _) => self.state(),
+        }
     }
 
     /// Whether an epoch is finished and its model saved. A crash may have left the line of the first epoch without it;
@@ -88,18 +116,17 @@ impl RunFolder {
         Ok(held)
     }
 
-    /// Writes a new run with the metrics it has so far, over an earlier one if `force`d. It has no model before its first
-    /// epoch is finished.
+    /// Writes a new run with the metrics it has so far, over an earlier one if `force`d; `save` writes the networks or the
+    /// model that there are by now.
     pub(crate) fn begin(
         &self,
         config: &impl Serialize,
-        net: Option<&Network>,
+        save: impl FnOnce() -> Outcome,
         metrics: &str,
         force: bool,
     ) -> Outcome {
-        let files = ["config.json", "metrics.jsonl", "model.safetensors", "last.safetensors", "curves.csv"];
         // Another run may have begun here meanwhile.
-        if !force && files.iter().any(|name| self.file(name).exists()) {
+        if !force && FILES.iter().any(|name| self.file(name).exists()) {
             Self::check_free(&self.path)?;
         }
         // The settings go first and come last: never do they stand beside a model that is not theirs. The
@@ -107,10 +134,13 @@ impl RunFolder {
         self.remove("config.json")?;
         self.remove("curves.csv")?;
         self.write("metrics.jsonl", metrics)?;
-        if !self.patience {
-            self.remove("last.safetensors")?;
+        save()?;
+        let own = [self.state(), self.network()];
+        for name in ["model.safetensors", "last.safetensors", "best.safetensors"] {
+            if !own.contains(&self.file(name)) {
+                self.remove(name)?;
+            }
         }
-        net.map_or(Ok(()), |net| self.save(net, true))?;
         commands::note(&self.path, true)?;
         self.write_config(config)
     }
@@ -142,7 +172,7 @@ impl RunFolder {
         })?;
         let refuse = |e| Exit::Error(format!("{}: not a run's settings: {e}", file.display()));
         let known = |version: u32| match version {
-            TableConfig::VERSION => Ok(()),
+            VERSION => Ok(()),
             v => Err(Exit::Error(format!("{}: version {v} is not known to this build", file.display()))),
         };
         let any: serde_json::Value = serde_json::from_str(&text).map_err(refuse)?;
@@ -151,9 +181,15 @@ impl RunFolder {
             known(config.version)?;
             return Ok(AnyConfig::Images(Box::new(config)));
         }
-        let config: TableConfig = serde_json::from_str(&text).map_err(refuse)?;
+        // Only the usual model can be single.
+        if any.get("settings").is_some_and(|s| s.get("single").is_some()) {
+            let config: TableConfig<_> = serde_json::from_str(&text).map_err(refuse)?;
+            known(config.version)?;
+            return Ok(AnyConfig::Ensemble(Box::new(config)));
+        }
+        let config: TableConfig<_> = serde_json::from_str(&text).map_err(refuse)?;
         known(config.version)?;
-        Ok(AnyConfig::Table(Box::new(config)))
+        Ok(AnyConfig::Network(Box::new(config)))
     }
 
     /// The settings of a run on images; `None` for other runs and for model files.
@@ -179,8 +215,8 @@ impl RunFolder {
         let metrics = File::options().append(true).create(true).open(&path).and_then(|f| f.sync_all());
         metrics.map_err(file_error(&path, "flush it to the disk"))?;
         // The best first: should we crash in between, the epoch is done again and is the best again.
-        if self.patience && best {
-            net.save(self.model())?;
+        if self.best && best {
+            net.save(self.network())?;
         }
         Ok(net.save(self.state())?)
     }

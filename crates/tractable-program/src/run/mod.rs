@@ -2,12 +2,15 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `model.safetensors` | the model to use: of the last epoch or, with `--patience`, of the best |
-//! | `last.safetensors` | with `--patience` only: the last finished epoch, where `--resume` goes on |
-//! | `metrics.jsonl` | one line an epoch, and one of the test at the end |
+//! | `model.safetensors` | the model to use |
+//! | `last.safetensors` | of a network of the user's own: the last finished epoch, where `--resume` goes on |
+//! | `best.safetensors` | the best epoch, with `--patience` |
+//! | `metrics.jsonl` | one line an epoch, and the scores on rows that were left out and on the test at the end |
 //! | `config.json` | settings and data of the run |
 //! | `commands.jsonl` | what was typed to begin it and to go on with it |
 //! | `curves.csv` | of a run on images: noise, error, nll and speed of every epoch |
+//!
+//! Where nothing is calibrated, the model is the network of the best epoch or the last one, and has no file beside it.
 //!
 //! Model files only ever hold whole epochs. An epoch's line is written before its model, so the lines are
 //! never behind the model; a resumed run drops those that are ahead. A new run's files are written when its
@@ -17,40 +20,75 @@ pub(crate) mod commands;
 mod config;
 mod curves;
 mod folder;
+mod rows;
 mod session;
 
 pub(crate) use config::{AnyConfig, DataFile, ImageConfig, ImageData, TableConfig};
 pub(crate) use folder::RunFolder;
+pub(crate) use rows::Rows;
 pub(crate) use session::Training;
 
+use crate::console::note;
 use crate::report::{Exit, Outcome};
 use std::path::{Path, PathBuf};
-use tractable::{Device, Network};
+use tractable::{Device, Ensemble, Network};
 
 /// The model in a run's folder, or the file itself.
 pub(crate) fn locate(path: &Path) -> Outcome<PathBuf> {
     if !path.is_dir() {
         return Ok(path.into());
     }
-    let model = path.join("model.safetensors");
-    match model.is_file() {
-        true => Ok(model),
-        false if path.join("config.json").is_file() && path.join("metrics.jsonl").is_file() => {
+    // Of a run that is not finished, what there is by now.
+    let names = ["model", "best", "last"].map(|name| path.join(format!("{name}.safetensors")));
+    match names.into_iter().find(|model| model.is_file()) {
+        Some(model) => Ok(model),
+        None if path.join("config.json").is_file() && path.join("metrics.jsonl").is_file() => {
             Err(untrained(path))
         }
-        false => Err(Exit::Error(format!(
+        None => Err(Exit::Error(format!(
             "{}: no model.safetensors in this folder; give a run of `tractable train` or a model file",
             path.display()
         ))),
     }
 }
 
-/// Loads the model of a run or file for use: an epoch of it is finished.
+/// Loads the model of a run or file to predict with: an epoch of it is finished.
+pub(crate) fn load_model(path: &Path) -> Outcome<Ensemble> {
+    let path = locate(path)?;
+    let model = Ensemble::load(&path)?;
+    check_trained(model.networks().next().expect("there is one"), &path)?;
+    if !model.is_calibrated() {
+        note(&format!("{}: the model is not calibrated; its intervals may not hold", path.display()));
+    }
+    Ok(model)
+}
+
+/// Loads the network of a run or file, for what asks more of it than predictions: an epoch of it is finished.
 pub fn load_trained(path: &Path, device: Device) -> Outcome<Network> {
     let path = locate(path)?;
-    match Network::load(&path, device)? {
-        net if net.epochs() == 0 || net.input_names().is_empty() => Err(untrained(&path)),
-        net => Ok(net),
+    let net = match Network::load(&path, device) {
+        Ok(net) => net,
+        // A calibrated model of one network holds one, and whatever else is no network says so itself.
+        Err(_) => {
+            let model = Ensemble::load(&path)?;
+            let mut networks = model.networks();
+            match (networks.next(), networks.count()) {
+                (Some(net), 0) => net.clone(),
+                (_, more) => {
+                    let why = format!("has {} networks, and this takes one: train with --single", more + 1);
+                    return Err(Exit::Error(format!("{}: {why}", path.display())));
+                }
+            }
+        }
+    };
+    check_trained(&net, &path)?;
+    Ok(net)
+}
+
+fn check_trained(net: &Network, path: &Path) -> Outcome {
+    match net.epochs() == 0 || net.input_names().is_empty() {
+        true => Err(untrained(path)),
+        false => Ok(()),
     }
 }
 

@@ -35,7 +35,6 @@ pub(crate) struct Training<'a, C> {
 pub(crate) struct Trained {
     /// After the last epoch.
     pub(crate) net: Network,
-    pub(crate) best_epoch: Option<usize>,
     /// On the images, after the last epoch; `None` where no epoch was left to do.
     pub(crate) score: Option<ImageScore>,
 }
@@ -68,11 +67,13 @@ struct TestScores {
 }
 
 impl<C: Serialize> Training<'_, C> {
-    /// Learns all epochs; `start` says what is learned, once files may be touched.
+    /// Learns all epochs; `start` says what is learned, once files may be touched, and `finish` makes the model of the last
+    /// epoch, once all are done.
     pub(crate) fn run(
         mut self,
         mut net: Network,
         start: impl FnOnce(&Network) -> Outcome,
+        finish: impl FnOnce(&Network) -> Outcome,
     ) -> Outcome<Trained> {
         let (first, of) = (net.epochs(), self.fit.epochs);
         if of < first {
@@ -131,7 +132,7 @@ impl<C: Serialize> Training<'_, C> {
                 let why = "no epoch is finished, nothing was saved; a run that was there is as it was";
                 return Err(Exit::Interrupted(why.into()));
             }
-            self.folder.begin(self.config, None, "", false)?;
+            self.folder.begin(self.config, || Ok(()), "", false)?;
         }
         if self.test.is_some() && finished > 0 {
             super::curves::write(self.folder, finished)?;
@@ -142,6 +143,7 @@ impl<C: Serialize> Training<'_, C> {
                 out.display()
             )));
         }
+        finish(&net)?;
         let seconds = session.began.elapsed().as_secs_f64();
         let best_epoch = session.stopping.as_ref().and_then(|s| Some(s.best?.1));
         session.progress.done(&format!("{finished} epochs in {seconds:.1} s"));
@@ -152,7 +154,7 @@ impl<C: Serialize> Training<'_, C> {
             let best = best_epoch.map_or(String::new(), |e| format!(", the model is that of epoch {e}"));
             format!("run {}: {finished} epochs{best}", out.display())
         })?;
-        Ok(Trained { score: session.score, best_epoch, net })
+        Ok(Trained { score: session.score, net })
     }
 }
 
@@ -220,7 +222,7 @@ impl<C: Serialize> Session<'_, C> {
         let body = Line { epoch, test };
         let line = json_line("epoch", &body);
         if !self.begun {
-            folder.begin(config, Some(net), &format!("{line}\n"), *force)?;
+            folder.begin(config, || folder.save(net, true), &format!("{line}\n"), *force)?;
             (self.saved, self.begun) = (Some(Instant::now()), true);
         } else {
             folder.append(&line)?;

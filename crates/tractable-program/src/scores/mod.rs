@@ -1,13 +1,30 @@
-//! How good predictions are: a network's scores on a data set, for `evaluate` and the test of `train`.
+//! How good predictions are: a model's scores on a data set, for `evaluate` and the test of `train`.
 
 pub mod images;
+mod verdict;
 
 pub(crate) use images::ImageScore;
 
+use crate::console;
 use crate::report::{Outcome, Report, short, table};
 use serde::Serialize;
 use tractable::data::Target;
-use tractable::{Matrix, Network, metrics};
+use tractable::ensemble::LeftOut;
+use tractable::metrics::{self, Tails};
+use tractable::{Ensemble, Matrix, Prediction};
+use verdict::Verdict;
+
+/// What the rows are to the model that is scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RowsAre {
+    /// It has not learned from them.
+    New,
+    /// It has, and each is judged by the networks that have not.
+    LeftOut,
+    /// It has, and there is nothing else to judge by.
+    Learned,
+}
 
 /// The scores of one target column of numbers, or of the classes.
 #[derive(Serialize)]
@@ -16,70 +33,177 @@ pub(crate) enum Score {
     Values {
         target: String,
         rows: usize,
+        rows_are: RowsAre,
         rmse: f64,
         mae: f64,
         nll: f64,
+        crps: f64,
         /// Share of the values inside their central 50, 90 and 95 % intervals.
         coverage_50: f64,
         coverage_90: f64,
         coverage_95: f64,
+        /// Normalised innovation squared.
+        nis: f64,
+        /// Whether the intervals hold.
+        verdict: Verdict,
         calibration: metrics::Calibration,
     },
     Classes {
         target: String,
         rows: usize,
+        rows_are: RowsAre,
         error_rate: f64,
         nll: f64,
         brier: f64,
+        /// Mean probability of the class that is predicted.
+        confidence: f64,
+        /// Whether that is how often it is right.
+        verdict: Verdict,
         reliability: metrics::Reliability,
     },
 }
 
-/// Scores on features in the network's order; one entry a target column of `names`.
-pub(crate) fn of(net: &Network, x: &Matrix, target: &Target, names: &[String]) -> Outcome<Vec<Score>> {
-    match target {
-        Target::Labels { labels, .. } => {
-            let p = net.predict_classes(x)?;
-            let p = p.data();
-            Ok(vec![Score::Classes {
+/// What a model said of rows whose targets are known.
+#[derive(Default)]
+pub(crate) struct Judged {
+    /// One entry a target column.
+    values: Vec<Column>,
+    /// Probabilities of all classes, row after row, and the right ones.
+    classes: Option<(Vec<f64>, Vec<usize>)>,
+}
+
+#[derive(Default)]
+struct Column {
+    y: Vec<f64>,
+    mean: Vec<f64>,
+    var: Vec<f64>,
+    tails: Tails,
+}
+
+impl Judged {
+    /// Adds what a model says of rows that are new to it.
+    pub(crate) fn predict(&mut self, model: &Ensemble, x: &Matrix, target: &Target) -> Outcome {
+        match target {
+            Target::Labels { labels, .. } => {
+                let p: Vec<Matrix> = in_parts(x, |x| model.predict_classes(x))?;
+                let p: Vec<f64> = p.iter().flat_map(|p| p.data()).copied().collect();
+                self.add_classes(&p, labels);
+            }
+            Target::Values { .. } => {
+                let mut before = 0;
+                for out in in_parts(x, |x| model.predict(x))? {
+                    self.add_values(&out, target, before);
+                    before += out.rows();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds predictions of the target's rows from `first` on.
+    pub(crate) fn add_values(&mut self, out: &Prediction, target: &Target, first: usize) {
+        let Target::Values { y, observed } = target else { return };
+        let (width, var) = (out.width(), out.total_var());
+        self.values.resize_with(width, Column::default);
+        for (i, var) in var.into_iter().enumerate() {
+            let at = first * width + i;
+            let column = &mut self.values[i % width];
+            column.tails = out.tails(i % width);
+            if observed.as_ref().is_none_or(|seen| seen[at]) {
+                column.y.push(y.data()[at]);
+                column.mean.push(out.mean()[i]);
+                column.var.push(var);
+            }
+        }
+    }
+
+    /// Adds probabilities of the labels' rows.
+    pub(crate) fn add_classes(&mut self, p: &[f64], labels: &[usize]) {
+        let all = self.classes.get_or_insert_default();
+        all.0.extend(p);
+        all.1.extend(labels);
+    }
+
+    /// Whether nothing was added yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.classes.is_none()
+    }
+
+    /// One entry a target column of `names`.
+    pub(crate) fn scores(&self, names: &[String], rows_are: RowsAre) -> Outcome<Vec<Score>> {
+        if let Some((p, labels)) = &self.classes {
+            let reliability = metrics::ece(p, labels, 15)?;
+            let (rows, error_rate) = (labels.len(), metrics::error_rate(p, labels)?);
+            let certain = reliability.bins.iter().filter_map(|b| Some(b.confidence? * b.count as f64));
+            let confidence = certain.sum::<f64>() / rows as f64;
+            return Ok(vec![Score::Classes {
                 target: names.join(","),
-                rows: labels.len(),
-                error_rate: metrics::error_rate(p, labels)?,
+                rows,
+                rows_are,
+                error_rate,
                 nll: metrics::class_nll(p, labels)?,
                 brier: metrics::brier(p, labels)?,
-                reliability: metrics::ece(p, labels, 15)?,
-            }])
+                confidence,
+                verdict: Verdict::of(1.0 - error_rate, confidence, rows),
+                reliability,
+            }]);
         }
-        Target::Values { y, observed } => {
-            let out = net.predict(x)?;
-            let width = y.width();
-            let column = |c: usize, values: &[f64]| -> Vec<f64> {
-                let seen = |i: &usize| observed.as_ref().is_none_or(|o| o[*i]);
-                (c..values.len()).step_by(width).filter(seen).map(|i| values[i]).collect()
-            };
-            let names = names.iter().enumerate();
-            names
-                .map(|(c, n)| {
-                    values(n, &column(c, y.data()), &column(c, out.mean()), &column(c, &out.total_var()))
-                })
-                .collect()
-        }
+        names.iter().zip(&self.values).map(|(name, column)| column.score(name, rows_are)).collect()
     }
 }
 
-fn values(target: &str, y: &[f64], mean: &[f64], var: &[f64]) -> Outcome<Score> {
-    let coverage = |level| metrics::coverage(y, mean, var, level);
-    Ok(Score::Values {
-        target: target.into(),
-        rows: y.len(),
-        rmse: metrics::rmse(y, mean)?,
-        mae: metrics::mae(y, mean)?,
-        nll: metrics::gaussian_nll(y, mean, var)?,
-        coverage_50: coverage(0.5)?,
-        coverage_90: coverage(0.9)?,
-        coverage_95: coverage(0.95)?,
-        calibration: metrics::calibration(y, mean, var)?,
-    })
+impl Column {
+    fn score(&self, target: &str, rows_are: RowsAre) -> Outcome<Score> {
+        let Column { y, mean, var, tails } = self;
+        let inside = |level| metrics::inside(y, mean, var, level, *tails);
+        let coverage_90 = inside(0.9)?;
+        Ok(Score::Values {
+            target: target.into(),
+            rows: y.len(),
+            rows_are,
+            rmse: metrics::rmse(y, mean)?,
+            mae: metrics::mae(y, mean)?,
+            nll: metrics::nll(y, mean, var, *tails)?,
+            crps: metrics::crps(y, mean, var, *tails)?,
+            coverage_50: inside(0.5)?,
+            coverage_90,
+            coverage_95: inside(0.95)?,
+            nis: metrics::innovation_squared(y, mean, var)?,
+            verdict: Verdict::of(coverage_90, 0.9, y.len()),
+            calibration: metrics::calibration(y, mean, var, *tails)?,
+        })
+    }
+}
+
+/// How good a model was on rows that were left out, in words.
+pub(crate) fn left_out(score: &LeftOut) -> String {
+    let percent = |v: f64| format!("{:.1} %", 100.0 * v);
+    let parts = [
+        Some(format!("{} rows", score.rows)),
+        Some(format!("nll {}", short(score.nll))),
+        score.rmse.map(|v| format!("rmse {}", short(v))),
+        score.error_rate.map(|v| format!("{} wrong", percent(v))),
+        score.coverage_90.map(|v| format!("{} inside their 90 % interval", percent(v))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Asks about rows on several threads: one answer a part, in order. Rows do not depend on each other.
+pub(crate) fn in_parts<T: Send>(
+    x: &Matrix,
+    ask: impl Fn(&Matrix) -> tractable::Result<T> + Sync,
+) -> Outcome<Vec<T>> {
+    let rows = x.rows().div_ceil(console::workers()).max(1);
+    let parts: Vec<tractable::Result<T>> = std::thread::scope(|scope| {
+        let ask = &ask;
+        let one = |part: &[f64]| {
+            let part = part.to_vec();
+            scope.spawn(move || ask(&Matrix::new(part, x.width())?))
+        };
+        let threads: Vec<_> = x.data().chunks(rows * x.width()).map(one).collect();
+        threads.into_iter().map(|t| t.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
+    });
+    parts.into_iter().map(|part| Ok(part?)).collect()
 }
 
 impl Score {
@@ -120,12 +244,16 @@ impl Score {
             Score::Values {
                 target,
                 rows,
+                rows_are,
                 rmse,
                 mae,
                 nll,
+                crps,
                 coverage_50,
                 coverage_90,
                 coverage_95,
+                nis,
+                verdict,
                 calibration,
             } => {
                 let mut lines = vec![
@@ -134,10 +262,12 @@ impl Score {
                     pair("rmse", short(*rmse)),
                     pair("mae", short(*mae)),
                     pair("nll", short(*nll)),
+                    pair("crps", short(*crps)),
                     pair("inside 50 %", percent(*coverage_50)),
                     pair("inside 90 %", percent(*coverage_90)),
                     pair("inside 95 %", percent(*coverage_95)),
                     pair("calibration error", percent(calibration.error)),
+                    pair("squared error over variance", short(*nis)),
                 ];
                 if detail {
                     lines.push(vec![]);
@@ -145,15 +275,27 @@ impl Score {
                     let levels = calibration.levels.iter().zip(&calibration.observed);
                     lines.extend(levels.map(|(l, o)| pair(&format!("{:.0} %", 100.0 * l), percent(*o))));
                 }
-                table(&lines, &[0])
+                let said = format!("{} of the values are inside their 90 % interval", percent(*coverage_90));
+                table(&lines, &[0]) + &verdict.say(&said, *rows_are)
             }
-            Score::Classes { target, rows, error_rate, nll, brier, reliability } => {
+            Score::Classes {
+                target,
+                rows,
+                rows_are,
+                error_rate,
+                nll,
+                brier,
+                confidence,
+                verdict,
+                reliability,
+            } => {
                 let lines = vec![
                     pair("target", target),
                     pair("rows", rows),
                     pair("error rate", format!("{:.2} %", 100.0 * error_rate)),
                     pair("nll", short(*nll)),
                     pair("brier", short(*brier)),
+                    pair("confidence", percent(*confidence)),
                     pair("ece", percent(reliability.ece)),
                 ];
                 let mut text = table(&lines, &[0]);
@@ -161,7 +303,10 @@ impl Score {
                     text += "\n";
                     text += &table(&bins(reliability), &[0]);
                 }
-                text
+                let right = percent(1.0 - error_rate);
+                let said =
+                    format!("{right} of its classes are right, where it says {}", percent(*confidence));
+                text + &verdict.say(&said, *rows_are)
             }
         }
     }

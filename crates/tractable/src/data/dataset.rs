@@ -284,6 +284,39 @@ impl Dataset {
     }
 }
 
+/// Columns of larger numbers, or of a smaller spread, have squares that no number holds.
+const SQUARED: [f64; 2] = [1e-140, 1e140];
+
+impl Dataset {
+    /// Refuses columns that cannot be standardised, by name.
+    pub(crate) fn check_spread(&self) -> Result<()> {
+        check_columns("input", &self.x, &self.inputs, |_| true)?;
+        match &self.target {
+            Target::Labels { .. } => Ok(()),
+            Target::Values { y, observed } => {
+                check_columns("target", y, &self.outputs, |i| observed.as_ref().is_none_or(|o| o[i]))
+            }
+        }
+    }
+}
+
+fn check_columns(what: &str, data: &Matrix, names: &[String], seen: impl Fn(usize) -> bool) -> Result<()> {
+    for (column, name) in names.iter().enumerate() {
+        let entries = (column..data.data().len()).step_by(data.width()).filter(|&i| seen(i));
+        let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+        entries.map(|i| data.data()[i]).for_each(|v| (least, most) = (v.min(least), v.max(most)));
+        let (spread, largest) = (most - least, most.abs().max(least.abs()));
+        let refused = match () {
+            _ if largest.is_finite() && largest > SQUARED[1] => largest,
+            _ if spread > 0.0 && spread < SQUARED[0] => spread,
+            _ => continue,
+        };
+        let why = format!("the square of {refused:e} is beyond what a number can hold; change the unit");
+        return Err(Error::invalid(format!("{what} `{name}`"), why));
+    }
+    Ok(())
+}
+
 fn check_rows(what: &str, x: &Matrix, rows: usize) -> Result<()> {
     if rows == 0 {
         return Err(Error::invalid(what, "at least one row is needed"));

@@ -88,11 +88,11 @@ impl Ensemble {
         let (file, length) = files::open(path, MOST_BYTES)?;
         let tensors = Tensors::open(path, &file, 0..length, "not a model file (safetensors)")?;
         let entry = |name: &str| tensors.entry(name).unwrap_or_default();
-        if entry("format") == "tractable" {
+        if entry("format") != FORMAT {
             return Ensemble::of_one(Network::read(path, &file, 0..length, Device::cpu(1))?);
         }
-        if entry("format") != FORMAT || entry("version") != VERSION {
-            let why = format!("is not {FORMAT}, version {VERSION}, which this build reads");
+        if entry("version") != VERSION {
+            let why = format!("version {} is not known to this build", entry("version"));
             return Err(refuse("metadata", why));
         }
         let Rest { spec, members: places }: Rest =
@@ -143,7 +143,8 @@ impl Ensemble {
             Output::Values { width, .. } => Calibrated::Values(vec![Calibration::default(); width]),
             Output::Classes { .. } => Calibrated::Classes(ClassCalibration::default()),
         };
-        let spec = Spec { rows: 0, seed: 0, weights: vec![1.0], calibration, left_out: Vec::new() };
+        let spec =
+            Spec { rows: 0, seed: 0, weights: vec![1.0], calibration, left_out: Vec::new(), own: true };
         Ok(Ensemble { members: vec![Member::new(net, 0, 0, Vec::new())?], spec })
     }
 }

@@ -35,8 +35,6 @@ const BATCH: usize = 8;
 const ANNEAL: f64 = 0.5;
 /// Noise of the nodes of a class tree.
 const CLASS_NOISE: f64 = 1.0;
-/// Targets with a spread beyond these have squares that no number holds.
-const SPREAD: [f64; 2] = [1e-140, 1e140];
 
 /// How far a fit has come.
 ///
@@ -150,7 +148,7 @@ impl Ensemble {
         let said = [data.left_out(&members[0])?];
         let (weights, calibration) = data.calibrate(&members, &said);
         let rows = learned.rows() + held_out.rows();
-        let spec = Spec { rows, seed: 0, weights, calibration, left_out: Vec::new() };
+        let spec = Spec { rows, seed: 0, weights, calibration, left_out: Vec::new(), own: true };
         let mut model = Ensemble { members, spec };
         model.spec.left_out = data.judge(&model)?;
         Ok(model)
@@ -204,13 +202,16 @@ impl Ensemble {
         }
         members.reverse();
         watch("calibrating");
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         let said = side_by_side(threads, &members, |member| data.left_out(member), || {});
         let said = said.into_iter().collect::<Result<Vec<_>>>()?;
         let (weights, calibration) = data.calibrate(&members, &said);
         let keep = |member: &Member| weights[member.kind] > 0.0;
         let rows = data.all.rows();
         members.retain(keep);
-        let spec = Spec { rows, seed: settings.seed, weights, calibration, left_out: Vec::new() };
+        let spec = Spec { rows, seed: settings.seed, weights, calibration, left_out: Vec::new(), own: false };
         let mut model = Ensemble { members, spec };
         model.spec.left_out = data.judge(&model)?;
         Ok(Some(model))
@@ -230,13 +231,13 @@ impl<'a> Data<'a> {
             let why = format!("{} are too few to leave some out; there must be at least {FOLDS}", all.rows());
             return Err(Error::invalid("rows", why));
         }
+        all.check_spread()?;
         let input = Scaler::fit(all.x());
         input.check()?;
         let output = match all.target() {
             Target::Values { y, observed } => {
                 let scaler = Scaler::fit_observed(y, observed.as_deref())?;
                 scaler.check()?;
-                check_target(&scaler, all.output_names())?;
                 check_observed(y, observed.as_deref(), all.output_names())?;
                 Some(scaler)
             }
@@ -453,33 +454,21 @@ impl<'a> Data<'a> {
                 let score = |column: usize| {
                     let seen = |i: &usize| observed.as_ref().is_none_or(|o| o[*i]);
                     let at: Vec<usize> = (column..y.len()).step_by(width).filter(seen).collect();
+                    // A target may be missing in all rows that were left out: then nothing is known.
+                    let (rows, known) = (at.len(), !at.is_empty());
                     let mean =
-                        |f: &dyn Fn(usize) -> f64| at.iter().map(|&i| f(i)).sum::<f64>() / at.len() as f64;
+                        |f: &dyn Fn(usize) -> f64| at.iter().map(|&i| f(i)).sum::<f64>() / rows.max(1) as f64;
                     let inside = |i: usize| f64::from(u8::from(lower[i] <= y[i] && y[i] <= upper[i]));
                     LeftOut {
-                        rows: at.len(),
+                        rows,
                         nll: -mean(&|i| density[i]),
-                        rmse: Some(mean(&|i| (y[i] - out.mean()[i]).powi(2)).sqrt()),
-                        coverage_90: Some(mean(&inside)),
+                        rmse: known.then(|| mean(&|i| (y[i] - out.mean()[i]).powi(2)).sqrt()),
+                        coverage_90: known.then(|| mean(&inside)),
                         error_rate: None,
                     }
                 };
                 Ok((0..width).map(score).collect())
             }
-        }
-    }
-}
-
-fn check_target(scaler: &Scaler, names: &[String]) -> Result<()> {
-    let fits = |s: f64| (SPREAD[0]..=SPREAD[1]).contains(&s);
-    match scaler.std().iter().position(|&s| !fits(s)) {
-        None => Ok(()),
-        Some(at) => {
-            let why = format!(
-                "a spread of {:e} is beyond what its square can hold; change the unit",
-                scaler.std()[at]
-            );
-            Err(Error::invalid(format!("target `{}`", names[at]), why))
         }
     }
 }

@@ -12,5 +12,7 @@ mod tails;
 pub use classification::{Bin, Reliability, argmax, brier, class_nll, ece, error_rate};
 pub use detection::auroc;
 pub use quantile::normal_quantile;
-pub use regression::{Calibration, calibration, coverage, gaussian_nll, mae, rmse};
+pub use regression::{
+    Calibration, calibration, coverage, crps, gaussian_nll, innovation_squared, inside, mae, nll, rmse,
+};
 pub use tails::Tails;

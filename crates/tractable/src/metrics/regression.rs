@@ -1,6 +1,6 @@
 //! Measures of predicted numbers: errors of the mean, likelihood, and whether the variances are honest.
 
-use super::quantile::normal_quantile;
+use super::Tails;
 use crate::error::{Error, Result};
 
 /// Root mean squared error, `sqrt(mean((y - mean)^2))`.
@@ -46,17 +46,54 @@ pub fn mae(y: &[f64], mean: &[f64]) -> Result<f64> {
 /// # Ok::<(), tractable::Error>(())
 /// ```
 pub fn gaussian_nll(y: &[f64], mean: &[f64], var: &[f64]) -> Result<f64> {
+    nll(y, mean, var, Tails::Normal)
+}
+
+/// As [`gaussian_nll`], of errors with these tails.
+///
+/// ```
+/// # use tractable::metrics::{Tails, nll};
+/// let [normal, heavy] = [Tails::Normal, Tails::student(3.0)].map(|t| nll(&[6.0], &[0.0], &[1.0], t).unwrap());
+/// assert!(heavy < normal); // an error of six standard deviations is less of a surprise
+/// ```
+pub fn nll(y: &[f64], mean: &[f64], var: &[f64], tails: Tails) -> Result<f64> {
     check_len("mean", y, mean)?;
     check_var(y, var, |v| v <= 0.0, "a variance must be positive for a likelihood; was the noise added?")?;
-    let terms = y
-        .iter()
-        .zip(mean)
-        .zip(var)
-        .map(|((y, m), v)| 0.5 * (std::f64::consts::TAU.ln() + v.ln() + (y - m) * (y - m) / v));
+    let terms = errors(y, mean, var).zip(var).map(|(z, v)| 0.5 * v.ln() - tails.ln_density(z));
     Ok(average(terms, y.len()))
 }
 
-/// Share of the values inside their central interval of probability `level`: those with
+/// Continuous ranked probability score, in the units of `y`: the mean absolute error of a prediction that is sure, less where
+/// its spread says what to expect. Smaller is better.
+///
+/// ```
+/// # use tractable::metrics::{Tails, crps};
+/// let sure = crps(&[1.0], &[0.0], &[1e-12], Tails::Normal)?;
+/// let honest = crps(&[1.0], &[0.0], &[1.0], Tails::Normal)?;
+/// assert!((sure - 1.0).abs() < 1e-6 && honest < 0.61);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn crps(y: &[f64], mean: &[f64], var: &[f64], tails: Tails) -> Result<f64> {
+    check_len("mean", y, mean)?;
+    check_var(y, var, |v| v <= 0.0, "a variance must be positive")?;
+    Ok(average(errors(y, mean, var).zip(var).map(|(z, v)| v.sqrt() * tails.crps(z)), y.len()))
+}
+
+/// Normalised innovation squared, `mean((y - mean)^2 / var)`: near 1 where variances are what errors are on average, above where
+/// they are too small.
+///
+/// ```
+/// # use tractable::metrics::innovation_squared;
+/// assert_eq!(innovation_squared(&[2.0, -2.0], &[0.0; 2], &[4.0; 2])?, 1.0);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn innovation_squared(y: &[f64], mean: &[f64], var: &[f64]) -> Result<f64> {
+    check_len("mean", y, mean)?;
+    check_var(y, var, |v| v <= 0.0, "a variance must be positive")?;
+    Ok(average(errors(y, mean, var).map(|z| z * z), y.len()))
+}
+
+/// Share of the values inside their central interval of probability `level`, where errors are normal: those with
 ///
 /// ```text
 /// |y - mean| <= z sqrt(var),   z = quantile((1 + level) / 2)
@@ -73,12 +110,23 @@ pub fn gaussian_nll(y: &[f64], mean: &[f64], var: &[f64]) -> Result<f64> {
 /// # Ok::<(), tractable::Error>(())
 /// ```
 pub fn coverage(y: &[f64], mean: &[f64], var: &[f64], level: f64) -> Result<f64> {
+    inside(y, mean, var, level, Tails::Normal)
+}
+
+/// As [`coverage`], of errors with these tails.
+///
+/// ```
+/// # use tractable::metrics::{Tails, inside};
+/// let share = |tails| inside(&[0.6], &[0.0], &[1.0], 0.5, tails).unwrap();
+/// assert_eq!((share(Tails::Normal), share(Tails::student(3.0))), (1.0, 0.0)); // half of the errors are smaller
+/// ```
+pub fn inside(y: &[f64], mean: &[f64], var: &[f64], level: f64, tails: Tails) -> Result<f64> {
     check_len("mean", y, mean)?;
     check_var(y, var, |v| v < 0.0, "a variance cannot be negative")?;
     if !(level > 0.0 && level < 1.0) {
         return Err(Error::invalid("level", format!("it must be strictly between 0 and 1, got {level}")));
     }
-    let z = normal_quantile(0.5 + 0.5 * level);
+    let z = tails.quantile(0.5 + 0.5 * level);
     let inside = y.iter().zip(mean).zip(var).map(|((y, m), v)| {
         let (distance, reach) = ((y - m).abs(), z * v.sqrt());
         if distance.is_nan() || reach.is_nan() { f64::NAN } else { f64::from(u8::from(distance <= reach)) }
@@ -89,8 +137,8 @@ pub fn coverage(y: &[f64], mean: &[f64], var: &[f64], level: f64) -> Result<f64>
 /// Nominal and observed coverage of central intervals. Made by [`calibration`].
 ///
 /// ```
-/// # use tractable::metrics::calibration;
-/// let report = calibration(&[0.1, -0.2], &[0.0; 2], &[1.0; 2])?;
+/// # use tractable::metrics::{Tails, calibration};
+/// let report = calibration(&[0.1, -0.2], &[0.0; 2], &[1.0; 2], Tails::Normal)?;
 /// assert_eq!(report.levels.len(), report.observed.len());
 /// # Ok::<(), tractable::Error>(())
 /// ```
@@ -105,21 +153,27 @@ pub struct Calibration {
     pub error: f64,
 }
 
-/// [`coverage`] at ten levels, and how far it is from them on average.
+/// What is [`inside`] at ten levels, and how far it is from them on average.
 ///
 /// ```
-/// # use tractable::metrics::calibration;
+/// # use tractable::metrics::{Tails, calibration};
 /// // Predictions that are exact but claim a variance of 1: all inside, at every level.
-/// let report = calibration(&[3.0; 5], &[3.0; 5], &[1.0; 5])?;
+/// let report = calibration(&[3.0; 5], &[3.0; 5], &[1.0; 5], Tails::Normal)?;
 /// assert_eq!(report.observed, [1.0; 10]);
 /// assert!((report.error - 0.455).abs() < 1e-12);
 /// # Ok::<(), tractable::Error>(())
 /// ```
-pub fn calibration(y: &[f64], mean: &[f64], var: &[f64]) -> Result<Calibration> {
+pub fn calibration(y: &[f64], mean: &[f64], var: &[f64], tails: Tails) -> Result<Calibration> {
     let levels = vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
-    let observed = levels.iter().map(|&level| coverage(y, mean, var, level)).collect::<Result<Vec<f64>>>()?;
+    let observed = levels.iter().map(|&level| inside(y, mean, var, level, tails));
+    let observed = observed.collect::<Result<Vec<f64>>>()?;
     let error = average(observed.iter().zip(&levels).map(|(o, l)| (o - l).abs()), levels.len());
     Ok(Calibration { levels, observed, error })
+}
+
+/// Errors in standard deviations.
+fn errors(y: &[f64], mean: &[f64], var: &[f64]) -> impl Iterator<Item = f64> {
+    y.iter().zip(mean).zip(var).map(|((y, m), v)| (y - m) / v.sqrt())
 }
 
 fn average(terms: impl Iterator<Item = f64>, n: usize) -> f64 {

@@ -26,13 +26,25 @@ pub(crate) struct Calibration {
     doubt: f64,
     /// which is up to here; beyond, the factor is at least a half: no row that was left out can tell.
     usual: f64,
+    /// Doubt of a row on average,
+    average: f64,
+    /// which stands for that of every row where it is not worked out.
+    averaged: bool,
     tails: Tails,
 }
 
 impl Default for Calibration {
     /// As the model says it.
     fn default() -> Self {
-        Calibration { noise: 1.0, local: 1.0, doubt: 1.0, usual: 0.0, tails: Tails::Normal }
+        Calibration {
+            noise: 1.0,
+            local: 1.0,
+            doubt: 1.0,
+            usual: 0.0,
+            average: 0.0,
+            averaged: false,
+            tails: Tails::Normal,
+        }
     }
 }
 
@@ -56,10 +68,21 @@ impl Calibration {
     /// The calibration under which the observations `y` are most likely, with the logarithm of how likely they are; `parts` are
     /// what a model says that has not learned from them. Pairs of numbers are improved in turn.
     pub(crate) fn fit(y: &[f64], parts: &[Parts]) -> (Self, f64) {
+        if y.is_empty() {
+            return (Calibration::default(), 0.0);
+        }
         let mut doubts: Vec<f64> = parts.iter().map(|p| p.doubt).collect();
         doubts.sort_by(f64::total_cmp);
         let usual = doubts[((doubts.len() - 1) as f64 * USUAL) as usize];
-        let mut best = Calibration { noise: 1.0, local: 0.5, doubt: 0.5, usual, tails: Tails::Student(8.0) };
+        let average = doubts.iter().map(|d| d.min(usual)).sum::<f64>() / doubts.len() as f64;
+        let mut best = Calibration {
+            local: 0.5,
+            doubt: 0.5,
+            usual,
+            average,
+            tails: Tails::Student(8.0),
+            ..Calibration::default()
+        };
         let mut highest = best.ln_likelihood(y, parts);
         loop {
             let before = best;
@@ -106,10 +129,16 @@ impl Calibration {
     /// What more data would remove, and what they would not.
     pub(crate) fn variances(&self, parts: &Parts) -> (f64, f64) {
         let [here, alike] = parts.noise;
-        let inside = self.doubt * parts.doubt.min(self.usual);
-        let outside = self.doubt.max(OUTSIDE) * (parts.doubt - self.usual).max(0.0);
+        let doubt = if self.averaged { self.average } else { parts.doubt };
+        let inside = self.doubt * doubt.min(self.usual);
+        let outside = self.doubt.max(OUTSIDE) * (doubt - self.usual).max(0.0);
         let noise = self.noise * (self.local * here + (1.0 - self.local) * alike);
         (parts.between + inside + outside, noise.max(LEAST))
+    }
+
+    /// Takes every row's doubt for the average one from now on.
+    pub(crate) fn average_doubt(&mut self) {
+        self.averaged = true;
     }
 
     pub(crate) fn tails(&self) -> Tails {
@@ -118,8 +147,9 @@ impl Calibration {
 
     /// Whether a file may hold it.
     pub(crate) fn is_sound(&self) -> bool {
-        let at_least_0 =
-            [self.noise, self.local, self.doubt, self.usual].iter().all(|v| *v >= 0.0 && v.is_finite());
+        let at_least_0 = [self.noise, self.local, self.doubt, self.usual, self.average]
+            .iter()
+            .all(|v| *v >= 0.0 && v.is_finite());
         let tails = match self.tails {
             Tails::Normal => true,
             Tails::Student(n) => n > 2.0 && n.is_finite(),

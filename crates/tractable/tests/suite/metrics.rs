@@ -46,10 +46,11 @@ fn regression_by_hand() {
     assert_eq!(mae(&y, &mean).unwrap(), 2.5 / 3.0);
     // mpmath: mean of log(2 pi v)/2 + (y-m)^2/(2v)
     assert!((gaussian_nll(&y, &mean, &var).unwrap() - 1.252271866538006).abs() < 1e-15);
+    assert_eq!(innovation_squared(&y, &mean, &var).unwrap(), 2.0 / 3.0);
     // Distances in standard deviations: 1, 0, 1.
     assert_eq!(coverage(&y, &mean, &var, 0.68).unwrap(), 1.0 / 3.0);
     assert_eq!(coverage(&y, &mean, &var, 0.69).unwrap(), 1.0);
-    let report = calibration(&y, &mean, &var).unwrap();
+    let report = calibration(&y, &mean, &var, Tails::Normal).unwrap();
     assert_eq!(report.levels, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95]);
     assert_eq!(report.observed[5], 1.0 / 3.0);
     assert_eq!(report.observed[6], 1.0);
@@ -61,7 +62,11 @@ fn regression_by_hand() {
 fn coverage_of_the_quantiles_themselves_is_the_level() {
     let n = 1000;
     let y: Vec<f64> = (0..n).map(|i| normal_quantile((f64::from(i) + 0.5) / f64::from(n))).collect();
-    let report = calibration(&y, &vec![0.0; 1000], &vec![1.0; 1000]).unwrap();
+    let report = calibration(&y, &vec![0.0; 1000], &vec![1.0; 1000], Tails::Normal).unwrap();
+    assert!(report.error < 1e-3, "{report:?}");
+    let heavy = Tails::student(3.0);
+    let y: Vec<f64> = (0..n).map(|i| heavy.quantile((f64::from(i) + 0.5) / f64::from(n))).collect();
+    let report = calibration(&y, &vec![0.0; 1000], &vec![1.0; 1000], heavy).unwrap();
     assert!(report.error < 1e-3, "{report:?}");
 }
 
@@ -122,7 +127,12 @@ fn nan_comes_through() {
     for (y, m, v) in [(&bad, &good, &good), (&good, &bad, &good), (&good, &good, &bad)] {
         assert!(gaussian_nll(y, m, v).unwrap().is_nan());
         assert!(coverage(y, m, v, 0.9).unwrap().is_nan());
-        let report = calibration(y, m, v).unwrap();
+        for tails in [Tails::Normal, Tails::student(4.0)] {
+            assert!(nll(y, m, v, tails).unwrap().is_nan());
+            assert!(crps(y, m, v, tails).unwrap().is_nan());
+        }
+        assert!(innovation_squared(y, m, v).unwrap().is_nan());
+        let report = calibration(y, m, v, Tails::student(4.0)).unwrap();
         assert!(report.error.is_nan() && report.observed.iter().all(|o| o.is_nan()));
     }
     // Also where the NaN is not the label's probability.
@@ -141,6 +151,8 @@ fn misuse_is_an_error() {
     assert!(mae(&[1.0], &[]).is_err());
     assert!(gaussian_nll(&[1.0], &[1.0], &[]).is_err());
     assert!(gaussian_nll(&[1.0], &[1.0], &[0.0]).is_err());
+    assert!(crps(&[1.0], &[1.0], &[0.0], Tails::Normal).is_err());
+    assert!(innovation_squared(&[1.0], &[1.0, 2.0], &[1.0]).is_err());
     assert!(coverage(&[1.0], &[1.0], &[-1.0], 0.5).is_err());
     for level in [0.0, 1.0, -1.0, f64::NAN] {
         assert!(coverage(&[1.0], &[1.0], &[1.0], level).is_err());
@@ -158,7 +170,7 @@ fn reports_are_json() {
     let report = serde_json::to_value(ece(&[1.0, 0.0], &[0], 2).unwrap()).unwrap();
     assert_eq!(report["bins"][1]["count"], 1);
     assert!(report["bins"][0]["accuracy"].is_null());
-    let report = serde_json::to_value(calibration(&[0.0], &[0.0], &[1.0]).unwrap()).unwrap();
+    let report = serde_json::to_value(calibration(&[0.0], &[0.0], &[1.0], Tails::Normal).unwrap()).unwrap();
     assert_eq!(report["observed"][0], 1.0);
 }
 
@@ -175,7 +187,9 @@ proptest! {
         let (cy, cm, cv) = (column(&|r| c * r.0), column(&|r| c * r.1), column(&|r| c * c * r.2));
         prop_assert_eq!(rmse(&cy, &cm)?, c * rmse(&y, &m)?);
         prop_assert!((gaussian_nll(&cy, &cm, &cv)? - gaussian_nll(&y, &m, &v)? - c.ln()).abs() < 1e-9);
-        prop_assert_eq!(calibration(&cy, &cm, &cv)?, calibration(&y, &m, &v)?);
+        let heavy = Tails::student(5.0);
+        prop_assert!((crps(&cy, &cm, &cv, heavy)? - c * crps(&y, &m, &v, heavy)?).abs() < 1e-9 * c);
+        prop_assert_eq!(calibration(&cy, &cm, &cv, Tails::Normal)?, calibration(&y, &m, &v, Tails::Normal)?);
     }
 
     #[test]

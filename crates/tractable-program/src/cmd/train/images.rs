@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, out: &Path, set: ImageSet, old: Option<&ImageConf
         ImageConfig::new(ImageData { set, folder, train: train.len(), test: test.len(), hash }, settings);
     let settings = &config.settings;
     let train = settings.prepare(train);
-    let folder = RunFolder::new(out, false);
+    let folder = RunFolder::new(out);
     let device = settings.device.with(console::threads());
     let net = match old.is_some() && folder.has_epochs()? {
         true => Network::load(folder.state(), device)?,
@@ -58,14 +58,15 @@ pub(super) fn run(args: &Args, out: &Path, set: ImageSet, old: Option<&ImageConf
         force: args.force,
         report,
     };
-    let trained = training.run(net, |net| {
+    let start = |net: &Network| {
         let (shape, parameters, images) = (train.shape().to_string(), net.parameters(), &config.images);
         let (name, n, t) = (set.name(), train.len(), test.len());
         note(&format!("{name}: {n} images of {shape} and {t} to test; {parameters} parameters"));
         let start =
             Start { run: out, resumed_after_epoch: net.epochs(), images, shape, parameters, settings };
         report.say("start", &start, String::new)
-    })?;
+    };
+    let trained = training.run(net, start, |_| Ok(()))?;
     // A run that had nothing left to do has not been tested yet.
     let score = trained.score.map_or_else(|| scores::images::of(&trained.net, &test), Ok)?;
     folder.append(&json_line("test", &score))?;

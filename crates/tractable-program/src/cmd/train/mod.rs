@@ -1,28 +1,38 @@
-//! `tractable train`: fits a network to a CSV file (`table`) or to images (`images`) and keeps the run in a folder.
+//! `tractable train`: fits a model to a CSV file, the usual one (`ensemble`) or a network of the user's own (`network`), or
+//! a network to images (`images`), and keeps the run in a folder.
 
+mod ensemble;
 mod images;
-mod table;
+mod network;
 
 use crate::image_sets::ImageSet;
 use crate::interrupt;
-use crate::report::{Exit, Outcome};
-use crate::run::{AnyConfig, RunFolder};
+use crate::report::{Exit, Outcome, Report, json_line};
+use crate::run::{AnyConfig, DataFile, RunFolder};
+use crate::scores::{self, Judged, RowsAre};
 use crate::settings::{ImageFlags, TrainFlags};
 use clap::{Args as _, FromArgMatches};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
+use tractable::Ensemble;
+use tractable::data::{Dataset, Target};
+use tractable::ensemble::LeftOut;
 
 const AFTER_HELP: &str = "\
 Examples:
   tractable train housing.csv --target price -o run/ --test 0.1
-  tractable train iris.csv --target species --classes --validation 0.1 --patience 5
+  tractable train iris.csv --target species --classes
+  tractable train housing.csv --target price --hidden 100,100 --epochs 40
   tractable train mnist --epochs 5 -o run/          (or fashion-mnist, cifar10, digits)
-  tractable train --resume -o run/ --epochs 100
+  tractable train --resume -o run/
 
-RUN gets model.safetensors, metrics.jsonl and config.json (last.safetensors too with --patience). Ctrl-C saves whole epochs and stops;
---resume then goes on to the same bits. Image sets are mnist, fashion-mnist, cifar10 (get them with `tractable data fetch`) and
-digits, which needs no files; they take the flags under Images and those of the network and its noise.";
+Ten networks learn from a CSV file, each leaves out a fifth of the rows, and intervals and probabilities are made to hold on those.
+RUN gets model.safetensors, metrics.jsonl and config.json. Ctrl-C stops at once; --resume starts again, to the same model.
+Flags of a network make one with these settings; then Ctrl-C saves whole epochs and --resume goes on from there. Image sets are
+mnist, fashion-mnist, cifar10 (get them with `tractable data fetch`) and digits, which needs no files; they take the flags
+under Images and those of a network.";
 
-/// Fit a network to a CSV file or to images
+/// Fit a model to a CSV file or to images
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub struct Args {
@@ -34,10 +44,10 @@ pub struct Args {
     out: Option<PathBuf>,
     #[command(flatten)]
     flags: TrainFlags,
-    /// Replace a run that is there, once the first epoch is done
+    /// Replace a run that is there, once there is something to replace it with
     #[arg(long, conflicts_with = "resume")]
     force: bool,
-    /// Go on with the run in the folder, with its settings
+    /// Go on with the run in the folder, or start it again, with its settings
     #[arg(long)]
     resume: bool,
     /// Results as JSON Lines
@@ -66,12 +76,13 @@ pub fn run(args: &Args) -> Outcome {
         }
         return match set {
             Some(set) => images::run(args, &out, set, None),
-            None => table::run(args, &out, None),
+            None => table(args, &out),
         };
     }
     match (RunFolder::config(&out)?, set) {
-        (AnyConfig::Table(old), None) => table::run(args, &out, Some(&old)),
-        (AnyConfig::Table(_), Some(set)) => {
+        (AnyConfig::Ensemble(old), None) => ensemble::run(args, &out, Some(&old)),
+        (AnyConfig::Network(old), None) => network::run(args, &out, Some(&old)),
+        (AnyConfig::Ensemble(_) | AnyConfig::Network(_), Some(set)) => {
             Err(Exit::Error(format!("--resume: this is a CSV run; it cannot resume on {}", set.name())))
         }
         (AnyConfig::Images(old), _) if args.file.is_some() && set != Some(old.images.set) => {
@@ -80,6 +91,72 @@ pub fn run(args: &Args) -> Outcome {
         }
         (AnyConfig::Images(old), _) => images::run(args, &out, old.images.set, Some(&old)),
     }
+}
+
+/// The usual model, or one network where flags describe it.
+fn table(args: &Args, out: &Path) -> Outcome {
+    let own = args.flags.own_network().join(", ");
+    if own.is_empty() {
+        return ensemble::run(args, out, None);
+    }
+    if args.flags.single() {
+        let why = "makes one network with settings of its own";
+        return Err(Exit::Error(format!("--single: {why}; leave out {own}, or --single")));
+    }
+    network::run(args, out, None)
+}
+
+/// The file to learn from: the one that was given, or the run's.
+fn data_file<'a>(args: &'a Args, run: Option<&'a DataFile>) -> Outcome<&'a Path> {
+    if let Some(flag) = args.images.given().keys().next() {
+        return Err(Exit::Error(format!("--{flag}: is for image sets, not for CSV files; leave it out")));
+    }
+    Ok(args.file.as_deref().or(run.map(|data| &*data.path)).expect("clap asks for it"))
+}
+
+/// What a run learns from, in words.
+fn describe(train: &Dataset, test: Option<&Dataset>) -> String {
+    let missing = match train.target() {
+        Target::Values { observed: Some(seen), .. } => seen.iter().filter(|s| !**s).count(),
+        _ => 0,
+    };
+    let missing = if missing > 0 { format!(", {missing} of their values missing") } else { String::new() };
+    let test = test.map_or(String::new(), |t| format!(" and {} to test", t.rows()));
+    let few = |names: &[String]| match names.len() {
+        0..=12 => names.join(", "),
+        n => format!("{} and {} more", names[..10].join(", "), n - 10),
+    };
+    let (inputs, targets) = (few(train.input_names()), few(train.output_names()));
+    format!("{} rows{test}; inputs {inputs}; target {targets}{missing}", train.rows())
+}
+
+/// Scores of rows that were kept apart, said and kept.
+fn say_test(folder: &RunFolder, report: Report, model: &Ensemble, test: &Dataset) -> Outcome {
+    let mut judged = Judged::default();
+    judged.predict(model, test.x(), test.target())?;
+    for score in judged.scores(test.output_names(), RowsAre::New)? {
+        folder.append(&json_line("test", &score))?;
+        score.say(report, "test", false)?;
+    }
+    Ok(())
+}
+
+/// How good the model was on rows that were left out, said and kept.
+fn say_left_out(folder: &RunFolder, report: Report, model: &Ensemble) -> Outcome {
+    for (target, score) in model.output_names().iter().zip(model.scores()) {
+        let line = LeftOutLine { target, score };
+        folder.append(&json_line("left_out", &line))?;
+        report.say("left_out", &line, || format!("left out, {target}: {}", scores::left_out(score)))?;
+    }
+    Ok(())
+}
+
+/// A line about one target.
+#[derive(Serialize)]
+struct LeftOutLine<'a> {
+    target: &'a str,
+    #[serde(flatten)]
+    score: &'a LeftOut,
 }
 
 fn out_folder(args: &Args) -> Outcome<PathBuf> {

@@ -1,21 +1,26 @@
-//! `tractable inspect`: what is in a model file: layers, parameters, settings, columns.
+//! `tractable inspect`: what is in a model file: networks, layers, parameters, settings, columns.
+
+mod ensemble;
 
 use crate::report::{Exit, Outcome, Report, file_error, short, table};
 use crate::run::locate;
 use safetensors::{Dtype, SafeTensors};
 use serde::Serialize;
+use serde_json::Value;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use tractable::data::Scaler;
-use tractable::{Device, Network, Output, Prior, Shape, UpdateRule};
+use tractable::{Ensemble, Network, Output, Prior, Shape, UpdateRule};
 
 const AFTER_HELP: &str = "\
 Example:
   tractable inspect run/
 
-For each layer: |mean| is the average size of its weights' means, std that of their standard
+A model of several networks: how many of each kind, how much each kind counts, how their intervals were calibrated, and how
+good they were on rows that were left out. One network: its layers. For each layer: |mean| is the average size of its weights' means, std that of their standard
 deviations. Learning makes std smaller; where it is far above |mean| little was learned.";
 
-/// What is in a model file: layers, parameters, settings, columns
+/// What is in a model file: networks, layers, parameters, settings, columns
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -70,18 +75,50 @@ struct Weights {
 pub fn run(args: &Args) -> Outcome {
     let path = locate(&args.model)?;
     // Checks the whole file; what follows reads the tensors of a file that is known to be good.
-    let net = Network::load(&path, Device::cpu(1))?;
+    let model = Ensemble::load(&path)?;
     let bytes = std::fs::read(&path).map_err(file_error(&path, "read it"))?;
-    let broken = |e: safetensors::SafeTensorError| Exit::Error(format!("{}: {e}", path.display()));
-    let (_, header) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
-    let tensors = SafeTensors::deserialize(&bytes).map_err(broken)?;
-    let metadata = header.metadata().clone().unwrap_or_default();
-    let entry = |name: &str| metadata.get(name).map_or("", String::as_str);
-    let double = tensors.iter().any(|(n, t)| n.ends_with(".weight.mean") && t.dtype() == Dtype::F64);
+    let file = Opened::new(&path, &bytes)?;
+    let report = Report::new(args.json);
+    let net = model.networks().next().expect("there is one");
+    if file.entry("format") != ensemble::FORMAT {
+        return one_network(net, &path, &file, report);
+    }
+    if model.networks().count() == 1 {
+        let inside = file.tensors.tensor("network0").map_err(|e| broken(&path, e))?;
+        one_network(net, &path, &Opened::new(&path, inside.data())?, report)?;
+        report.say("", &(), || if args.json { String::new() } else { "\n".into() })?;
+    }
+    ensemble::describe(&model, &path, &file, report)
+}
+
+/// A file of tensors, with what is written before them.
+struct Opened<'a> {
+    tensors: SafeTensors<'a>,
+    metadata: HashMap<String, String>,
+}
+
+impl<'a> Opened<'a> {
+    fn new(path: &Path, bytes: &'a [u8]) -> Outcome<Self> {
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| broken(path, e))?;
+        let metadata = header.metadata().clone().unwrap_or_default();
+        Ok(Opened { tensors: SafeTensors::deserialize(bytes).map_err(|e| broken(path, e))?, metadata })
+    }
+
+    fn entry(&self, name: &str) -> &str {
+        self.metadata.get(name).map_or("", String::as_str)
+    }
+}
+
+fn broken(path: &Path, e: safetensors::SafeTensorError) -> Exit {
+    Exit::Error(format!("{}: {e}", path.display()))
+}
+
+fn one_network(net: &Network, path: &Path, file: &Opened<'_>, report: Report) -> Outcome {
+    let double = file.tensors.iter().any(|(n, t)| n.ends_with(".weight.mean") && t.dtype() == Dtype::F64);
     let model = Model {
-        path: &path,
-        format_version: entry("version"),
-        library: entry("library"),
+        path,
+        format_version: file.entry("version"),
+        library: file.entry("library"),
         precision: if double { "f64" } else { "f32" },
         input: net.input(),
         output: net.output(),
@@ -97,10 +134,9 @@ pub fn run(args: &Args) -> Outcome {
         input_scaler: net.input_scaler(),
         output_scaler: net.output_scaler(),
     };
-    let layers = layers(&net, &tensors)?;
-    let report = Report::new(args.json);
+    let layers = layers(net, &file.tensors)?;
     report.say("model", &model, || summary(&model))?;
-    if args.json {
+    if report.is_json() {
         return layers.iter().try_for_each(|l| report.say("layer", l, String::new));
     }
     report.say("layers", &(), || format!("\n{}{}", layer_table(&layers), scaler_table(&model)))
@@ -135,12 +171,16 @@ fn numbers(tensor: &safetensors::tensor::TensorView<'_>) -> Vec<f64> {
     }
 }
 
-fn summary(m: &Model<'_>) -> String {
-    let list = |names: &[String]| match names {
+/// Names as a line has room for them.
+fn list(names: &[String]) -> String {
+    match names {
         [] => "(none yet)".to_string(),
         _ if names.len() > 12 => format!("{} and {} more", names[..10].join(", "), names.len() - 10),
         _ => names.join(", "),
-    };
+    }
+}
+
+fn summary(m: &Model<'_>) -> String {
     let bias = m.prior.bias_var.map_or("as the weights".into(), |v| v.to_string());
     let noise: Vec<String> = m.noise_std.iter().map(|v| short(*v)).collect();
     let mut lines = vec![
@@ -168,7 +208,12 @@ fn summary(m: &Model<'_>) -> String {
 
 /// The name a value has in files.
 fn name(value: &impl Serialize) -> String {
-    serde_json::to_value(value).unwrap_or_default().as_str().unwrap_or("?").to_string()
+    match serde_json::to_value(value).unwrap_or_default() {
+        Value::String(name) => name,
+        // A rule that has numbers.
+        Value::Object(fields) => fields.keys().next().cloned().unwrap_or_default(),
+        other => other.to_string(),
+    }
 }
 
 fn layer_table(layers: &[LayerRow<'_>]) -> String {

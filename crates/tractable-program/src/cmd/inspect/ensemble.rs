@@ -1,0 +1,159 @@
+//! What is in the file of a calibrated model.
+
+use super::{Opened, list};
+use crate::report::{Outcome, Report, short, table};
+use crate::scores;
+use serde::Serialize;
+use serde_json::Value;
+use std::path::Path;
+use tractable::ensemble::LeftOut;
+use tractable::{Ensemble, Layer, Network, Output, Shape};
+
+/// What the library calls such files.
+pub(super) const FORMAT: &str = "tractable-ensemble";
+
+#[derive(Serialize)]
+struct Model<'a> {
+    path: &'a Path,
+    format_version: &'a str,
+    library: &'a str,
+    input: Shape,
+    output: Output,
+    networks: usize,
+    parameters: usize,
+    rows: usize,
+    inputs: &'a [String],
+    outputs: &'a [String],
+    classes: &'a [String],
+    /// How much each kind of network counts.
+    weights: Value,
+    /// Factors on noise and doubt and the shape of the tails, one entry an output; of classes, factors on probabilities.
+    calibration: Value,
+    left_out: &'a [LeftOut],
+}
+
+#[derive(Serialize)]
+struct Member {
+    network: usize,
+    kind: Value,
+    /// The fifth of the rows that it has not learned from.
+    fold: Value,
+    hidden: Vec<usize>,
+    parameters: usize,
+    epochs: usize,
+    noise_std: Vec<f64>,
+}
+
+pub(super) fn describe(model: &Ensemble, path: &Path, file: &Opened<'_>, report: Report) -> Outcome {
+    let rest: Value = serde_json::from_str(file.entry("ensemble")).unwrap_or_default();
+    let about = Model {
+        path,
+        format_version: file.entry("version"),
+        library: file.entry("library"),
+        input: model.input(),
+        output: model.output(),
+        networks: model.networks().count(),
+        parameters: model.networks().map(Network::parameters).sum(),
+        rows: model.rows(),
+        inputs: model.input_names(),
+        outputs: model.output_names(),
+        classes: model.class_names(),
+        weights: rest["spec"]["weights"].clone(),
+        calibration: rest["spec"]["calibration"].clone(),
+        left_out: model.scores(),
+    };
+    let members: Vec<Member> =
+        model.networks().enumerate().map(|(i, net)| member(i, net, &rest["members"][i])).collect();
+    // One network has been described already.
+    let alone = about.networks == 1;
+    report.say("ensemble", &about, || summary(&about, alone))?;
+    if report.is_json() || alone {
+        return members.iter().try_for_each(|m| report.say("network", m, String::new));
+    }
+    let rows = members.iter().map(|m| row(m, &about.weights));
+    let head =
+        ["network", "hidden", "counts", "leaves out", "parameters", "epochs", "noise"].map(String::from);
+    let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
+    report.say("networks", &(), || format!("\n{}", table(&rows, &[0, 1])))
+}
+
+fn member(network: usize, net: &Network, place: &Value) -> Member {
+    let width = |layer: &Layer| match layer {
+        Layer::Linear { outputs, .. } => Some(*outputs),
+        _ => None,
+    };
+    // Without the output, and the layer beside it that infers the noise.
+    let layers = net.layers().iter().zip(net.layer_names()).filter(|(_, name)| *name != "noise");
+    let mut hidden: Vec<usize> = layers.filter_map(|(layer, _)| width(layer)).collect();
+    hidden.pop();
+    Member {
+        network,
+        kind: place["kind"].clone(),
+        fold: place["fold"].clone(),
+        hidden,
+        parameters: net.parameters(),
+        epochs: net.epochs(),
+        noise_std: net.noise_std().to_vec(),
+    }
+}
+
+fn row(m: &Member, weights: &Value) -> Vec<String> {
+    let weight = m.kind.as_u64().and_then(|kind| weights[kind as usize].as_f64());
+    let hidden: Vec<String> = m.hidden.iter().map(usize::to_string).collect();
+    let noise: Vec<String> = m.noise_std.iter().map(|v| short(*v)).collect();
+    vec![
+        m.network.to_string(),
+        hidden.join("-"),
+        weight.map_or("?".into(), |w| format!("{:.0} %", 100.0 * w)),
+        m.fold.as_u64().map_or("?".into(), |fold| format!("fold {}", fold + 1)),
+        m.parameters.to_string(),
+        m.epochs.to_string(),
+        noise.join(", "),
+    ]
+}
+
+fn summary(m: &Model<'_>, alone: bool) -> String {
+    let mut lines = Vec::new();
+    if !alone {
+        let networks = m.networks;
+        lines.push(format!(
+            "{}: calibrated model of {networks} networks, tractable {}",
+            m.path.display(),
+            m.library
+        ));
+        lines.push(format!("inputs      {} ({})", list(m.inputs), m.input));
+        lines.push(format!("targets     {}", list(m.outputs)));
+        if !m.classes.is_empty() {
+            lines.push(format!("classes     {}", list(m.classes)));
+        }
+        lines.push(format!("parameters  {}", m.parameters));
+    }
+    lines.push(format!("rows        {}", m.rows));
+    for (i, name) in m.outputs.iter().enumerate() {
+        lines.push(format!("calibrated  {name}: {}", calibration(&m.calibration, i)));
+        if let Some(score) = m.left_out.get(i) {
+            lines.push(format!("left out    {name}: {}", scores::left_out(score)));
+        }
+    }
+    lines.join("\n")
+}
+
+/// What was done to an output's intervals or to probabilities, in words.
+fn calibration(all: &Value, output: usize) -> String {
+    let c = all["values"].get(output).unwrap_or(&all["classes"]);
+    let number = |name: &str| c[name].as_f64().map_or("?".into(), short);
+    if let Some(even) = c["even"].as_f64() {
+        let even = short(100.0 * even);
+        return format!("temperature {}, {even} % shared evenly by all classes", number("temperature"));
+    }
+    let tails = match c["tails"]["student"].as_f64() {
+        Some(freedom) => format!("Student's tails with {freedom} degrees of freedom"),
+        None => "normal tails".into(),
+    };
+    format!(
+        "noise variance x {}, {:.0} % of it by input; doubt x {}; {tails}",
+        number("noise"),
+        100.0 * c["local"].as_f64().unwrap_or(0.0),
+        number("doubt")
+    )
+}

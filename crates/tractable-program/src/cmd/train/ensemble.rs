@@ -1,0 +1,145 @@
+//! Training the usual model on the rows of a CSV file.
+
+use super::{Args, data_file, describe, say_left_out, say_test};
+use crate::console::{self, note};
+use crate::interrupt;
+use crate::progress::ProgressDisplay;
+use crate::report::{Exit, Outcome, Report};
+use crate::run::{DataFile, Rows, RunFolder, TableConfig};
+use crate::settings::EnsembleSettings;
+use serde::Serialize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tractable::Ensemble;
+use tractable::data::Dataset;
+use tractable::ensemble::{Settings, Stage};
+
+#[derive(Serialize)]
+struct Start<'a> {
+    run: &'a Path,
+    rows: usize,
+    test_rows: usize,
+    inputs: &'a [String],
+    outputs: &'a [String],
+    settings: &'a EnsembleSettings,
+}
+
+#[derive(Serialize)]
+struct End<'a> {
+    run: &'a Path,
+    model: PathBuf,
+    networks: usize,
+    seconds: f64,
+}
+
+/// `out` is the folder of the run; `old` its settings where it is started again.
+pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSettings>>) -> Outcome {
+    let report = Report::new(args.json).ignoring_closed_pipe();
+    let file = data_file(args, old.map(|o| &o.data))?;
+    let settings = match old {
+        Some(old) => args.flags.ensemble_of(&old.settings)?,
+        None => args.flags.ensemble()?,
+    };
+    let config = TableConfig::new(DataFile::read(file)?, settings);
+    config.check_same(old, file)?;
+    let folder = RunFolder::new(out);
+    if old.is_some() && folder.model().is_file() {
+        let why = "the run is finished; start a new one to learn from more rows";
+        return report.say("end", &finished(out, &folder)?, || format!("{}: {why}", out.display()));
+    }
+    let settings = &config.settings;
+    let Rows { train, test, .. } = Rows::of_ensemble(file, settings)?;
+    let start = Start {
+        run: out,
+        rows: train.rows(),
+        test_rows: test.as_ref().map_or(0, Dataset::rows),
+        inputs: train.input_names(),
+        outputs: train.output_names(),
+        settings,
+    };
+    let mut held = None;
+    // Called once the data have been looked at: before that no file is touched.
+    let mut begin = || {
+        held = if old.is_none() { Some(folder.prepare()?) } else { None };
+        match (old.is_some(), args.force) {
+            (true, _) => folder.resume(&config)?,
+            (false, false) => folder.begin(&config, || Ok(()), "", false)?,
+            // An earlier run stays until there is a model to replace it.
+            (false, true) => {}
+        }
+        note(&describe(&train, test.as_ref()));
+        report.say("start", &start, String::new)
+    };
+    let began = Instant::now();
+    let model = fit(&train, settings, &mut begin)?;
+    let Some(model) = model else {
+        let why = match args.force {
+            true => "nothing was saved; a run that was there is as it was".into(),
+            false => format!(
+                "nothing is saved of it; start again with `tractable train --resume -o {}`",
+                out.display()
+            ),
+        };
+        return Err(Exit::Interrupted(why));
+    };
+    if old.is_none() && args.force {
+        folder.begin(&config, || Ok(model.save(folder.model())?), "", true)?;
+    } else {
+        folder.write("metrics.jsonl", "")?;
+        model.save(folder.model())?;
+    }
+    let (networks, seconds) = (model.networks().count(), began.elapsed().as_secs_f64());
+    let end = End { run: out, model: folder.model(), networks, seconds };
+    report.say("end", &end, || {
+        let rows = train.rows();
+        format!("run {}: {} learned from {rows} rows in {seconds:.1} s", out.display(), counted(networks))
+    })?;
+    say_left_out(&folder, report, &model)?;
+    test.map_or(Ok(()), |test| say_test(&folder, report, &model, &test))
+}
+
+fn counted(networks: usize) -> String {
+    format!("{networks} network{}", if networks == 1 { "" } else { "s" })
+}
+
+/// What there is to say of a run that has its model.
+fn finished<'a>(out: &'a Path, folder: &RunFolder) -> Outcome<End<'a>> {
+    let networks = Ensemble::load(folder.model())?.networks().count();
+    Ok(End { run: out, model: folder.model(), networks, seconds: 0.0 })
+}
+
+/// `None` where it was interrupted.
+fn fit(
+    data: &Dataset,
+    settings: &EnsembleSettings,
+    begin: &mut dyn FnMut() -> Outcome,
+) -> Outcome<Option<Ensemble>> {
+    let how = Settings::default().seed(settings.seed).single(settings.single).threads(console::workers());
+    let (mut progress, mut failed) = (None, None);
+    let model = Ensemble::fit_with(data, &how, |stage| {
+        let progress = match &mut progress {
+            Some(progress) => progress,
+            none => {
+                failed = begin().err();
+                none.insert((ProgressDisplay::new(Some(stage.of)), Instant::now()))
+            }
+        };
+        show(&mut progress.0, progress.1, stage);
+        match failed.is_some() || interrupt::requested() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    // A failure to write stands behind the break it caused.
+    failed.map_or(Ok(model?), Err)
+}
+
+fn show(progress: &mut ProgressDisplay, began: Instant, stage: Stage) {
+    let share = stage.done as f64 / stage.of as f64;
+    let left = began.elapsed().as_secs_f64() * (1.0 / share - 1.0);
+    // A bar says it itself.
+    let line = !progress.is_bar() && share > 0.02 && share < 1.0;
+    let how_far = if line { format!("  {:.0} %  eta {left:.0} s", 100.0 * share) } else { String::new() };
+    progress.at(stage.done, || format!("{}{how_far}", stage.what));
+}

@@ -1,0 +1,148 @@
+//! Training one network, with settings of the user's own, on the rows of a CSV file; it is calibrated at the end.
+
+use super::{Args, data_file, describe, say_left_out, say_test};
+use crate::console::{self, note};
+use crate::report::{Exit, Outcome, Report};
+use crate::run::{DataFile, Rows, RunFolder, TableConfig, Training};
+use crate::settings::TableSettings;
+use serde::Serialize;
+use std::path::Path;
+use tractable::data::{Dataset, Target};
+use tractable::{Ensemble, Fit, Network};
+
+#[derive(Serialize)]
+struct Start<'a> {
+    run: &'a Path,
+    resumed_after_epoch: usize,
+    rows: usize,
+    calibration_rows: usize,
+    test_rows: usize,
+    inputs: &'a [String],
+    outputs: &'a [String],
+    parameters: usize,
+    settings: &'a TableSettings,
+}
+
+/// `out` is the folder of the run; `old` its settings where it is resumed.
+pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<TableSettings>>) -> Outcome {
+    let report = Report::new(args.json).ignoring_closed_pipe();
+    let file = data_file(args, old.map(|o| &o.data))?;
+    let settings = match old {
+        Some(old) => args.flags.settings_of(&old.settings)?,
+        None => args.flags.settings()?,
+    };
+    let config = TableConfig::new(DataFile::read(file)?, settings);
+    config.check_same(old, file)?;
+    let settings = &config.settings;
+    let rows = Rows::of_network(file, settings)?;
+    let folder = RunFolder::keeping(out, settings.patience.is_some(), settings.calibration > 0.0);
+    let device = settings.device.with(console::threads());
+    let net = if old.is_some() && folder.has_epochs()? {
+        let net = Network::load(folder.state(), &device)?;
+        check_same(&net, &rows.train, &folder.state())?;
+        net
+    } else {
+        build(&rows.train, settings).device(&device).build()?
+    };
+    let training = Training {
+        folder: &folder,
+        config: &config,
+        fit: fit(settings),
+        data: (&rows.train).into(),
+        rows: rows.train.rows(),
+        test: None,
+        resumed: old.is_some(),
+        force: args.force,
+        report,
+    };
+    let start = |net: &Network| {
+        let count = |part: &Option<Dataset>| part.as_ref().map_or(0, Dataset::rows);
+        let start = Start {
+            run: out,
+            resumed_after_epoch: net.epochs(),
+            rows: rows.train.rows(),
+            calibration_rows: count(&rows.calibration),
+            test_rows: count(&rows.test),
+            inputs: rows.train.input_names(),
+            outputs: rows.train.output_names(),
+            parameters: net.parameters(),
+            settings,
+        };
+        note(&format!("{}; {} parameters", describe(&rows.train, rows.test.as_ref()), net.parameters()));
+        let own = args.flags.own_network().join(", ");
+        if !own.is_empty() && old.is_none() {
+            note(&format!(
+                "one network with these settings; leave out {own} for ten that are calibrated together"
+            ));
+        }
+        report.say("start", &start, String::new)
+    };
+    let mut model = None;
+    training.run(net, start, |net| {
+        let best = settings.patience.map(|_| Network::load(folder.network(), &device)).transpose()?;
+        let net = best.unwrap_or_else(|| net.clone());
+        model = Some(match &rows.calibration {
+            Some(aside) => {
+                let model = Ensemble::calibrated(net, &rows.train, aside)?;
+                model.save(folder.model())?;
+                model
+            }
+            None => {
+                net.save(folder.model())?;
+                Ensemble::load(folder.model())?
+            }
+        });
+        Ok(())
+    })?;
+    let model = model.expect("it is made once all epochs are done");
+    say_left_out(&folder, report, &model)?;
+    rows.test.map_or(Ok(()), |test| say_test(&folder, report, &model, &test))
+}
+
+fn build(data: &Dataset, settings: &TableSettings) -> tractable::NetworkBuilder {
+    let (outputs, classes) = match data.target() {
+        Target::Values { y, .. } => (y.width(), None),
+        Target::Labels { names, .. } => (names.len(), Some(names.len())),
+    };
+    let widths = [data.width()].into_iter().chain(settings.hidden.iter().copied()).chain([outputs]);
+    let mut net = Network::mlp(widths, settings.activation)
+        .prior(settings.weights_prior())
+        .update_rule(settings.update_rule)
+        .seed(settings.seed);
+    net = match settings.noise() {
+        Some(known) => net.noise_std([known.at(0)]),
+        None => net.noise(settings.noise),
+    };
+    match classes {
+        Some(classes) => net.classes(classes),
+        None => net,
+    }
+}
+
+fn fit(settings: &TableSettings) -> Fit {
+    let mut fit = Fit::new()
+        .epochs(settings.epochs)
+        .batch(settings.batch)
+        .shuffle(!settings.no_shuffle)
+        .seed(settings.seed);
+    fit.noise = settings.noise();
+    (fit.validation, fit.patience) = (settings.validation, settings.patience);
+    fit
+}
+
+/// A state that does not belong to the run's data would be learned over without a word.
+fn check_same(net: &Network, data: &Dataset, path: &Path) -> Outcome {
+    let classes: &[String] = match data.target() {
+        Target::Labels { names, .. } => names,
+        Target::Values { .. } => &[],
+    };
+    let same = net.input_names() == data.input_names()
+        && net.output_names() == data.output_names()
+        && net.class_names() == classes;
+    // Before the first epoch a model has no names yet.
+    if net.epochs() > 0 && !same {
+        let why = "its columns or classes are not those of the run's data";
+        return Err(Exit::Error(format!("{}: {why}", path.display())));
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! The rows of a run's file, and which of them its model learns from.
+
+use crate::report::Outcome;
+use crate::settings::{EnsembleSettings, TableSettings};
+use std::path::Path;
+use tractable::data::{self, Dataset};
+use tractable::rng;
+
+/// Rows to learn from, to calibrate on, and to test with.
+pub(crate) struct Rows {
+    pub(crate) train: Dataset,
+    pub(crate) calibration: Option<Dataset>,
+    pub(crate) test: Option<Dataset>,
+}
+
+impl Rows {
+    /// Of the usual model, which calibrates itself.
+    pub(crate) fn of_ensemble(file: &Path, settings: &EnsembleSettings) -> Outcome<Self> {
+        let data = read(file, &settings.target, settings.classes, &settings.drop)?;
+        let (train, test) = split(data, settings.test, settings.seed)?;
+        Ok(Rows { train, calibration: None, test })
+    }
+
+    /// Of a network of the user's own.
+    pub(crate) fn of_network(file: &Path, settings: &TableSettings) -> Outcome<Self> {
+        let data = read(file, &settings.target, settings.classes, &settings.drop)?;
+        let data = if settings.no_standardize { data } else { data.standardize() };
+        let (train, test) = split(data, settings.test, settings.seed)?;
+        let rows = train.rows();
+        if settings.calibration == 0.0 || rows == 1 {
+            return Ok(Rows { train, calibration: None, test });
+        }
+        let aside = ((settings.calibration * rows as f64).round() as usize).clamp(1, rows - 1);
+        let mut order: Vec<usize> = (0..rows).collect();
+        rng::shuffle(&mut order, &mut rng::stream(settings.seed, "calibration", 0));
+        let (aside, learned) = order.split_at_mut(aside);
+        // In the order they came in, which `--no-shuffle` keeps.
+        aside.sort_unstable();
+        learned.sort_unstable();
+        Ok(Rows { train: train.select(learned)?, calibration: Some(train.select(aside)?), test })
+    }
+}
+
+fn read(file: &Path, target: &[String], classes: bool, drop: &[String]) -> Outcome<Dataset> {
+    let mut csv = data::csv(file)?;
+    for column in drop {
+        csv = csv.drop(column)?;
+    }
+    if classes {
+        return Ok(csv.classes(&target[0])?);
+    }
+    Ok(csv.targets(&target.iter().map(String::as_str).collect::<Vec<_>>())?)
+}
+
+/// The rows to train on and those kept apart.
+fn split(data: Dataset, test: f64, seed: u64) -> Outcome<(Dataset, Option<Dataset>)> {
+    if test == 0.0 {
+        return Ok((data, None));
+    }
+    let (train, test) = data.split(1.0 - test, seed)?;
+    Ok((train, Some(test)))
+}

@@ -1,0 +1,61 @@
+//! Whether a model's intervals or probabilities hold, in one line.
+
+use super::RowsAre;
+use serde::Serialize;
+
+/// What is off by less than this, or by less than so many standard errors, is not worth a word.
+const POINTS: f64 = 0.04;
+const ERRORS: f64 = 3.0;
+
+/// Whether intervals, or probabilities of classes, hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    Hold,
+    /// Intervals are too narrow, or probabilities too large.
+    TooSure,
+    /// Intervals are too wide, or probabilities too small.
+    NotSureEnough,
+}
+
+impl Verdict {
+    /// By the share of so many rows that is inside its interval, or right, and what the model says it should be.
+    pub(super) fn of(observed: f64, expected: f64, rows: usize) -> Self {
+        let error = (expected * (1.0 - expected) / rows as f64).sqrt();
+        if (observed - expected).abs() <= POINTS.max(ERRORS * error) {
+            Verdict::Hold
+        } else if observed < expected {
+            Verdict::TooSure
+        } else {
+            Verdict::NotSureEnough
+        }
+    }
+
+    /// A line where they do not hold: which way, and what to do.
+    pub(super) fn say(self, said: &str, rows_are: RowsAre) -> String {
+        let which = match self {
+            Verdict::Hold => return String::new(),
+            Verdict::TooSure => "the model is too sure",
+            Verdict::NotSureEnough => "the model is not sure enough",
+        };
+        let what = match rows_are {
+            RowsAre::New => "train again, with rows like these among those it learns from",
+            RowsAre::LeftOut => "train again, with more rows or without flags of a network",
+            RowsAre::Learned => "judge it by rows that it has not learned from",
+        };
+        format!("\n{which}: {said}; {what}\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_differences_and_those_by_chance_are_no_verdict() {
+        assert_eq!(Verdict::of(0.8, 0.9, 20), Verdict::Hold);
+        assert_eq!(Verdict::of(0.87, 0.9, 1_000_000), Verdict::Hold);
+        assert_eq!(Verdict::of(0.8, 0.9, 500), Verdict::TooSure);
+        assert_eq!(Verdict::of(1.0, 0.9, 500), Verdict::NotSureEnough);
+    }
+}

@@ -1,0 +1,49 @@
+//! What the usual model can be told, which is little.
+
+use super::{TrainFlags, check_shares, check_target, same_but_epochs, to_map, with_given};
+use crate::report::{Exit, Outcome};
+use serde::{Deserialize, Serialize};
+
+/// Everything that decides the bits of the usual model, but the data: what `config.json` keeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EnsembleSettings {
+    pub(crate) target: Vec<String>,
+    pub(crate) classes: bool,
+    pub(crate) drop: Vec<String>,
+    pub(crate) single: bool,
+    pub(crate) seed: u64,
+    pub(crate) test: f64,
+}
+
+impl TrainFlags {
+    /// The settings of a new model.
+    pub(crate) fn ensemble(&self) -> Outcome<EnsembleSettings> {
+        let usual = EnsembleSettings {
+            target: Vec::new(),
+            classes: false,
+            drop: Vec::new(),
+            single: self.single(),
+            seed: 0,
+            test: 0.0,
+        };
+        let settings = with_given(&usual, self.given())?;
+        check_target(&settings.target, settings.classes)?;
+        check_shares(&[("--test", settings.test)])?;
+        Ok(settings)
+    }
+
+    /// The settings of a run that is started again: its own. Flags may repeat them.
+    pub(crate) fn ensemble_of(&self, run: &EnsembleSettings) -> Outcome<EnsembleSettings> {
+        if let Some(flag) = self.own_network().first() {
+            let why = "is for a network of your own, which this run is not";
+            return Err(Exit::Error(format!("--resume: {flag} {why}; leave it out, or start a new run")));
+        }
+        let mut given = self.given();
+        if self.single() {
+            given.insert("single".into(), true.into());
+        }
+        same_but_epochs(&given, &to_map(run))?;
+        Ok(run.clone())
+    }
+}
