@@ -1,4 +1,4 @@
-//! A stream that drifts and jumps, learned one sample at a time. Expect: `end, capped` in 0..0.3, `end, counted 10000` in 0..0.2.
+//! A stream that drifts and jumps, learned one sample at a time. Expect: `end, capped` in 0..0.3, `end, counted 1000` in 0..0.2.
 //!
 //! `cargo run --release --example stream -- 10000000` takes a stream of ten million. All errors are against the truth without noise.
 
@@ -79,10 +79,11 @@ fn main() -> Result<()> {
         capped("capped", 0.0),
         capped("capped, forgets 0.001", 1e-3),
         capped("capped, forgets 0.01", 1e-2),
+        counted("", 300, Noise::Known),
         counted("", 1000, Noise::Known),
         counted("", 10_000, Noise::Known),
         counted("", 100_000, Noise::Known),
-        counted(", noise inferred", 10_000, Noise::Inferred),
+        counted(", noise inferred", 1000, Noise::Inferred),
     ] {
         let ([soon, later, late], end, seconds) = listen(samples, &listener)?;
         let name = &listener.0;

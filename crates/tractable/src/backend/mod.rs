@@ -43,8 +43,9 @@ pub enum UpdateRule {
     #[default]
     Capped,
     /// Count every row once, however often it is seen: a row makes room for itself by pulling all weights a little back
-    /// to their prior. Variances neither collapse nor go deaf. Steps are limited as by `Capped`. For a stream,
-    /// `rows` is how many rows it remembers.
+    /// to their prior. Variances do not collapse, and the network does not go deaf. Steps are limited as by `Capped`. For a
+    /// stream, `rows` is how many rows it remembers, and about how many it takes to follow a jump;
+    /// [`forget`](crate::Network::forget) follows faster.
     ///
     /// With [`Fit::anneal`](crate::Fit::anneal) a linear network ends at the exact posterior after any number of epochs, as far as
     /// independent weights can: its predictive standard deviation is 0.98 of the exact one, its mean within 0.05 standard deviations, with

@@ -80,8 +80,18 @@ pub struct LeftOut {
     pub error_rate: Option<f64>,
 }
 
-/// A network to be trained: its kind and the fold it leaves out.
-type Job = (usize, usize);
+/// A network to be trained.
+#[derive(Clone, Copy)]
+struct Job {
+    kind: usize,
+    /// The fold it leaves out.
+    fold: usize,
+    /// How long it learns, in times of the visits that are set.
+    length: usize,
+}
+
+/// Lengths that are tried: left-out rows say which of them the first kind needs, and the other kind takes the same.
+const LENGTHS: [usize; 2] = [1, 3];
 
 /// The rows, cut into folds, with what all networks share.
 struct Data<'a> {
@@ -146,7 +156,7 @@ impl Ensemble {
         let kept = data.keep(learned, &net, net.seed());
         let members = vec![Member::new(net, 0, 0, kept)?];
         let said = [data.left_out(&members[0])?];
-        let (weights, calibration) = data.calibrate(&members, &said);
+        let (weights, calibration, _) = data.calibrate(&members, &said);
         let rows = learned.rows() + held_out.rows();
         let spec = Spec { rows, seed: 0, weights, calibration, left_out: Vec::new(), own: true };
         let mut model = Ensemble { members, spec };
@@ -176,38 +186,41 @@ impl Ensemble {
     ) -> Result<Option<Self>> {
         let data = &Data::new(data, settings)?;
         let threads = settings.threads.unwrap_or_else(cores);
-        let mut jobs: Vec<Job> =
-            (0..KINDS.len()).flat_map(|kind| (0..FOLDS).map(move |fold| (kind, fold))).collect();
-        // Wide networks take longest and come first.
-        jobs.reverse();
-        if settings.single {
-            jobs = vec![(0, 0)];
-        }
+        let longest = LENGTHS[LENGTHS.len() - 1];
+        let folds = |kind, length| (0..FOLDS).map(move |fold| Job { kind, fold, length });
+        // Long jobs first, so that no core is left with one at the end.
+        let first: Vec<Job> = match settings.single {
+            true => vec![Job { kind: 0, fold: 0, length: longest }],
+            false => LENGTHS.iter().rev().flat_map(|&length| folds(0, length)).collect(),
+        };
+        let second =
+            |length| -> Vec<Job> { if settings.single { Vec::new() } else { folds(1, length).collect() } };
+        let cost = |jobs: &[Job]| jobs.iter().map(|job| data.cost(*job)).sum::<u64>();
         let (stop, visits) = (AtomicBool::new(false), AtomicU64::new(0));
-        let of: u64 = jobs.iter().map(|job| data.cost(*job)).sum();
-        let mut watch = |what: &'static str| {
+        let mut watch = |what: &'static str, of: u64| {
             let done = visits.load(Ordering::Relaxed).min(of);
             if progress(Stage { what, done, of }).is_break() {
                 stop.store(true, Ordering::Relaxed);
             }
         };
-        let trained =
-            side_by_side(threads, &jobs, |job| data.train(*job, &visits, &stop), || watch("learning"));
-        let mut members = Vec::new();
-        for member in trained {
-            match member? {
-                Some(member) => members.push(member),
-                None => return Ok(None),
-            }
-        }
-        members.reverse();
-        watch("calibrating");
+        let mut train = |jobs: &[Job], what: &'static str, of: u64| {
+            let all = side_by_side(threads, jobs, |job| data.train(*job, &visits, &stop), || watch(what, of));
+            all.into_iter().collect::<Result<Option<Vec<Member>>>>()
+        };
+        let of = cost(&first) + cost(&second(longest));
+        let Some(tried) = train(&first, "learning, and for how long", of)? else { return Ok(None) };
+        let (length, mut members) = data.best_length(&first, tried)?;
+        let second = second(length);
+        let of = cost(&first) + cost(&second);
+        let Some(wide) = train(&second, "learning", of)? else { return Ok(None) };
+        members.extend(wide);
+        watch("calibrating", of);
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
         let said = side_by_side(threads, &members, |member| data.left_out(member), || {});
         let said = said.into_iter().collect::<Result<Vec<_>>>()?;
-        let (weights, calibration) = data.calibrate(&members, &said);
+        let (weights, calibration, _) = data.calibrate(&members, &said);
         let keep = |member: &Member| weights[member.kind] > 0.0;
         let rows = data.all.rows();
         members.retain(keep);
@@ -259,16 +272,16 @@ impl<'a> Data<'a> {
     }
 
     /// How much work a network is: weights times visits.
-    fn cost(&self, (kind, fold): Job) -> u64 {
+    fn cost(&self, Job { kind, fold, length }: Job) -> u64 {
         let rows = self.folds.iter().filter(|f| **f != fold).count();
         let [a, b] = KINDS[kind].hidden;
         let weights = (self.all.width() * a + a * b + b * self.outputs()) as u64;
-        (self.settings.epochs(rows) * rows) as u64 * weights
+        (self.settings.epochs(rows, length) * rows) as u64 * weights
     }
 
     /// `None` when it was stopped.
     fn train(&self, job: Job, visits: &AtomicU64, stop: &AtomicBool) -> Result<Option<Member>> {
-        let (kind, fold) = job;
+        let Job { kind, fold, length } = job;
         let (rows, Kind { hidden, gain }) = (rows_of(&self.folds, fold, false), &KINDS[kind]);
         let data = self.all.select(&rows)?;
         let seed = self.settings.seed.wrapping_mul(1000).wrapping_add((kind * FOLDS + fold) as u64);
@@ -284,7 +297,7 @@ impl<'a> Data<'a> {
         let mut net = builder.build()?;
         net.set_update_rule(UpdateRule::Counted { rows: rows.len(), margin: MARGIN * net.parameters() })?;
         net.set_scalers(Some(self.input.clone()), self.output.clone())?;
-        let epochs = self.settings.epochs(rows.len());
+        let epochs = self.settings.epochs(rows.len(), length);
         let each = self.cost(job) / (epochs * rows.len()) as u64;
         let fit = Fit::new().epochs(epochs).batch(BATCH).anneal(ANNEAL).seed(seed);
         let mut told = 0;
@@ -339,9 +352,30 @@ impl<'a> Data<'a> {
         })
     }
 
-    /// Weights of the kinds, and the calibration that goes with them.
-    fn calibrate(&self, members: &[Member], said: &[Judged]) -> (Vec<f64>, Calibrated) {
-        let blends = if self.settings.single { &BLENDS[..1] } else { &BLENDS };
+    /// The length under which left-out rows are most likely, and the networks of that length.
+    fn best_length(&self, jobs: &[Job], members: Vec<Member>) -> Result<(usize, Vec<Member>)> {
+        let mut best: Option<(f64, usize, Vec<Member>)> = None;
+        let mut rest = jobs.iter().zip(members).peekable();
+        while let Some((job, _)) = rest.peek() {
+            let length = job.length;
+            let mut own = Vec::new();
+            while let Some((_, member)) = rest.next_if(|(job, _)| job.length == length) {
+                own.push(member);
+            }
+            let said = own.iter().map(|member| self.left_out(member)).collect::<Result<Vec<_>>>()?;
+            let (_, _, ln_likelihood) = self.calibrate(&own, &said);
+            if best.as_ref().is_none_or(|b| ln_likelihood > b.0) {
+                best = Some((ln_likelihood, length, own));
+            }
+        }
+        let (_, length, members) = best.expect("there is a job");
+        Ok((length, members))
+    }
+
+    /// Weights of the kinds, the calibration that goes with them, and how likely left-out rows are then.
+    fn calibrate(&self, members: &[Member], said: &[Judged]) -> (Vec<f64>, Calibrated, f64) {
+        let one_kind = members.iter().all(|m| m.kind == 0);
+        let blends = if one_kind { &BLENDS[..1] } else { &BLENDS };
         let tried = blends.iter().map(|&first| {
             let weights = if self.settings.single { vec![1.0] } else { vec![first, 1.0 - first] };
             let (calibration, ln_likelihood) = match self.all.target() {
@@ -352,8 +386,7 @@ impl<'a> Data<'a> {
             };
             (weights, calibration, ln_likelihood)
         });
-        let best = tried.reduce(|a, b| if b.2 > a.2 { b } else { a }).expect("some are tried");
-        (best.0, best.1)
+        tried.reduce(|a, b| if b.2 > a.2 { b } else { a }).expect("some are tried")
     }
 
     /// The members that left a fold out, with their weights, and what they say of it.

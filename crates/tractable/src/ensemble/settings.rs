@@ -17,7 +17,7 @@ pub struct Settings {
     pub threads: Option<usize>,
     /// One network instead of ten, calibrated on the fifth of the rows that it leaves out.
     pub single: bool,
-    /// Rows that a network looks at in all, again and again; sets the number of epochs.
+    /// Rows that a network looks at in all, again and again, or three times as many where left-out rows say that it helps.
     pub visits: usize,
     /// Whether doubt away from the data is worked out; predictions are several times faster without.
     pub outside: bool,
@@ -87,11 +87,11 @@ impl Settings {
         }
     }
 
-    /// Epochs over so many rows.
-    pub(super) fn epochs(&self, rows: usize) -> usize {
+    /// Epochs over so many rows, in times of the visits that are set.
+    pub(super) fn epochs(&self, rows: usize, times: usize) -> usize {
         let epochs = self.visits.div_ceil(rows);
         // At 50,000 visits: 40 epochs or more, but fewer again above a hundred thousand rows.
         let least = (self.visits * 80).div_ceil(rows).clamp(2, self.visits.div_ceil(1250));
-        epochs.clamp(least, 1000.max(least))
+        times * epochs.clamp(least, 1000.max(least))
     }
 }

@@ -11,6 +11,10 @@ impl Network {
     /// network no longer follows what changes. Call this now and then, every hundred samples of a stream, say; no
     /// variance then stays below `share` times its prior. The smaller the share, the longer the memory.
     ///
+    /// [`UpdateRule::Counted`](crate::UpdateRule::Counted) does not go deaf either, but does not replace this: it holds on to what it
+    /// knew for as many rows as it remembers, and a short memory pulls the means to the prior. It is for data that are seen again and
+    /// again, this is for streams that jump (`examples/stream.rs` compares them).
+    ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
     /// let mut net = Network::mlp([1, 16, 1], Activation::Tanh).noise_std([0.1]).build()?;

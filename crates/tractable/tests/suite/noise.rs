@@ -296,7 +296,7 @@ fn a_head_changes_nothing_but_the_noise() {
         }
         for layer in ["linear1", "tanh2"] {
             let wanted = tractable::Wanted::from(&y).layer(layer);
-            let [a, b] = [&with, &without].map(|net| net.condition(&x, wanted.clone()).unwrap());
+            let [a, b] = [&with, &without].map(|net| net.condition(&x, wanted).unwrap());
             assert_eq!(a, b, "{layer}");
         }
     }

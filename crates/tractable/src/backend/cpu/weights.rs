@@ -147,7 +147,8 @@ pub(super) fn single(steps: Steps) -> [Step<f32>; 2] {
     })
 }
 
-/// Posterior of one line of parameters from its sums (T20, T21, T39).
+/// Posterior of one line of parameters from its sums (T20, T21, T39). Closures, because they are inlined into code of the vectors' width.
+#[allow(clippy::redundant_closure)]
 #[inline(always)]
 pub(super) fn step(line: &mut [f32; LINE], sums: &[f32; LINE], how: Step<f32>) -> Tally {
     match how {
