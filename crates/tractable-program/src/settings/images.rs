@@ -141,6 +141,10 @@ impl ImageFlags {
     /// What all flags ask for, by the names of [`ImageSettings`].
     fn asked(&self, flags: &TrainFlags) -> Outcome<Map<String, Value>> {
         let mut asked = flags.given();
+        // Labels have no noise that could be inferred.
+        if asked.get("noise").is_some_and(|how| how == "known") {
+            asked.remove("noise");
+        }
         let known = settings::to_map(&ImageSettings::default());
         if let Some(other) = asked.keys().find(|name| !known.contains_key(*name)) {
             let flag = other.replace('_', "-");
