@@ -38,9 +38,9 @@ struct Cli {
 enum Command {
     /// What it can do, in a minute, with no data: a curve, digits, a pole; pictures and a page
     Demo(cmd::demo::Args),
-    /// Fit a network to a CSV file or to images
+    /// Fit a model to a CSV file or to images
     Train(Box<cmd::train::Args>),
-    /// Mean and standard deviation, or class probabilities, for every row of a CSV file
+    /// An interval, or class probabilities, for every row of a CSV file
     Predict(cmd::predict::Args),
     /// How good a model's predictions are on a CSV file with targets, or on images
     Evaluate(cmd::evaluate::Args),

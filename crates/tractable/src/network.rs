@@ -328,11 +328,30 @@ impl Network {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn predict_classes<'a>(&self, x: impl Into<Input<'a>>) -> Result<Matrix> {
+        self.class_probabilities(&self.predict(x)?)
+    }
+
+    /// The probability of every class that a [prediction](Network::predict) stands for, calibrated where the network is.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network};
+    /// let net = Network::mlp([2, 8, 3], Activation::Relu).classes(3).build()?;
+    /// let x = Matrix::new(vec![0.5, 1.0], 2)?;
+    /// assert_eq!(net.class_probabilities(&net.predict(&x)?)?, net.predict_classes(&x)?);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn class_probabilities(&self, out: &Prediction) -> Result<Matrix> {
         let Output::Classes { classes } = self.spec.output else {
             return Err(Error::invalid("predict_classes", "this is a regression model; use predict"));
         };
         let tree = Tree::new(classes)?;
-        let out = self.predict(x)?;
+        if out.width() != tree.nodes() {
+            return Err(Error::shape(
+                "prediction",
+                format!("{} nodes of the class tree", tree.nodes()),
+                out.width(),
+            ));
+        }
         let rows = out.mean().chunks_exact(tree.nodes()).zip(out.var().chunks_exact(tree.nodes()));
         let p = rows.map(|(m, v)| tree.probabilities(m, v));
         let p: Vec<f64> = match self.spec.calibration {

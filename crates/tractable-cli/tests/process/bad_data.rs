@@ -84,7 +84,7 @@ fn an_existing_run_is_kept_unless_forced() {
     place.write("bad.csv", "a,b,y\n1,x,2\n");
     place.refused(&["train", "bad.csv", "--target", "y", "-o", "run", "--force"], &["line 2, column `b`"]);
     place.ok(&[&train[..], &["--force"]].concat());
-    assert_eq!(place.text("run/metrics.jsonl").lines().count(), 2);
+    assert_eq!(place.text("run/metrics.jsonl").lines().count(), 3, "two epochs, and rows left out");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_forced_run_that_cannot_be_trained_leaves_the_old_one() {
 fn a_forced_run_that_fails_in_its_first_epoch_leaves_the_old_one() {
     let place = Place::trained();
     let before = place.read("run/model.safetensors");
-    place.write("huge.csv", "a,b,y\n1,2,3\n1e300,-1e300,1e300\n2,3,4\n");
+    place.write("huge.csv", "a,b,y\n1e300,-1e300,1e300\n1e300,1e300,1e300\n2,3,4\n");
     let args = ["train", "huge.csv", "--target", "y", "-o", "run", "--no-standardize", "--force", "-q"];
     let ran = place.run(&args);
     assert_eq!(ran.code, 2, "{ran:?}");
@@ -125,11 +125,11 @@ fn a_forced_run_leaves_nothing_of_the_old_one() {
     place.ok(&[&train[..], &["run"], &aside[..]].concat());
     place.ok(&[&train[..], &["run", "--force", "--seed", "4"]].concat());
     place.ok(&[&train[..], &["new", "--seed", "4"]].concat());
-    assert!(!place.path("run/last.safetensors").exists());
-    for name in ["model.safetensors", "config.json"] {
+    assert!(!place.path("run/best.safetensors").exists());
+    for name in ["model.safetensors", "last.safetensors", "config.json"] {
         assert!(place.read(&format!("run/{name}")) == place.read(&format!("new/{name}")), "{name}");
     }
-    assert_eq!(place.text("run/metrics.jsonl").lines().count(), 3);
+    assert_eq!(place.text("run/metrics.jsonl").lines().count(), 4);
 }
 
 #[test]

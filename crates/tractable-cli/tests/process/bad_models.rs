@@ -40,7 +40,7 @@ fn refused(place: &Place, says: &[&str]) {
 
 #[test]
 fn truncated_files_are_refused() {
-    let place = Place::trained();
+    let place = Place::network();
     let bytes = place.read("run/model.safetensors");
     for length in [0, 4, 8, 100, bytes.len() / 2, bytes.len() - 1] {
         std::fs::write(place.path("bad.safetensors"), &bytes[..length]).unwrap();
@@ -55,7 +55,7 @@ fn truncated_files_are_refused() {
 
 #[test]
 fn flipped_bytes_in_the_header_never_crash() {
-    let place = Place::trained();
+    let place = Place::network();
     let bytes = place.read("run/model.safetensors");
     // Mostly refused; a changed letter of a column's name makes another good file.
     for at in [0, 3, 7, 8, 9, 12, 20, 25, 60, 110, 200, 300, 500] {
@@ -70,7 +70,7 @@ fn flipped_bytes_in_the_header_never_crash() {
 
 #[test]
 fn tampered_tensors_are_refused_by_name() {
-    let place = Place::trained();
+    let place = Place::network();
     let start = |header: &Value, name: &str| header[name]["data_offsets"][0].as_u64().unwrap() as usize;
     for (tensor, value, says) in [
         ("linear1.weight.mean", f32::NAN, "entry 0 is NaN"),
@@ -95,7 +95,7 @@ fn tampered_tensors_are_refused_by_name() {
 
 #[test]
 fn tampered_metadata_is_refused() {
-    let place = Place::trained();
+    let place = Place::network();
     tamper(&place, |header, _| header["__metadata__"]["version"] = json!("99"));
     refused(&place, &["version 99 is not known to this build"]);
     tamper(&place, |header, _| header["__metadata__"]["format"] = json!("other"));
@@ -118,7 +118,7 @@ fn tampered_metadata_is_refused() {
 
 #[test]
 fn a_broken_run_is_not_resumed() {
-    let place = Place::trained();
+    let place = Place::network();
     let resume = ["train", "--resume", "-o", "run", "--epochs", "9"];
     let config = place.text("run/config.json");
     place.write("run/config.json", &config[..40]);
@@ -155,7 +155,7 @@ fn a_model_that_has_seen_no_data_is_not_used() {
 
 #[test]
 fn a_run_whose_model_is_lost_does_not_start_over() {
-    let place = Place::trained();
+    let place = Place::network();
     std::fs::remove_file(place.path("run/model.safetensors")).unwrap();
     place.refused(&["train", "--resume", "-o", "run"], &["run/model.safetensors: cannot open"]);
 }

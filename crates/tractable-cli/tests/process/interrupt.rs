@@ -157,7 +157,7 @@ fn before_the_first_epoch_is_done_nothing_is_replaced() {
     let err = stopped_at_its_start(&place, &[&LONG[..], &["--force"]].concat());
     assert!(err.contains("no epoch is finished, nothing was saved"), "{err}");
     assert!(files.each_ref().map(|name| place.read(name)) == before);
-    assert_eq!(std::fs::read_dir(place.path("run")).unwrap().count(), 4);
+    assert_eq!(std::fs::read_dir(place.path("run")).unwrap().count(), 5);
 }
 
 /// A run without a finished epoch is refused by whoever needs a model, and can be resumed.

@@ -81,6 +81,7 @@ fn lines_are_as_the_book_says() {
     on(&[
         "train", "data.csv", "--target", "y", "-o", "run", "--epochs", "3", "--hidden", "8", "--test", "0.2",
     ]);
+    on(&["train", "data.csv", "--target", "y", "--single", "-o", "single"]);
     let classes = ["train", "classes.csv", "--target", "kind", "--classes", "-o", "kinds"];
     on(&[&classes[..], &["--epochs", "3", "--test", "0.2"]].concat());
     on(&["train", "digits", "--limit", "100", "--epochs", "1", "--net", "mlp", "-o", "digits"]);

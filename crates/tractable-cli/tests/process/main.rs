@@ -9,6 +9,7 @@ mod browser;
 mod chromium;
 mod demo;
 mod documents;
+mod ensemble;
 #[cfg(unix)]
 mod faults;
 mod help;

@@ -24,7 +24,7 @@ fn every_kind_of_run_has_a_page() {
         ["train", "data.csv", "--target", "y", "--epochs", "4", "--validation", "0.2", "--test", "0.2"];
     place.ok(&[&train[..], &["-o", "run", "-q"]].concat());
     let html = page(&place, "run");
-    has(&html, &["Training on data.csv", "<dd>4 of 4</dd>", "Test: y", "inside 90 %", "noise_start"]);
+    has(&html, &["Training on data.csv", "<dd>4 of 4</dd>", "Test: y", "inside 90 %", "inferred"]);
     has(&html, &["tractable train data.csv --target y --epochs 4 --validation 0.2 --test 0.2 -o run -q"]);
     // A run that went on says both commands.
     place.ok(&["train", "--resume", "-o", "run", "--epochs", "6", "-q"]);

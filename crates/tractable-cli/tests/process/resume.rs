@@ -12,7 +12,7 @@ fn same_bits(extra: &[&str]) {
     train("whole", "12");
     train("parts", "5");
     place.ok(&["train", "--resume", "-o", "parts", "--epochs", "12"]);
-    for name in ["model.safetensors", "last.safetensors"] {
+    for name in ["model.safetensors", "last.safetensors", "best.safetensors"] {
         assert_eq!(place.path("whole").join(name).exists(), place.path("parts").join(name).exists());
         if place.path("whole").join(name).exists() {
             let [whole, parts] = ["whole", "parts"].map(|run| place.read(&format!("{run}/{name}")));
@@ -83,7 +83,10 @@ fn threads_do_not_change_the_bits() {
 fn a_resumed_run_keeps_its_settings_and_data() {
     let place = Place::trained();
     place.refused(&["train", "--resume", "-o", "run", "--batch", "4"], &["the run has batch 16, not 4"]);
-    place.refused(&["train", "--resume", "-o", "run", "--noise-std", "1"], &["the run has noise_"]);
+    place.refused(
+        &["train", "--resume", "-o", "run", "--noise-std", "1"],
+        &["the run has noise \"inferred\", not \"known\""],
+    );
     place.refused(&["train", "--resume", "-o", "run", "--classes"], &["classes"]);
     place.ok(&["train", "data.csv", "--target", "y", "--resume", "-o", "run", "--batch", "16"]);
     let data = place.text("data.csv");
@@ -95,7 +98,7 @@ fn a_resumed_run_keeps_its_settings_and_data() {
 
 #[test]
 fn metrics_ahead_of_the_model_or_torn_are_mended() {
-    let place = Place::trained();
+    let place = Place::network();
     let metrics = place.text("run/metrics.jsonl");
     let ahead = metrics.lines().last().unwrap().replace("\"epoch\":5", "\"epoch\":6");
     place.write("run/metrics.jsonl", &format!("{metrics}{ahead}\n{{\"type\":\"epo"));

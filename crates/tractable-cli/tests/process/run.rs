@@ -36,10 +36,18 @@ impl Place {
         place
     }
 
-    /// With a trained `run/` too.
+    /// With a trained `run/` too: one small network, calibrated.
     pub(crate) fn trained() -> Self {
         let place = Place::new();
         place.ok(&["train", "data.csv", "--target", "y", "-o", "run", "--epochs", "5", "--hidden", "8"]);
+        place
+    }
+
+    /// With a `run/` whose model is a network, and not calibrated.
+    pub(crate) fn network() -> Self {
+        let place = Place::new();
+        let small = ["--epochs", "5", "--hidden", "8", "--calibration", "0"];
+        place.ok(&[&["train", "data.csv", "--target", "y", "-o", "run"], &small[..]].concat());
         place
     }
 

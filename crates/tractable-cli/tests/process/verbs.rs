@@ -28,11 +28,14 @@ fn regression_from_training_to_prediction() {
         assert!(place.path("run").join(name).exists(), "{name}");
     }
     let metrics = json_lines(&place.text("run/metrics.jsonl"));
-    assert_eq!(metrics.len(), 51);
-    assert_eq!((&metrics[49]["epoch"], &metrics[50]["type"]), (&50.into(), &"test".into()));
+    assert_eq!(metrics.len(), 52);
+    assert_eq!((&metrics[49]["epoch"], &metrics[50]["type"]), (&50.into(), &"left_out".into()));
+    assert_eq!((&metrics[51]["type"], &metrics[51]["rows"]), (&"test".into(), &12.into()));
 
     let score = &place.json(&["evaluate", "run", "data.csv"])[0];
     assert_eq!(score["target"], "y");
+    // 12 to test, and 5 of the others to calibrate on.
+    assert_eq!((&score["rows"], &score["rows_are"]), (&17.into(), &"left_out".into()));
     assert!(score["rmse"].as_f64().unwrap() < 0.3, "{score}");
     assert_eq!(score["calibration"]["levels"].as_array().unwrap().len(), 10);
     let text = place.ok(&["evaluate", "run/model.safetensors", "data.csv"]);
@@ -42,15 +45,24 @@ fn regression_from_training_to_prediction() {
     place.write("new.csv", "b,note,a\n0.5,first,0.5\n0.25,\"se,cond\",0.75\n");
     let rows = place.ok(&["predict", "run", "new.csv"]);
     let rows: Vec<&str> = rows.lines().collect();
-    assert_eq!((rows[0], rows.len()), ("y_mean,y_std", 3));
+    assert_eq!((rows[0], rows.len()), ("y_mean,y_lower,y_upper,y_std,y_std_model,y_std_noise", 3));
     let first: Vec<f64> = rows[1].split(',').map(|c| c.parse().unwrap()).collect();
-    assert!((first[0] - 31.0).abs() < 0.5 && first[1] > 0.0, "{first:?}");
+    assert!((first[0] - 31.0).abs() < 0.5 && first[1] < first[0] && first[0] < first[2], "{first:?}");
+    assert!((first[3].powi(2) - first[4].powi(2) - first[5].powi(2)).abs() < 1e-9, "{first:?}");
     assert_eq!(place.ok(&["predict", "run", "new.csv", "-o", "out.csv"]), "");
     assert_eq!(place.text("out.csv").lines().collect::<Vec<_>>(), rows);
 
-    let noisy = place.ok(&["predict", "run", "new.csv", "--noise"]);
-    let noisy: Vec<f64> = noisy.lines().nth(1).unwrap().split(',').map(|c| c.parse().unwrap()).collect();
-    assert!(noisy[0] == first[0] && noisy[1] > first[1]);
+    let narrow = place.ok(&["predict", "run", "new.csv", "--level", "0.5"]);
+    let narrow: Vec<f64> = narrow.lines().nth(1).unwrap().split(',').map(|c| c.parse().unwrap()).collect();
+    assert!(narrow[0] == first[0] && narrow[1] > first[1] && narrow[2] < first[2]);
+    let three = place.ok(&["predict", "run", "new.csv", "--quantiles", "0.05,0.5,0.95"]);
+    assert!(three.starts_with("y_mean,y_q0.05,y_q0.5,y_q0.95,y_std,y_std_model,y_std_noise\n"), "{three}");
+    let three: Vec<f64> = three.lines().nth(1).unwrap().split(',').map(|c| c.parse().unwrap()).collect();
+    assert!((three[1] - first[1]).abs() < 1e-9 && (three[2] - first[0]).abs() < 1e-9);
+    let json = place.json(&["predict", "run", "new.csv", "--quantiles", "0.1,0.9"]);
+    assert_eq!(json[0]["quantiles"][0].as_array().unwrap().len(), 2);
+    place.refused(&["predict", "run", "new.csv", "--level", "1"], &["--level: 1 is not between 0 and 1"]);
+    place.refused(&["predict", "run", "new.csv", "--quantiles", "0.1,0.1"], &["0.1 is given twice"]);
     let json = place.json(&["predict", "run", "new.csv"]);
     assert_eq!((&json[1]["row"], &json[0]["mean"][0]), (&1.into(), &first[0].into()));
 }
@@ -59,7 +71,9 @@ fn regression_from_training_to_prediction() {
 fn classes_from_training_to_prediction() {
     let place = Place::new();
     place.ok(&["train", "classes.csv", "--target", "kind", "--classes", "--batch", "4"]);
-    let score = &place.json(&["evaluate", "classes-run", "classes.csv"])[0];
+    // Not the same file: then it would be judged by the rows that were kept aside.
+    place.write("again.csv", &format!("{}0,0,low\n", place.text("classes.csv")));
+    let score = &place.json(&["evaluate", "classes-run", "again.csv"])[0];
     assert!(score["error_rate"].as_f64().unwrap() < 0.2, "{score}");
     assert_eq!(score["reliability"]["bins"].as_array().unwrap().len(), 15);
     let text = place.ok(&["evaluate", "classes-run", "classes.csv"]);
@@ -99,11 +113,13 @@ fn classes_without_a_name_have_their_number() {
 fn several_targets_some_of_them_missing() {
     let place = Place::new();
     place.write("two.csv", "a,u,v\n0,1,2\n0.5,,3\n1,3,\n1.5,4,5\n2,5,6\n");
-    place.ok(&["train", "two.csv", "--target", "v,u", "--epochs", "3", "-o", "run"]);
+    place.ok(&["train", "two.csv", "--target", "v,u", "--epochs", "3", "--calibration", "0", "-o", "run"]);
     let scores = place.json(&["evaluate", "run", "two.csv"]);
     assert_eq!((&scores[0]["target"], &scores[0]["rows"]), (&"v".into(), &4.into()));
     assert_eq!((&scores[1]["target"], &scores[1]["rows"]), (&"u".into(), &4.into()));
-    assert!(place.ok(&["predict", "run", "two.csv"]).starts_with("v_mean,v_std,u_mean,u_std\n"));
+    assert_eq!(scores[0]["rows_are"], "learned");
+    let out = place.ok(&["predict", "run", "two.csv"]);
+    assert!(out.starts_with("v_mean,v_lower,v_upper,v_std,v_std_model,v_std_noise,u_mean,u_lower,"), "{out}");
 }
 
 #[test]
@@ -112,7 +128,7 @@ fn limits_that_are_not_held_exit_with_1() {
     place.ok(&["evaluate", "run", "data.csv", "--max-rmse", "100", "--max-nll", "100"]);
     let ran = place.run(&["evaluate", "run", "data.csv", "--max-rmse", "1e-9", "--max-nll", "-50"]);
     assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(ran.err.starts_with("check failed: nll of `y` is"), "{ran:?}");
+    assert!(ran.err.contains("check failed: nll of `y` is"), "{ran:?}");
     assert!(ran.err.contains("rmse of `y`") && ran.out.contains("rmse"), "{ran:?}");
 }
 
@@ -122,11 +138,11 @@ fn json_is_one_object_a_line() {
     let lines =
         place.json(&["train", "data.csv", "--target", "y", "--epochs", "3", "--test", "0.1", "-o", "run"]);
     let types: Vec<&str> = lines.iter().map(|l| l["type"].as_str().unwrap()).collect();
-    assert_eq!(types, ["start", "epoch", "epoch", "epoch", "end", "test"]);
+    assert_eq!(types, ["start", "epoch", "epoch", "epoch", "end", "left_out", "test"]);
     assert_eq!(lines[0]["settings"]["batch"], 16);
     let lines = place.json(&["inspect", "run"]);
     let types: Vec<&str> = lines.iter().map(|l| l["type"].as_str().unwrap()).collect();
-    assert_eq!(types, ["model", "layer", "layer", "layer", "layer", "layer"]);
+    assert_eq!(types, ["model", "layer", "layer", "layer", "layer", "layer", "ensemble", "network"]);
     assert_eq!(lines[0]["parameters"], 2 * 50 + 50 + 50 * 50 + 50 + 50 + 1);
     assert_eq!((&lines[1]["name"], &lines[1]["parameters"]), (&"linear1".into(), &150.into()));
     assert!(lines[1]["mean_std"].as_f64().unwrap() > 0.0);
@@ -271,7 +287,7 @@ fn completions_and_help() {
     {
         let help = place.ok(&[&verb.split(' ').collect::<Vec<_>>()[..], &["--help"]].concat());
         assert!(help.contains("Example"), "{verb}");
-        assert!(help.lines().count() <= 60, "{verb}: {} lines", help.lines().count());
+        assert!(help.lines().count() <= 70, "{verb}: {} lines", help.lines().count());
     }
     assert!(place.ok(&["--version"]).starts_with("tractable "));
     assert_eq!(place.run(&[]).code, 2);

@@ -31,8 +31,8 @@ pub(crate) fn predict(net: &Network, images: &Images) -> Outcome<Predictions> {
     let mut all = Predictions { probabilities: Vec::new(), model: vec![], noise: vec![], raw: vec![] };
     for x in images.batches(AT_ONCE) {
         let out = net.predict(&x)?;
+        all.probabilities.extend_from_slice(net.class_probabilities(&out)?.data());
         for (mean, var) in out.mean().chunks_exact(tree.nodes()).zip(out.var().chunks_exact(tree.nodes())) {
-            all.probabilities.extend(tree.probabilities(mean, var));
             let spread = tree.spread(mean, var);
             all.model.push(spread.model);
             all.noise.push(spread.noise);
@@ -80,6 +80,14 @@ pub(crate) fn score(predicted: &Predictions, images: &Images) -> Outcome<ImageSc
 }
 
 impl ImageScore {
+    /// Says what the score was before probabilities were calibrated.
+    pub(crate) fn say_uncalibrated(&self, report: Report) -> Outcome {
+        let ece = 100.0 * self.reliability.ece;
+        report.say("uncalibrated", self, || {
+            format!("before calibration: nll {}, ece {ece:.2} %", short(self.nll))
+        })
+    }
+
     /// Says the score; with `detail` the reliability table too (JSON always has it).
     pub(crate) fn say(&self, report: Report, kind: &str, detail: bool) -> Outcome {
         report.say(kind, self, || {

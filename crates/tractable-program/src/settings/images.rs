@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 use tractable::data::{Augment, Images, PixelScaling};
 use tractable::{
-    Activation, Fit, Network, NetworkBuilder, NoiseSchedule, Prior, Scheme, UpdateRule, recipes,
+    Activation, Fit, Network, NetworkBuilder, NoiseSchedule, Prior, Scheme, UpdateRule, recipes, rng,
 };
 
 /// Flags that only images have; those they share with tables are in [`TrainFlags`].
@@ -91,6 +91,9 @@ pub(crate) struct ImageSettings {
     bias_var: Option<f64>,
     pub(crate) seed: u64,
     pub(crate) device: DeviceName,
+    /// Share of the images that class probabilities are calibrated on; runs of older versions kept none aside.
+    #[serde(default)]
+    calibration: f64,
 }
 
 /// The noise to settle with, of runs that did not say.
@@ -120,6 +123,7 @@ impl Default for ImageSettings {
             bias_var: None,
             seed: 0,
             device: DeviceName::default(),
+            calibration: 0.03,
         }
     }
 }
@@ -137,6 +141,10 @@ impl ImageFlags {
     /// What all flags ask for, by the names of [`ImageSettings`].
     fn asked(&self, flags: &TrainFlags) -> Outcome<Map<String, Value>> {
         let mut asked = flags.given();
+        // Labels have no noise that could be inferred.
+        if asked.get("noise").is_some_and(|how| how == "known") {
+            asked.remove("noise");
+        }
         let known = settings::to_map(&ImageSettings::default());
         if let Some(other) = asked.keys().find(|name| !known.contains_key(*name)) {
             let flag = other.replace('_', "-");
@@ -179,6 +187,9 @@ impl ImageSettings {
             [("--epochs", self.epochs), ("--batch", self.batch), ("--limit", self.limit.unwrap_or(1))];
         settings::check_counts(&counts)?;
         settings::check_floor(self.noise_floor)?;
+        if !(0.0..1.0).contains(&self.calibration) {
+            return Err(Exit::Error(format!("--calibration {}: is not a share in [0, 1)", self.calibration)));
+        }
         if self.net != Net::Mlp && !self.hidden.is_empty() {
             return Err(Exit::Error(
                 "--hidden: is for --net mlp; the paper's networks have their own".into(),
@@ -192,6 +203,19 @@ impl ImageSettings {
             NoiseSchedule { start: self.noise_start, decay: self.noise_decay, floor: self.noise_floor };
         let fit = Fit::new().epochs(self.epochs).batch(self.batch).noise(noise).seed(self.seed);
         self.settle_after.into_iter().fold(fit, |fit, after| fit.settle(after, self.settle_noise))
+    }
+
+    /// The images to learn from, and those kept aside to calibrate on.
+    pub(crate) fn keep_aside(&self, images: Images) -> Outcome<(Images, Option<Images>)> {
+        let aside = (images.len() as f64 * self.calibration).round() as usize;
+        if aside == 0 || aside >= images.len() {
+            return Ok((images, None));
+        }
+        let mut order: Vec<usize> = (0..images.len()).collect();
+        rng::shuffle(&mut order, &mut rng::stream(self.seed, "calibration", 0));
+        let mut learned = order.split_off(aside);
+        learned.sort_unstable();
+        Ok((images.select(&learned)?, Some(images.select(&order)?)))
     }
 
     /// The images as this run learns them.

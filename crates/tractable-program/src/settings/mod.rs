@@ -81,7 +81,7 @@ pub(crate) struct TrainFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_floor: Option<f64>,
     /// How a batch's updates add up: capped or plain [default: capped]
-    #[arg(long, help_heading = OWN, alias = "policy", value_name = "NAME", value_parser = named::<UpdateRule>)]
+    #[arg(long, help_heading = OWN, alias = "policy", value_name = "NAME", value_parser = update_rule)]
     #[serde(skip_serializing_if = "Option::is_none")]
     update_rule: Option<UpdateRule>,
     /// Prior variance of the weights: he (1/inputs) or xavier [default: he]
@@ -358,6 +358,15 @@ impl TableSettings {
 
     pub(crate) fn weights_prior(&self) -> Prior {
         Prior { scheme: self.prior, gain: self.gain, bias_var: self.bias_var }
+    }
+}
+
+/// A rule that needs no numbers.
+fn update_rule(name: &str) -> Result<UpdateRule, String> {
+    match name {
+        "plain" => Ok(UpdateRule::Plain),
+        "capped" => Ok(UpdateRule::Capped),
+        _ => Err("expected `plain` or `capped`".into()),
     }
 }
 

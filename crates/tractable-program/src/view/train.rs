@@ -9,7 +9,8 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
     let log = folder.lines("metrics.jsonl");
     let kind = |line: &&Value, kind: &str| text(line, &["type"]) == Some(kind);
     let epochs: Vec<Value> = log.iter().filter(|l| kind(l, "epoch")).cloned().collect();
-    let tests: Vec<&Value> = log.iter().filter(|l| kind(l, "test")).collect();
+    let judged = |l: &&Value| kind(l, "test") || kind(l, "left_out");
+    let judged: Vec<&Value> = log.iter().filter(judged).collect();
     let what = match (text(&config, &["images", "set"]), text(&config, &["data", "path"])) {
         (Some(set), _) => set.to_string(),
         (_, Some(path)) => file_name(path),
@@ -23,7 +24,12 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
     };
     let (last, done) = (epochs.last(), epochs.len());
     let of = number(&config, &["settings", "epochs"]).or(last.and_then(|l| number(l, &["of"])));
-    view.fact("epochs", of.map_or(done.to_string(), |of| format!("{done} of {of}")));
+    // The usual model has no epochs of its own to show.
+    if of.is_some() || done > 0 {
+        view.fact("epochs", of.map_or(done.to_string(), |of| format!("{done} of {of}")));
+    } else {
+        usual(&mut view, &judged);
+    }
     let sum = |path: &[&str]| epochs.iter().filter_map(|e| number(e, path)).sum::<f64>();
     if let Some(last) = last {
         view.number("noise, last epoch (std)", number(last, &["noise_std"]));
@@ -53,11 +59,28 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
         "steps",
         vec![Line::new("limited", capped)],
     ));
-    for test in tests {
+    for test in judged {
         scores(&mut view, test);
     }
     view.next.push(format!("tractable inspect {}", crate::run::commands::quoted(&folder.name())));
     view
+}
+
+/// What is known of a model of several networks: how good it is on rows that were left out, once there are some.
+fn usual(view: &mut View, judged: &[&Value]) {
+    view.lead = view.lead.replacen("A network trained", "Networks trained, and calibrated on rows that they left out,", 1);
+    let left_out = judged.iter().find(|l| text(l, &["type"]) == Some("left_out"));
+    let Some(line) = left_out else {
+        view.fact("model", "not there yet");
+        return;
+    };
+    view.number("rows left out", number(line, &["rows"]));
+    view.number("rmse", number(line, &["rmse"]));
+    for (name, field) in [("wrong", "error_rate"), ("inside their 90 % interval", "coverage_90")] {
+        if let Some(share) = number(line, &[field]) {
+            view.fact(name, percent(share));
+        }
+    }
 }
 
 fn file_name(path: &str) -> String {
@@ -86,7 +109,8 @@ fn scores(view: &mut View, test: &Value) {
         rows.push(vec!["expected calibration error".into(), percent(ece)]);
     }
     let head = vec!["score".to_string(), "value".to_string()];
-    view.tables.push(Table { title: format!("Test: {target}"), head, rows });
+    let of = if text(test, &["type"]) == Some("left_out") { "Rows left out" } else { "Test" };
+    view.tables.push(Table { title: format!("{of}: {target}"), head, rows });
     let pairs = |a: Option<&Value>, b: Option<&Value>| -> Vec<(f64, f64)> {
         let list = |v: Option<&Value>| v.and_then(Value::as_array).cloned().unwrap_or_default();
         list(a).iter().zip(&list(b)).filter_map(|(a, b)| Some((a.as_f64()?, b.as_f64()?))).collect()

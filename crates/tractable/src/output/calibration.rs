@@ -114,9 +114,11 @@ impl Calibration {
         rows.map(|(y, p)| self.ln_density(*y, p)).sum::<f64>() + self.ln_prior()
     }
 
-    /// With very few rows the model is believed: a factor of 3 is as far away as one standard deviation.
+    /// With very few rows the model is believed: a factor of 3 is as far away as one standard deviation. Where noise would
+    /// do as well, doubt is not made larger.
     fn ln_prior(&self) -> f64 {
-        -0.5 * libm::pow(libm::log(self.noise), 2.0)
+        let off = |factor: f64| -0.5 * libm::pow(libm::log(factor), 2.0);
+        off(self.noise) + off(self.doubt.max(1.0))
     }
 
     fn ln_density(&self, y: f64, parts: &Parts) -> f64 {

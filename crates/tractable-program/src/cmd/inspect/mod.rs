@@ -86,7 +86,9 @@ pub fn run(args: &Args) -> Outcome {
     if model.networks().count() == 1 {
         let inside = file.tensors.tensor("network0").map_err(|e| broken(&path, e))?;
         one_network(net, &path, &Opened::new(&path, inside.data())?, report)?;
-        report.say("", &(), || if args.json { String::new() } else { "\n".into() })?;
+        if !args.json {
+            report.say("", &(), || "\n".into())?;
+        }
     }
     ensemble::describe(&model, &path, &file, report)
 }

@@ -125,11 +125,11 @@ fn fit(
                 none.insert((ProgressDisplay::new(Some(stage.of)), Instant::now()))
             }
         };
-        show(&mut progress.0, progress.1, stage);
-        match failed.is_some() || interrupt::requested() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if failed.is_some() || interrupt::requested() {
+            return ControlFlow::Break(());
         }
+        show(&mut progress.0, progress.1, stage);
+        ControlFlow::Continue(())
     });
     // A failure to write stands behind the break it caused.
     failed.map_or(Ok(model?), Err)

@@ -40,6 +40,7 @@ pub(super) fn run(args: &Args, out: &Path, set: ImageSet, old: Option<&ImageConf
     let config =
         ImageConfig::new(ImageData { set, folder, train: train.len(), test: test.len(), hash }, settings);
     let settings = &config.settings;
+    let (train, aside) = settings.keep_aside(train)?;
     let train = settings.prepare(train);
     let folder = RunFolder::new(out);
     let device = settings.device.with(console::threads());
@@ -66,9 +67,28 @@ pub(super) fn run(args: &Args, out: &Path, set: ImageSet, old: Option<&ImageConf
             Start { run: out, resumed_after_epoch: net.epochs(), images, shape, parameters, settings };
         report.say("start", &start, String::new)
     };
-    let trained = training.run(net, start, |_| Ok(()))?;
+    let mut calibrated = None;
+    let trained = training.run(net, start, |net| {
+        if let Some(aside) = &aside {
+            let mut net = net.clone();
+            net.calibrate(aside)?;
+            net.save(folder.model())?;
+            calibrated = Some(net);
+        }
+        Ok(())
+    })?;
     // A run that had nothing left to do has not been tested yet.
-    let score = trained.score.map_or_else(|| scores::images::of(&trained.net, &test), Ok)?;
+    let score = match (&calibrated, trained.score) {
+        (Some(net), before) => {
+            if let Some(before) = before {
+                folder.append(&json_line("uncalibrated", &before))?;
+                before.say_uncalibrated(report)?;
+            }
+            scores::images::of(net, &test)?
+        }
+        (None, Some(score)) => score,
+        (None, None) => scores::images::of(&trained.net, &test)?,
+    };
     folder.append(&json_line("test", &score))?;
     reliability("Calibration on the test images", &score.reliability).save(&folder.file("reliability"))?;
     score.say(report, "test", false)
