@@ -91,7 +91,7 @@ impl Settings {
     pub(super) fn epochs(&self, rows: usize, times: usize) -> usize {
         let epochs = self.visits.div_ceil(rows);
         // At 50,000 visits: 40 epochs or more, but fewer again above a hundred thousand rows.
-        let least = (self.visits * 80).div_ceil(rows).clamp(2, self.visits.div_ceil(1250));
+        let least = (self.visits * 80).div_ceil(rows).clamp(2, self.visits.div_ceil(1250).max(2));
         times * epochs.clamp(least, 1000.max(least))
     }
 }
