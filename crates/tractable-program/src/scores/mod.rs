@@ -188,12 +188,15 @@ pub(crate) fn left_out(score: &LeftOut) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+/// No machine has more cores.
+const MOST_THREADS: usize = 1024;
+
 /// Asks about rows on several threads: one answer a part, in order. Rows do not depend on each other.
 pub(crate) fn in_parts<T: Send>(
     x: &Matrix,
     ask: impl Fn(&Matrix) -> tractable::Result<T> + Sync,
 ) -> Outcome<Vec<T>> {
-    let rows = x.rows().div_ceil(console::workers()).max(1);
+    let rows = x.rows().div_ceil(console::workers().min(MOST_THREADS)).max(1);
     let parts: Vec<tractable::Result<T>> = std::thread::scope(|scope| {
         let ask = &ask;
         let one = |part: &[f64]| {

@@ -68,7 +68,11 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
 
 /// What is known of a model of several networks: how good it is on rows that were left out, once there are some.
 fn usual(view: &mut View, judged: &[&Value]) {
-    view.lead = view.lead.replacen("A network trained", "Networks trained, and calibrated on rows that they left out,", 1);
+    view.lead = view.lead.replacen(
+        "A network trained",
+        "Networks trained, and calibrated on rows that they left out,",
+        1,
+    );
     let left_out = judged.iter().find(|l| text(l, &["type"]) == Some("left_out"));
     let Some(line) = left_out else {
         view.fact("model", "not there yet");

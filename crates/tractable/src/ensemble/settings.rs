@@ -2,6 +2,9 @@
 
 use crate::error::{Error, Result};
 
+/// No machine has more cores.
+const MOST_THREADS: usize = 1024;
+
 /// How to fit an [`Ensemble`](super::Ensemble).
 ///
 /// ```
@@ -81,8 +84,11 @@ impl Settings {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        match self.visits == 0 || self.threads == Some(0) {
-            true => Err(Error::invalid("ensemble", "visits and threads must be at least 1")),
+        if let Some(n) = self.threads.filter(|n| !(1..=MOST_THREADS).contains(n)) {
+            return Err(Error::invalid("threads", format!("{n} is not between 1 and {MOST_THREADS}")));
+        }
+        match self.visits == 0 {
+            true => Err(Error::invalid("ensemble", "visits must be at least 1")),
             false => Ok(()),
         }
     }
@@ -91,7 +97,7 @@ impl Settings {
     pub(super) fn epochs(&self, rows: usize, times: usize) -> usize {
         let epochs = self.visits.div_ceil(rows);
         // At 50,000 visits: 40 epochs or more, but fewer again above a hundred thousand rows.
-        let least = (self.visits * 80).div_ceil(rows).clamp(2, self.visits.div_ceil(1250));
+        let least = (self.visits * 80).div_ceil(rows).clamp(2, self.visits.div_ceil(1250).max(2));
         times * epochs.clamp(least, 1000.max(least))
     }
 }

@@ -261,7 +261,7 @@ impl<'n> Conditioning<'n> {
     /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
     /// let start = Gaussian::new(vec![0.5], vec![0.1], 1)?;
     /// let mut x = net.conditioning(&start, &Matrix::column(vec![1.0])?)?;
-    /// assert_eq!(x.round()?.output()?, net.predict(&start)?);
+    /// assert_eq!(&x.round()?.output()?, net.predict(&start)?.output());
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn output(&self) -> Result<Gaussian> {

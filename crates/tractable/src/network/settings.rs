@@ -224,7 +224,7 @@ impl Network {
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network, data::Scaler};
-    /// let mut net = Network::mlp([1, 8, 1], Activation::Relu).build()?;
+    /// let mut net = Network::mlp([1, 8, 1], Activation::Relu).noise_std([1.0]).build()?;
     /// let (x, y) = (Matrix::column(vec![10.0, 30.0])?, Matrix::column(vec![500.0, 700.0])?);
     /// net.set_scalers(Some(Scaler::fit(&x)), Some(Scaler::fit(&y)))?;
     /// assert_eq!(net.noise_var(), [100.0 * 100.0]);

@@ -90,7 +90,7 @@ impl Output {
 /// ```
 /// use tractable::{Activation, Network, Noise};
 /// let net = Network::mlp([2, 16, 1], Activation::MixtureRelu).noise(Noise::PerInput).build()?;
-/// assert_eq!(net.layer_names()[3], "noise");
+/// assert_eq!(net.layer_names()[2], "noise");
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
