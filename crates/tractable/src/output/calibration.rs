@@ -55,6 +55,7 @@ const TAILS: [Tails; 5] =
     [Tails::Normal, Tails::Student(20.0), Tails::Student(8.0), Tails::Student(5.0), Tails::Student(3.5)];
 const OUTSIDE: f64 = 0.5;
 const USUAL: f64 = 0.99;
+const FEW: f64 = 5.0;
 /// Rows that are looked at, at most: every second, every third, ...
 const MOST_ROWS: usize = 2000;
 /// No observation is surer than this: standard deviations of the target, squared.
@@ -73,7 +74,9 @@ impl Calibration {
         }
         let mut doubts: Vec<f64> = parts.iter().map(|p| p.doubt).collect();
         doubts.sort_by(f64::total_cmp);
-        let usual = doubts[((doubts.len() - 1) as f64 * USUAL) as usize];
+        // Of few rows some of the largest are left out: they lie at the edge, where no other row is near.
+        let share = (1.0 - FEW / doubts.len() as f64).clamp(0.5, USUAL);
+        let usual = doubts[((doubts.len() - 1) as f64 * share) as usize];
         let average = doubts.iter().map(|d| d.min(usual)).sum::<f64>() / doubts.len() as f64;
         let mut best = Calibration {
             local: 0.5,
