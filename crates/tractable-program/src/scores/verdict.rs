@@ -38,10 +38,13 @@ impl Verdict {
             Verdict::TooSure => "the model is too sure",
             Verdict::NotSureEnough => "the model is not sure enough",
         };
-        let what = match rows_are {
-            RowsAre::New => "train again, with rows like these among those it learns from",
-            RowsAre::LeftOut => "train again, with more rows or without flags of a network",
-            RowsAre::Learned => "judge it by rows that it has not learned from",
+        let what = match (rows_are, self) {
+            (RowsAre::Learned, _) => "judge it by rows that it has not learned from",
+            (_, Verdict::NotSureEnough) => {
+                "that errs on the safe side; more rows make it surer"
+            }
+            (RowsAre::New, _) => "train again, with rows like these among those it learns from",
+            (RowsAre::LeftOut, _) => "train again, with more rows or without flags of a network",
         };
         format!("\n{which}: {said}; {what}\n")
     }
