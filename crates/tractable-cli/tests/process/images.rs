@@ -52,7 +52,7 @@ fn images_are_learned_and_evaluated() {
     let flags = ["--net", "mlp", "--hidden", "40", "--limit", "2000", "--epochs", "3", "--noise-std", "0.5"];
     let lines = place.json(&[&["train", "digits", "-o", "run"], &flags[..]].concat());
     let kinds: Vec<_> = lines.iter().map(|l| l["type"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["start", "epoch", "epoch", "epoch", "end", "test"]);
+    assert_eq!(kinds, ["start", "epoch", "epoch", "epoch", "end", "uncalibrated", "test"]);
     let error = |l: &serde_json::Value, name: &str| l[name].as_f64().unwrap();
     assert!(error(&lines[3], "test_error") < error(&lines[1], "test_error"));
     assert!(error(&lines[5], "error_rate") < 0.25, "{}", lines[5]);
