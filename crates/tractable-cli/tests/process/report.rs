@@ -9,7 +9,10 @@ fn page(place: &Place, run: &str) -> String {
     let html = place.text(&format!("{run}/report.html"));
     assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"));
     let outside = ["<script", "src=\"http", "href=\"http", "url(", "@import", "NaN", "onerror=\""];
-    outside.iter().for_each(|bad| assert!(!html.contains(bad), "{run}: {bad}"));
+    // Pictures are letters at random.
+    let letter = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);
+    let text: String = html.split("base64,").map(|part| part.trim_start_matches(letter)).collect();
+    outside.iter().for_each(|bad| assert!(!text.contains(bad), "{run}: {bad}"));
     html
 }
 

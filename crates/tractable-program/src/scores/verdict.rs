@@ -40,9 +40,7 @@ impl Verdict {
         };
         let what = match (rows_are, self) {
             (RowsAre::Learned, _) => "judge it by rows that it has not learned from",
-            (_, Verdict::NotSureEnough) => {
-                "that errs on the safe side; more rows make it surer"
-            }
+            (_, Verdict::NotSureEnough) => "that errs on the safe side; more rows make it surer",
             (RowsAre::New, _) => "train again, with rows like these among those it learns from",
             (RowsAre::LeftOut, _) => "train again, with more rows or without flags of a network",
         };
