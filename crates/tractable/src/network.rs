@@ -79,7 +79,7 @@ const MOST_NUMBERS: usize = 1 << 24;
 pub struct LearnInfo {
     /// Samples learned from.
     pub rows: usize,
-    /// Parameters whose step was limited by [`UpdateRule::Capped`].
+    /// Parameters whose step was limited by [`UpdateRule::Capped`](crate::UpdateRule::Capped).
     pub capped: u64,
     /// Parameters whose variance would not have stayed positive and was set to a small one.
     pub repaired: u64,
