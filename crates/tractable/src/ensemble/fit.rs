@@ -214,12 +214,15 @@ impl Ensemble {
         let of = cost(&first) + cost(&second);
         let Some(wide) = train(&second, "learning", of)? else { return Ok(None) };
         members.extend(wide);
-        watch("calibrating", of);
+        let go_on = |member: &Member| match stop.load(Ordering::Relaxed) {
+            true => Ok(None),
+            false => data.left_out(member).map(Some),
+        };
+        let said = side_by_side(threads, &members, go_on, || watch("calibrating", of));
+        let Some(said) = said.into_iter().collect::<Result<Option<Vec<_>>>>()? else { return Ok(None) };
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let said = side_by_side(threads, &members, |member| data.left_out(member), || {});
-        let said = said.into_iter().collect::<Result<Vec<_>>>()?;
         let (weights, calibration, _) = data.calibrate(&members, &said);
         let keep = |member: &Member| weights[member.kind] > 0.0;
         let rows = data.all.rows();

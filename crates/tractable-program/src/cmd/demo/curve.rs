@@ -59,8 +59,8 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     let settings = if stage.args.quick { settings.visits(10_000) } else { settings };
     let (began, mut progress) = (Instant::now(), None);
     let model = Ensemble::fit_with(&data, &settings, |s| {
-        let bar = progress.get_or_insert_with(|| stage.progress(s.of as usize));
-        bar.at(s.done, || format!("1/3 a noisy curve: {}", s.what));
+        let bar = progress.get_or_insert_with(|| stage.progress(1000));
+        bar.at(1000 * s.done / s.of, || format!("1/3 a noisy curve: {}", s.what));
         if crate::interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     stage.check()?;

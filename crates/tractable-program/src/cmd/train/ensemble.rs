@@ -109,6 +109,9 @@ fn finished<'a>(out: &'a Path, folder: &RunFolder) -> Outcome<End<'a>> {
     Ok(End { run: out, model: folder.model(), networks, seconds: 0.0 })
 }
 
+/// Of the bar: how much there is to do changes on the way.
+const STEPS: u64 = 1000;
+
 /// `None` where it was interrupted.
 fn fit(
     data: &Dataset,
@@ -122,7 +125,7 @@ fn fit(
             Some(progress) => progress,
             none => {
                 failed = begin().err();
-                none.insert((ProgressDisplay::new(Some(stage.of)), Instant::now()))
+                none.insert((ProgressDisplay::new(Some(STEPS)), Instant::now()))
             }
         };
         if failed.is_some() || interrupt::requested() {
@@ -141,5 +144,5 @@ fn show(progress: &mut ProgressDisplay, began: Instant, stage: Stage) {
     // A bar says it itself.
     let line = !progress.is_bar() && share > 0.02 && share < 1.0;
     let how_far = if line { format!("  {:.0} %  eta {left:.0} s", 100.0 * share) } else { String::new() };
-    progress.at(stage.done, || format!("{}{how_far}", stage.what));
+    progress.at((share * STEPS as f64) as u64, || format!("{}{how_far}", stage.what));
 }
