@@ -36,8 +36,6 @@ missing() { ! "$python" -c "import $1" 2>/dev/null; }
 missing numpy && install numpy # without it nothing runs
 if missing sklearn; then install scikit-learn || true; fi
 if missing ngboost; then install ngboost || true; fi
-if missing torch; then
-    install torch --retries 0 --timeout 20 --index-url https://download.pytorch.org/whl/cpu || install torch || true
-fi
+if missing torch; then install torch || true; fi
 
 "$python" "$here/uci_peers.py" "$@"
