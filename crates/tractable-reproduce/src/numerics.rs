@@ -22,7 +22,7 @@ Example:
 
 Networks of 50 units a layer, before and after learning 200 points of x^3 - 3x. `std / sampled std` is the
 network's own standard deviation over that of outputs of networks drawn from its weights, at nine
-inputs from -2 to 2. Conditioning is judged by importance sampling: inputs and networks are drawn,
+inputs from -2 to 2. Search is judged by importance sampling: inputs and networks are drawn,
 and weighted by how well they explain the wanted output.";
 
 #[derive(clap::Args)]
@@ -262,7 +262,7 @@ fn conditioned(args: &Args, prior_std: f64) -> Result<Conditioned> {
     let wish = Matrix::column(vec![wanted])?;
     let condition = |rounds: usize| {
         let noise = noise_std * noise_std * rounds as f64;
-        let x = net.condition(&prior, Wanted::from(&wish).noise_var(noise).rounds(rounds))?;
+        let x = net.search(&prior, Wanted::from(&wish).noise_var(noise).rounds(rounds))?;
         Ok::<_, tractable::Error>(Posterior { mean: x.mean()[0], std: x.std()[0] })
     };
     Ok(Conditioned {

@@ -15,7 +15,7 @@ fn main() -> tractable::Result<()> {
     let prior = Gaussian::new(vec![0.2], vec![0.0025], 1)?;
     let wanted = Matrix::new(vec![0.8, 0.0], 2)?;
     let wish = Wanted::from(&wanted).only(&[true, false]).noise_var(0.01).rounds(100);
-    let x = net.condition(&prior, wish)?;
+    let x = net.search(&prior, wish)?;
     println!("x: {:.3}", x.mean()[0]);
     println!("std of x: {:.3}", x.std()[0]);
     let y = net.predict(&x)?;

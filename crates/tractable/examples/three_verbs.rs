@@ -20,7 +20,7 @@ fn main() -> tractable::Result<()> {
     // condition: x is 0.5 +- 0.1, y = -1 is wanted. 100 gentle rounds together are one with a variance of 0.01.
     let prior = Gaussian::new(vec![0.5], vec![0.01], 1)?;
     let wanted = Matrix::column(vec![-1.0])?;
-    let x = net.condition(&prior, Wanted::from(&wanted).noise_var(1.0).rounds(100))?;
+    let x = net.search(&prior, Wanted::from(&wanted).noise_var(1.0).rounds(100))?;
     println!("x for y = -1: {:.3}", x.mean()[0]);
     println!("std of x: {:.3}", x.std()[0]);
     Ok(())

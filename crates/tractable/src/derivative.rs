@@ -2,6 +2,7 @@
 
 mod second;
 
+use crate::backend::Purpose;
 use crate::engine::{ActivePass, Slope};
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
@@ -230,6 +231,27 @@ impl Network {
         let x_units = self.scaler_at(slope.at).map_or(&[1.0][..], |s| s.std());
         second.iter_mut().enumerate().for_each(|(i, v)| *v *= y_unit / x_units[i % x_units.len()].powi(2));
         Matrix::new(second, width)
+    }
+
+    /// Mean and variance of the derivative by the units of a state that is known to be `place`, for one sample, and all second
+    /// derivatives, `[width, width]`; in the network's own units.
+    pub(crate) fn curvature(&self, x: Input<'_>, place: &[f64], slope: Slope) -> Result<[Vec<f64>; 3]> {
+        let mut pass = self.forward(x)?;
+        pass.write(slope.at, place, None)?;
+        pass.run(&self.graph.forward(slope.at, Purpose::Predict), None)?;
+        let [mean, var, _] = pass.derivative(slope)?;
+        let states = (0..self.graph.shapes.len()).map(|s| pass.read_prior(s)).collect::<Result<Vec<_>>>()?;
+        let contents = self.all_contents()?;
+        let weights: Vec<&[f64]> = contents.iter().map(|c| &c.parameters.mean[..]).collect();
+        let second = second::matrix(&self.graph, &weights, &states, slope);
+        Ok([mean, var, second])
+    }
+
+    /// A derivative by every unit of a layer is so much in the user's units where it is 1 in the network's own.
+    pub(crate) fn in_derivative_units(&self, slope: Slope, width: usize) -> Vec<f64> {
+        let y_unit = self.output_scaler().map_or(1.0, |s| s.std()[slope.output]);
+        let x_units = self.scaler_at(slope.at).map_or(&[1.0][..], |s| s.std());
+        (0..width).map(|i| y_unit / x_units[i % x_units.len()]).collect()
     }
 
     /// Checks what is asked for against the network.

@@ -1,9 +1,12 @@
 //! A network's layers on one device, and the plans run over a batch. Numbers only: names, units and checks of what a
 //! caller gives are [`crate::network`]'s.
 
+mod noise;
+
+pub(crate) use noise::InferredNoise;
+
 use crate::backend::{
     Backend, Device, Field, Handle, NoiseSums, NoiseVar, PRIOR, Priors, Seen, Tally, Units, Update,
-    UpdateRule,
 };
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -69,38 +72,6 @@ pub(crate) trait Engine: Send + Sync {
     fn table_write(&self, table: &mut OnDevice, first: usize, values: &[f64]) -> Result<()>;
 }
 
-/// Noise variance of every output, and how many entries it was learned from.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct InferredNoise {
-    pub(crate) var: Vec<f64>,
-    pub(crate) rows: Vec<f64>,
-}
-
-/// Rows that noise remembers where the update rule counts none.
-const NOISE_MEMORY: f64 = 4096.0;
-/// No noise is smaller: targets are standardised, and this is what single precision resolves.
-const LEAST_NOISE: f64 = 1e-12;
-
-impl InferredNoise {
-    /// T43. The average of the squares seen so far, of the last rows where there are many. What it starts from counts as one row.
-    fn follow(&mut self, sums: &NoiseSums, rule: UpdateRule) {
-        let memory = match rule {
-            UpdateRule::Counted { rows, .. } => rows as f64,
-            _ => NOISE_MEMORY,
-        };
-        let seen = sums.squares.iter().zip(&sums.count);
-        for ((var, rows), (square, &count)) in self.var.iter_mut().zip(&mut self.rows).zip(seen) {
-            let gain = (count / (*rows + count + 1.0)).max((count / memory).min(1.0));
-            let next = *var + gain * (square / count - *var);
-            if next.is_finite() {
-                // A file holds the standard deviation: go on from its square.
-                *var = next.max(LEAST_NOISE).sqrt().powi(2);
-                *rows += count;
-            }
-        }
-    }
-}
-
 /// A pass over a batch, with memory of its own.
 pub(crate) trait ActivePass: Send {
     fn write(&mut self, state: usize, mean: &[f64], var: Option<&[f64]>) -> Result<()>;
@@ -109,6 +80,16 @@ pub(crate) trait ActivePass: Send {
     fn run(&mut self, ops: &[Op], seen: Option<Seen<'_>>) -> Result<()>;
     /// Gives the output's means an innovation, and its variances none.
     fn innovate(&mut self, d_mean: &[f64]) -> Result<()>;
+    /// After a pass forward for [`Purpose::Rows`](crate::backend::Purpose): takes `k` rows a sample of the state `from`,
+    /// `[samples, k, width]`, down by a plan. Gives what they are at another state, and their covariance `[samples, k, k]`.
+    fn rows(
+        &mut self,
+        plan: &[Op],
+        from: usize,
+        k: usize,
+        rows: &[f64],
+        at: Option<usize>,
+    ) -> Result<[Vec<f64>; 2]>;
     /// After a forward pass: mean and variance of a derivative, and its covariance with the state. Layers must be dense.
     fn derivative(&mut self, slope: Slope) -> Result<[Vec<f64>; 3]>;
 
@@ -170,6 +151,10 @@ struct Pass<B: Backend> {
     sums: Vec<Option<B::Sums>>,
     /// The derivative by every state that was asked for it.
     derivatives: Vec<B::Derivative>,
+    /// Rows of the output as they come down to every state, how many a sample has, and their covariance.
+    rows: Vec<B::State>,
+    k: usize,
+    spread: B::Spread,
     noise: NoiseSums,
     status: B::Status,
 }
@@ -216,6 +201,9 @@ impl<B: Backend> Layers<B> {
             spares: (0..self.graph.shapes.len()).map(shared).collect(),
             sums: Vec::new(),
             derivatives: Vec::new(),
+            rows: Vec::new(),
+            k: 0,
+            spread: B::Spread::default(),
             noise: NoiseSums::default(),
             status: B::Status::default(),
         }
@@ -235,10 +223,10 @@ impl<B: Backend> Layers<B> {
     /// Does what a plan says, from top to bottom.
     fn run(&self, pass: &mut Pass<B>, ops: &[Op], seen: Option<Seen<'_>>) {
         let backend = &*self.backend;
-        let Pass { states, scratch, spares, noise, status, .. } = pass;
+        let Pass { states, scratch, spares, noise, status, rows, k, spread, .. } = pass;
         for &op in ops {
             match op {
-                Op::Forward { layer, learning } => {
+                Op::Forward { layer, purpose } => {
                     let (below, above) = states.split_at_mut(layer + 1);
                     let inputs = &self.graph.inputs[layer];
                     self.blocks[layer].forward(
@@ -247,7 +235,7 @@ impl<B: Backend> Layers<B> {
                         below,
                         inputs,
                         &mut above[0],
-                        learning,
+                        purpose,
                     );
                 }
                 Op::CheckStates => backend.check_states(states, status),
@@ -269,16 +257,34 @@ impl<B: Backend> Layers<B> {
                     let (below, above) = states.split_at_mut(layer + 1);
                     let (x, z, scratch) = (&mut below[state], &above[0], &mut scratch[layer]);
                     if !more {
-                        self.blocks[layer].back(backend, scratch, z, x);
+                        self.blocks[layer].back(backend, scratch, z, z, x);
                         continue;
                     }
                     let spare = spares[state].as_mut().expect("several layers read this state");
                     backend.like(x, spare);
-                    self.blocks[layer].back(backend, scratch, z, spare);
+                    self.blocks[layer].back(backend, scratch, z, z, spare);
                     backend.add_innovation(spare, x);
                 }
                 Op::CheckInnovation { state } => backend.check_innovation(&states[state], state, status),
                 Op::Posterior { state } => backend.posterior(&mut states[state]),
+                Op::BackRows { layer, state, more } => {
+                    let (below, above) = rows.split_at_mut(layer + 1);
+                    let (x, z, scratch) = (&mut below[state], &above[0], &mut scratch[layer]);
+                    let (of, forward) = (&states[state], &states[layer + 1]);
+                    if !more {
+                        backend.rows(of, *k, x);
+                        self.blocks[layer].back(backend, scratch, forward, z, x);
+                        continue;
+                    }
+                    let spare = spares[state].as_mut().expect("several layers read this state");
+                    backend.rows(of, *k, spare);
+                    self.blocks[layer].back(backend, scratch, forward, z, spare);
+                    backend.add_innovation(spare, x);
+                }
+                Op::Spread { state } => {
+                    let field = if state == 0 { Field::Var } else { Field::Own };
+                    backend.spread_add(&states[state], field, &rows[state], spread);
+                }
             }
         }
     }
@@ -522,6 +528,28 @@ impl<B: Backend> ActivePass for LentPass<'_, B> {
     fn innovate(&mut self, d_mean: &[f64]) -> Result<()> {
         let backend = &*self.engine.layers.backend;
         backend.innovate(self.pass_mut().states.last_mut().expect("there is an output"), d_mean)
+    }
+
+    fn rows(
+        &mut self,
+        plan: &[Op],
+        from: usize,
+        k: usize,
+        rows: &[f64],
+        at: Option<usize>,
+    ) -> Result<[Vec<f64>; 2]> {
+        let Layers { backend, graph, .. } = &self.engine.layers;
+        let (engine, pass) = (self.engine, self.pass_mut());
+        if pass.rows.is_empty() {
+            pass.rows.extend(graph.shapes.iter().map(|&shape| backend.state(shape)));
+        }
+        pass.k = k;
+        backend.rows(&pass.states[from], k, &mut pass.rows[from]);
+        backend.innovate(&mut pass.rows[from], rows)?;
+        backend.spread_begin(&pass.states[from], k, &mut pass.spread);
+        engine.layers.run(pass, plan, None);
+        let slopes = at.map_or(Ok(Vec::new()), |at| backend.read(&pass.rows[at], Field::DMean))?;
+        Ok([slopes, backend.spread_read(&pass.spread)?])
     }
 
     fn derivative(&mut self, slope: Slope) -> Result<[Vec<f64>; 3]> {

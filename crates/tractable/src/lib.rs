@@ -23,7 +23,7 @@
 //! let y = net.predict(&Matrix::column(vec![0.5])?)?; // Gaussian: mean and variance
 //! assert!((y.mean()[0] - (0.125 - 1.5)).abs() < 0.3);
 //! let wanted = Matrix::column(vec![-1.8])?;
-//! let x = net.condition(&Gaussian::new(vec![0.5], vec![0.01], 1)?, &wanted)?; // which input gives -1.8?
+//! let x = net.search(&Gaussian::new(vec![0.5], vec![0.01], 1)?, &wanted)?; // which input gives -1.8?
 //! assert!(x.mean()[0] > 0.5);
 //! # Ok::<(), tractable::Error>(())
 //! ```
@@ -89,6 +89,8 @@ mod backend;
 mod builder;
 #[cfg(feature = "files")]
 mod checkpoint;
+mod cholesky;
+mod condition;
 pub mod data;
 mod derivative;
 mod engine;
@@ -118,6 +120,7 @@ pub mod verify;
 
 pub use backend::{Device, UpdateRule};
 pub use builder::NetworkBuilder;
+pub use condition::{Found, Mode, Posterior};
 pub use derivative::{Derivative, Wrt};
 pub use ensemble::Ensemble;
 pub use error::{Error, Result};
@@ -125,7 +128,7 @@ pub use gaussian::{Gaussian, Input, Matrix};
 pub use layer::{Layer, Node, Prior, Scheme};
 pub use moments::Activation;
 pub use moments::derivative::Gate;
-pub use network::{Conditioning, LearnInfo, Network, Sums};
+pub use network::{LearnInfo, Network, Search, Sums};
 pub use output::{Extremum, Noise, Observation, Output, Prediction, Spread, Tree, Wanted};
 pub use shape::{Padding, Shape, Window};
 pub use train::{EarlyStopping, Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples};

@@ -1,22 +1,24 @@
 //! [`Network`]: the three verbs on Gaussian layers, in the user's units.
 
 mod accumulate;
-mod conditioning;
 mod forget;
 mod gradient;
 mod resident;
+mod rows;
+mod search;
 mod settings;
 mod slopes;
 mod snapshot;
 mod spec;
 
 pub use accumulate::Sums;
-pub use conditioning::Conditioning;
 pub(crate) use resident::Resident;
+pub(crate) use rows::{Ask, Chosen};
+pub use search::Search;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use spec::Spec;
 
-use crate::backend::{Device, Field, Seen, Tally, Update};
+use crate::backend::{Device, Field, Purpose, Seen, Tally, Update};
 use crate::data::Scaler;
 use crate::engine::{self, ActivePass, Batch, Engine, InferredNoise, MeanVar};
 use crate::error::{Error, Result};
@@ -43,7 +45,7 @@ use std::sync::Arc;
 /// let out = net.predict(&x)?; // what comes out?
 /// assert!((out.mean()[2] - 0.8).abs() < 0.2);
 /// // What must the input be for an output of 0.4?
-/// let x = net.condition(&Gaussian::new(vec![0.2], vec![0.1], 1)?, &Matrix::column(vec![0.4])?)?;
+/// let x = net.search(&Gaussian::new(vec![0.2], vec![0.1], 1)?, &Matrix::column(vec![0.4])?)?;
 /// assert!(x.mean()[0] > 0.2);
 /// # Ok::<(), tractable::Error>(())
 /// ```
@@ -136,7 +138,7 @@ impl Network {
         engine.set_noise(spec.inferred_noise());
         Ok(Network {
             at_once: (MOST_NUMBERS / engine.numbers()).max(1),
-            forward: graph.forward(0, false),
+            forward: graph.forward(0, Purpose::Predict),
             observed: ObservationBuffer::default(),
             standard: Default::default(),
             spec,
@@ -147,7 +149,8 @@ impl Network {
     }
 
     /// **What comes out?** Mean and variance of the output for every row of `x`, in one deterministic pass.
-    /// The variance is that of the network's own output; the noise of a new observation stands beside it. For classes the
+    /// The variance is that of the network's own output; the noise of a new observation stands beside it. What uncertain inputs do
+    /// to units that share them is counted; of exact inputs, all units count as independent. For classes the
     /// output is the tree's nodes: see [`Network::predict_classes`]. Far from the data the variance is too small: an
     /// `Ensemble` knows better.
     ///
@@ -169,6 +172,9 @@ impl Network {
 
     /// Mean, variance and noise variance of the output, in the network's own units.
     pub(crate) fn predict_standard(&self, x: Input<'_>) -> Result<[Vec<f64>; 3]> {
+        if x.var().is_some_and(|v| v.iter().any(|&v| v > 0.0)) {
+            return self.predict_uncertain(x);
+        }
         self.in_parts(x.rows(), |rows| {
             let n = rows.len();
             let pass = self.forward(x.rows_between(rows.start, rows.end))?;
@@ -199,8 +205,20 @@ impl Network {
         Ok(pass)
     }
 
+    /// A pass of the caller's own.
+    pub(crate) fn pass(&self) -> Box<dyn ActivePass + '_> {
+        self.engine.pass()
+    }
+
+    /// Samples in the network's own units.
+    pub(crate) fn own_units(&self, x: Input<'_>) -> (Vec<f64>, Option<Vec<f64>>) {
+        let mut buffers = Default::default();
+        let (mean, var) = self.standardize(x, &mut buffers);
+        (mean.to_vec(), var.map(<[f64]>::to_vec))
+    }
+
     /// A pass with these samples in it.
-    fn pass_of(&self, x: Input<'_>) -> Result<Box<dyn ActivePass + '_>> {
+    pub(crate) fn pass_of(&self, x: Input<'_>) -> Result<Box<dyn ActivePass + '_>> {
         let mut buffers = Default::default();
         let (mean, var) = self.standardize(x, &mut buffers);
         let mut pass = self.engine.pass();
@@ -344,11 +362,21 @@ impl Network {
     pub(crate) fn in_parts<const N: usize>(
         &self,
         rows: usize,
+        pass: impl FnMut(Range<usize>) -> Result<[Vec<f64>; N]>,
+    ) -> Result<[Vec<f64>; N]> {
+        self.in_parts_of(self.at_once, rows, pass)
+    }
+
+    /// The same, so many rows at a time.
+    fn in_parts_of<const N: usize>(
+        &self,
+        at_once: usize,
+        rows: usize,
         mut pass: impl FnMut(Range<usize>) -> Result<[Vec<f64>; N]>,
     ) -> Result<[Vec<f64>; N]> {
         let mut all = [const { Vec::new() }; N];
-        for from in (0..rows).step_by(self.at_once) {
-            let to = rows.min(from + self.at_once);
+        for from in (0..rows).step_by(at_once) {
+            let to = rows.min(from + at_once);
             let part = pass(from..to).map_err(|e| match e {
                 Error::Diverged { layer, row, value } => Error::Diverged { layer, row: from + row, value },
                 other => other,

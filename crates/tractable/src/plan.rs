@@ -1,14 +1,16 @@
 //! What a device does with a batch: lists of operations over numbered states, made from the [`Graph`]. A device
 //! runs a list from top to bottom without asking anybody in between: what goes wrong is noted in its status.
 
+use crate::backend::Purpose;
 use crate::graph::Graph;
+use crate::layer::Layer;
+use crate::moments::Activation;
 
 /// One operation. States are numbered as in [`Graph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Op {
-    /// Makes a layer's state from those it reads. A normalisation uses the statistics of the batch when `learning`,
-    /// the running ones otherwise.
-    Forward { layer: usize, learning: bool },
+    /// Makes a layer's state from those it reads.
+    Forward { layer: usize, purpose: Purpose },
     /// Notes the first state that is not finite, if the output is not.
     CheckStates,
     /// The innovation of the output, from what was observed.
@@ -21,14 +23,18 @@ pub(crate) enum Op {
     CheckInnovation { state: usize },
     /// The state's posterior becomes its prior.
     Posterior { state: usize },
+    /// Takes rows of the output down like an innovation.
+    BackRows { layer: usize, state: usize, more: bool },
+    /// Adds what a state's own variance does to the rows' covariance; of the input all of its variance is its own.
+    Spread { state: usize },
 }
 
 impl Graph {
     /// Fills the states that depend on `from`, and checks what came out.
-    pub(crate) fn forward(&self, from: usize, learning: bool) -> Vec<Op> {
+    pub(crate) fn forward(&self, from: usize, purpose: Purpose) -> Vec<Op> {
         let above = self.above(|state| state == from);
         let layers = (0..self.layers.len()).filter(|&i| from == 0 || (i + 1 > from && above[i + 1]));
-        layers.map(|layer| Op::Forward { layer, learning }).chain([Op::CheckStates]).collect()
+        layers.map(|layer| Op::Forward { layer, purpose }).chain([Op::CheckStates]).collect()
     }
 
     /// The output's innovation down to every state that is `wanted`.
@@ -47,7 +53,7 @@ impl Graph {
 
     /// From the input to the innovations of all layers with parameters.
     pub(crate) fn learn(&self) -> Vec<Op> {
-        let mut ops = self.forward(0, true);
+        let mut ops = self.forward(0, Purpose::Learn);
         ops.extend([Op::Observe, Op::InferNoise]);
         let has_parameters = |state: usize| state > 0 && self.has_parameters(state - 1);
         ops.extend(self.back(has_parameters));
@@ -62,11 +68,44 @@ impl Graph {
     /// One round of conditioning a state on what is observed: `first` fills the whole network, the others what
     /// depends on the state.
     pub(crate) fn condition(&self, state: usize, first: bool) -> Vec<Op> {
-        let mut ops = self.forward(if first { 0 } else { state }, false);
+        let mut ops = self.forward(if first { 0 } else { state }, Purpose::Predict);
         ops.push(Op::Observe);
         ops.extend(self.back(|s| s == state));
         ops.push(Op::Posterior { state });
         ops
+    }
+
+    /// Rows of a state down to another, and the covariance they have given that one; `slopes` and `spread` tell which
+    /// of the two is asked for. Without a state to end at, all that lies below is unknown.
+    pub(crate) fn rows(&self, from: usize, at: Option<usize>, slopes: bool, spread: bool) -> Vec<Op> {
+        let own = |state: usize| spread && Some(state) != at && (state == 0 || self.has_own(state - 1));
+        let needed = self.above(|s| (slopes && Some(s) == at) || own(s));
+        let mut reached = vec![false; needed.len()];
+        reached[from] = true;
+        let mut ops = Vec::new();
+        for layer in (0..self.layers.len()).rev() {
+            if !reached[layer + 1] || Some(layer + 1) == at {
+                continue;
+            }
+            if own(layer + 1) {
+                ops.push(Op::Spread { state: layer + 1 });
+            }
+            for &state in self.inputs[layer].iter().filter(|&&s| needed[s]) {
+                ops.push(Op::BackRows { layer, state, more: reached[state] });
+                reached[state] = true;
+            }
+        }
+        if reached[0] && own(0) {
+            ops.push(Op::Spread { state: 0 });
+        }
+        ops
+    }
+
+    /// Whether a layer adds variance of its own to what it reads.
+    fn has_own(&self, layer: usize) -> bool {
+        let curved =
+            matches!(self.layers[layer], Layer::Activation { function } if function != Activation::Identity);
+        curved || self.has_parameters(layer)
     }
 
     /// Whether a layer learns.
@@ -78,7 +117,6 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layer::Layer;
     use crate::moments::Activation;
     use crate::shape::Shape;
 
@@ -107,7 +145,7 @@ mod tests {
     #[test]
     fn only_what_depends_on_a_state_is_computed_again() {
         let layers = |from| {
-            let ops = branched().forward(from, false).into_iter();
+            let ops = branched().forward(from, Purpose::Predict).into_iter();
             ops.filter_map(|op| if let Op::Forward { layer, .. } = op { Some(layer) } else { None })
                 .collect::<Vec<_>>()
         };

@@ -41,7 +41,7 @@ pub fn infer(
             return Ok(Moved { output, exact: true, mean: lanes.mean.clone(), var: lanes.var.clone() });
         }
         let labels: Vec<usize> = lanes.tasks.iter().map(|t| t.towards).collect();
-        let mut image = lanes.net.conditioning(x, &labels)?;
+        let mut image = lanes.net.searching(x, &labels)?;
         let output = image.round()?.output()?;
         let posterior = image.posterior()?;
         Ok(Moved { output, exact: false, mean: posterior.mean().to_vec(), var: posterior.var().to_vec() })

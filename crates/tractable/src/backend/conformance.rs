@@ -6,8 +6,8 @@
 
 use super::device::archs;
 use super::{
-    Backend, Cpu, Field, Map, NoiseSums, NoiseVar, Noted, Parameters, Pool, Reference, Seen, Statistics,
-    Step, Steps,
+    Backend, Cpu, Field, Map, NoiseSums, NoiseVar, Noted, Parameters, Pool, Purpose, Reference, Seen,
+    Statistics, Step, Steps,
 };
 use crate::moments::Activation;
 use crate::moments::posterior::Count;
@@ -25,6 +25,7 @@ macro_rules! on {
 
 // After the macro, which it uses.
 mod derivative;
+mod rows;
 
 const EPSILON: f64 = f32::EPSILON as f64;
 
@@ -166,7 +167,7 @@ fn map_agrees(map: Map, rows: usize, exact: bool) {
             let mut w = filled(b, map, &p);
             let (mut x, mut z) = case.start(b);
             let mut scratch = Default::default();
-            b.map(&w, &mut scratch, &x, &mut z);
+            b.map(&w, &mut scratch, &x, &mut z, Purpose::Learn);
             case.innovate(b, &mut z);
             b.map_back(&w, &mut scratch, &z, &mut x);
             let mut status = Default::default();
@@ -271,7 +272,7 @@ fn pooling_agrees() {
                     let (mut x, mut z) = case.start(b);
                     b.pool(pool, window, &x, &mut z);
                     case.innovate(b, &mut z);
-                    b.pool_back(pool, window, &z, &mut x);
+                    b.pool_back(pool, window, &z, &z, &mut x);
                     parts(b, &z, &x)
                 })
             });
@@ -288,7 +289,7 @@ fn batch_normalisation_agrees() {
         Shape::image(32, 3, 3),
         Shape::image(65, 2, 1),
     ] {
-        for (rows, learning) in [(1, true), (7, true), (7, false)] {
+        for (rows, purpose) in [(1, Purpose::Learn), (7, Purpose::Learn), (7, Purpose::Predict)] {
             let mut n = Numbers::new(9);
             let c = shape.channels;
             let p = Parameters {
@@ -304,28 +305,24 @@ fn batch_normalisation_agrees() {
                 epsilon: 1e-5,
             };
             let case = Case::new(shape, shape, rows, false, 4);
-            agree(
-                &format!("batch norm of {shape}, {rows} rows, learning {learning}"),
-                rows * shape.pixels(),
-                |b| {
-                    on!(b, b => {
-                        let mut norm = b.norm(&p, &s).unwrap();
-                        let (mut x, mut z) = case.start(b);
-                        let mut scratch = Default::default();
-                        b.normalize(&norm, &mut scratch, &x, &mut z, learning);
-                        case.innovate(b, &mut z);
-                        b.normalize_back(&norm, &scratch, &z, &mut x);
-                        let (mut sums, mut status) = (b.normalize_sums(&norm), Default::default());
-                        b.normalize_accumulate(&norm, &mut scratch, &x, &z, &mut sums);
-                        b.normalize_apply(&mut norm, &sums, [Step::Capped(2.0); 2], &mut status);
-                        let mut out = parts(b, &z, &x);
-                        let (p, s) = b.norm_parameters(&norm).unwrap();
-                        out.extend([("scale", p.mean), ("its var", p.var), ("shift", p.bias_mean), ("its var", p.bias_var)]);
-                        out.extend([("running mean", s.mean), ("running var", s.var)]);
-                        out
-                    })
-                },
-            );
+            agree(&format!("batch norm of {shape}, {rows} rows, {purpose:?}"), rows * shape.pixels(), |b| {
+                on!(b, b => {
+                    let mut norm = b.norm(&p, &s).unwrap();
+                    let (mut x, mut z) = case.start(b);
+                    let mut scratch = Default::default();
+                    b.normalize(&norm, &mut scratch, &x, &mut z, purpose);
+                    case.innovate(b, &mut z);
+                    b.normalize_back(&norm, &scratch, &z, &mut x);
+                    let (mut sums, mut status) = (b.normalize_sums(&norm), Default::default());
+                    b.normalize_accumulate(&norm, &mut scratch, &x, &z, &mut sums);
+                    b.normalize_apply(&mut norm, &sums, [Step::Capped(2.0); 2], &mut status);
+                    let mut out = parts(b, &z, &x);
+                    let (p, s) = b.norm_parameters(&norm).unwrap();
+                    out.extend([("scale", p.mean), ("its var", p.var), ("shift", p.bias_mean), ("its var", p.bias_var)]);
+                    out.extend([("running mean", s.mean), ("running var", s.var)]);
+                    out
+                })
+            });
         }
     }
 }
@@ -340,9 +337,9 @@ fn activations_agree() {
         agree(name, 1, |b| {
             on!(b, b => {
                 let (mut x, mut z) = case.start(b);
-                b.activate(activation, &x, &mut z);
+                b.activate(activation, &x, &mut z, Purpose::Predict);
                 case.innovate(b, &mut z);
-                b.activate_back(&z, &mut x);
+                b.activate_back(&z, &z, &mut x);
                 b.posterior(&mut x);
                 let mut out = parts(b, &z, &x);
                 out.extend([("slope", read(b, &z, Field::Slope)), ("posterior", read(b, &x, Field::Mean)), ("its var", read(b, &x, Field::Var))]);
@@ -427,7 +424,7 @@ fn sums_agree() {
                 one.innovate(b, &mut z);
                 b.add_back(&z, &mut states[0]);
                 // A second innovation on top, from a state of another layout.
-                b.activate(Activation::Identity, &states[1], &mut second);
+                b.activate(Activation::Identity, &states[1], &mut second, Purpose::Predict);
                 two.innovate(b, &mut second);
                 b.add_innovation(&second, &mut states[0]);
                 parts(b, &z, &states[0])
@@ -451,8 +448,8 @@ fn batches_are_summed_up_before_they_are_applied() {
             for case in &cases {
                 let (x, mut z) = case.start(b);
                 let mut n = b.state(shape);
-                b.map(&w, &mut scratch[0], &x, &mut z);
-                b.normalize(&norm, &mut scratch[1], &z, &mut n, true);
+                b.map(&w, &mut scratch[0], &x, &mut z, Purpose::Learn);
+                b.normalize(&norm, &mut scratch[1], &z, &mut n, Purpose::Learn);
                 case.innovate(b, &mut n);
                 b.normalize_accumulate(&norm, &mut scratch[1], &z, &n, &mut of_n);
                 b.normalize_back(&norm, &scratch[1], &n, &mut z);
@@ -496,7 +493,7 @@ fn what_is_not_finite_is_noted_and_stops_updates() {
         b.write(&mut x, &[1.0, 2.0, 3.0, 4.0, if b.is_double() { f64::INFINITY } else { 1e300 }, 6.0], None)
             .unwrap();
         let (mut scratch, mut status) = (Default::default(), Noted::default());
-        b.map(&w, &mut scratch, &x, &mut z);
+        b.map(&w, &mut scratch, &x, &mut z, Purpose::Learn);
         b.observe(&mut z, Seen { y: &[0.0; 4], noise: NoiseVar::One(1.0), seen: None, infer: false });
         b.check_innovation(&z, 1, &mut status);
         let noted = status.broken.unwrap();

@@ -301,6 +301,16 @@ impl NoiseSums {
     }
 }
 
+/// What a pass forward is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Predict,
+    /// A normalisation uses the statistics of the batch, not the running ones.
+    Learn,
+    /// Layers note what part of a variance is their own.
+    Rows,
+}
+
 /// What a state holds for every unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field {
@@ -308,6 +318,9 @@ pub(crate) enum Field {
     Var,
     /// cov(a, z)/var(z) of an activation.
     Slope,
+    /// The part of the variance that is the layer's own: what its weights add, or what is not straight in an activation.
+    /// Filled by a pass for [`Purpose::Rows`].
+    Own,
     /// Normalised innovation of the mean, (posterior - prior)/var.
     DMean,
     /// Normalised innovation of the variance, (posterior - prior)/var^2.
@@ -351,6 +364,8 @@ pub(crate) trait Backend: Send + Sync + 'static {
     type Status: Default + Send;
     /// The derivative of an output by the units of one layer for a batch.
     type Derivative: Default + Send;
+    /// A covariance of a few rows with each other, for every sample.
+    type Spread: Default + Send;
 
     /// Whether numbers are kept in f64.
     fn is_double(&self) -> bool;
@@ -390,7 +405,14 @@ pub(crate) trait Backend: Send + Sync + 'static {
     fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Result<Self::Norm>;
     fn norm_parameters(&self, norm: &Self::Norm) -> Result<(Parameters, Statistics)>;
 
-    fn map(&self, w: &Self::Weights, scratch: &mut Self::Scratch, x: &Self::State, z: &mut Self::State);
+    fn map(
+        &self,
+        w: &Self::Weights,
+        scratch: &mut Self::Scratch,
+        x: &Self::State,
+        z: &mut Self::State,
+        purpose: Purpose,
+    );
     fn map_back(&self, w: &Self::Weights, scratch: &mut Self::Scratch, z: &Self::State, x: &mut Self::State);
     /// Sums that are zero.
     fn map_sums(&self, w: &Self::Weights) -> Self::Sums;
@@ -415,16 +437,23 @@ pub(crate) trait Backend: Send + Sync + 'static {
     );
 
     fn pool(&self, pool: Pool, window: Window, x: &Self::State, z: &mut Self::State);
-    fn pool_back(&self, pool: Pool, window: Window, z: &Self::State, x: &mut Self::State);
+    /// `forward` is the state that the pass forward left, `z` itself or the one whose rows these are.
+    fn pool_back(
+        &self,
+        pool: Pool,
+        window: Window,
+        forward: &Self::State,
+        z: &Self::State,
+        x: &mut Self::State,
+    );
 
-    /// Normalises by the statistics of the batch when `learning`, by the running ones otherwise.
     fn normalize(
         &self,
         norm: &Self::Norm,
         scratch: &mut Self::Scratch,
         x: &Self::State,
         z: &mut Self::State,
-        learning: bool,
+        purpose: Purpose,
     );
     fn normalize_back(&self, n: &Self::Norm, scratch: &Self::Scratch, z: &Self::State, x: &mut Self::State);
     /// Sums that are zero.
@@ -447,8 +476,9 @@ pub(crate) trait Backend: Send + Sync + 'static {
     );
     fn clear(&self, sums: &mut Self::Sums);
 
-    fn activate(&self, activation: Activation, z: &Self::State, a: &mut Self::State);
-    fn activate_back(&self, a: &Self::State, z: &mut Self::State);
+    fn activate(&self, activation: Activation, z: &Self::State, a: &mut Self::State, purpose: Purpose);
+    /// `forward` has the slopes: `a` itself or the state whose rows these are.
+    fn activate_back(&self, forward: &Self::State, a: &Self::State, z: &mut Self::State);
 
     /// The sum of the states with these numbers, which count as independent.
     fn add(&self, states: &[Self::State], numbers: &[usize], z: &mut Self::State);
@@ -473,6 +503,16 @@ pub(crate) trait Backend: Send + Sync + 'static {
     fn forget_innovation(&self, state: &mut Self::State);
     /// The state's posterior becomes its prior.
     fn posterior(&self, state: &mut Self::State);
+
+    /// Makes room for `k` rows a sample: innovations of means, laid out like the state `of`. `*_back` takes them down like
+    /// a batch of so many samples.
+    fn rows(&self, of: &Self::State, k: usize, rows: &mut Self::State);
+    /// Covariances that are zero, of `k` rows of every sample of a state.
+    fn spread_begin(&self, of: &Self::State, k: usize, spread: &mut Self::Spread);
+    /// Adds what the units of a state add, independent of each other with variances `field`.
+    fn spread_add(&self, of: &Self::State, field: Field, rows: &Self::State, spread: &mut Self::Spread);
+    /// `[samples, k, k]`.
+    fn spread_read(&self, spread: &Self::Spread) -> Result<Vec<f64>>;
 
     /// The derivative of one output by its own pre-activation.
     fn derivative_output(&self, units: Units<'_, Self::State>, output: usize, d: &mut Self::Derivative);

@@ -18,6 +18,34 @@ pub(super) fn by_units(
     row: usize,
     rows: usize,
 ) -> Vec<f64> {
+    let mut second = vec![0.0; graph.shapes[slope.at].len()];
+    each_bend(graph, weights, states, slope, (row, rows), |bend, t| {
+        second.iter_mut().zip(t).for_each(|(sum, t)| *sum += bend * t * t); // T36
+    });
+    second
+}
+
+/// All second derivatives of one sample, `d^2(output)/(d(unit) d(other))`, row after row.
+pub(super) fn matrix(graph: &Graph, weights: &[&[f64]], states: &[MeanVar], slope: Slope) -> Vec<f64> {
+    let width = graph.shapes[slope.at].len();
+    let mut second = vec![0.0; width * width];
+    each_bend(graph, weights, states, slope, (0, 1), |bend, t| {
+        for (row, a) in second.chunks_exact_mut(width).zip(t) {
+            row.iter_mut().zip(t).for_each(|(sum, b)| *sum += bend * a * b); // T36
+        }
+    });
+    second
+}
+
+/// Calls `f(how much the output bends with an activation, how its unit moves with every unit of the state)`.
+fn each_bend(
+    graph: &Graph,
+    weights: &[&[f64]],
+    states: &[MeanVar],
+    slope: Slope,
+    (row, rows): (usize, usize),
+    mut f: impl FnMut(f64, &[f64]),
+) {
     let of_row = |v: &[f64]| -> std::ops::Range<usize> { row * v.len() / rows..(row + 1) * v.len() / rows };
     let width = graph.shapes[slope.at].len();
     let curves = |layer: usize, function: Activation| {
@@ -45,7 +73,6 @@ pub(super) fn by_units(
     // Down: how much the output moves with every state.
     let mut rests: Vec<Vec<f64>> = graph.shapes.iter().map(|s| vec![0.0; s.len()]).collect();
     rests[graph.output()][slope.output] = 1.0;
-    let mut second = vec![0.0; width];
     for (i, layer) in graph.layers.iter().enumerate().skip(slope.at).rev() {
         let mut rest = std::mem::take(&mut rests[i + 1]);
         match *layer {
@@ -54,7 +81,7 @@ pub(super) fn by_units(
                 for (unit, curve) in curves(i, function).iter().enumerate() {
                     let bend = rest[unit] * curve.bend;
                     let t = moved.get(unit).map_or(&[][..], |t| t);
-                    second.iter_mut().zip(t).for_each(|(sum, t)| *sum += bend * t * t); // T36
+                    f(bend, t);
                     rest[unit] *= curve.mean;
                 }
             }
@@ -65,7 +92,6 @@ pub(super) fn by_units(
             rests[below].iter_mut().zip(&rest).for_each(|(sum, rest)| *sum += rest);
         }
     }
-    second
 }
 
 /// The sum of two matrices.

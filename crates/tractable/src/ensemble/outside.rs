@@ -4,6 +4,7 @@
 //! A weight's slope is the product of what it multiplies and of the slope by what it makes, and all weights of a layer have
 //! one prior: the kernel of two rows needs the products of these vectors only, not one term for every weight.
 
+use crate::cholesky;
 use crate::error::Result;
 use crate::gaussian::Input;
 use crate::network::Network;
@@ -82,11 +83,11 @@ impl Outside {
         for scale in SCALES {
             let mut factor: Vec<f64> = kernel.iter().map(|k| scale * k).collect();
             (0..n).for_each(|i| factor[i * n + i] += share + JITTER * scale * diagonal);
-            if !cholesky(&mut factor, n) {
+            if !cholesky::factor(&mut factor, n) {
                 continue;
             }
             let mut v = rest.clone();
-            solve(&factor, n, &mut v);
+            cholesky::solve(&factor, n, &mut v);
             let evidence = -0.5 * v.iter().map(|v| v * v).sum::<f64>()
                 - (0..n).map(|i| libm::log(factor[i * n + i])).sum::<f64>();
             if best.as_ref().is_none_or(|b| evidence > b.0) {
@@ -118,7 +119,7 @@ impl Outside {
                     layer.add_products(input, slope, &mut buffers, &mut with);
                 }
                 with.iter_mut().for_each(|k| *k *= self.scale);
-                solve(&self.factor, n, &mut with);
+                cholesky::solve(&self.factor, n, &mut with);
                 let known: f64 = with.iter().map(|v| v * v).sum();
                 all.push((self.scale * own - known).max(0.0));
             }
@@ -157,31 +158,4 @@ fn turned(v: &[f64], width: usize) -> Vec<f64> {
 
 fn identity(n: usize) -> Vec<f64> {
     (0..n * n).map(|i| f64::from(u8::from(i / n == i % n))).collect()
-}
-
-/// The lower Cholesky factor in place; whether there is one.
-fn cholesky(a: &mut [f64], n: usize) -> bool {
-    for i in 0..n {
-        for j in 0..=i {
-            let (above, own) = a.split_at(i * n);
-            let (row_i, row_j) = (&own[..j], if i == j { &own[..j] } else { &above[j * n..j * n + j] });
-            let rest = own[j] - row_i.iter().zip(row_j).map(|(a, b)| a * b).sum::<f64>();
-            if i != j {
-                a[i * n + j] = rest / a[j * n + j];
-            } else if rest > 0.0 {
-                a[i * n + i] = rest.sqrt();
-            } else {
-                return false;
-            }
-        }
-    }
-    true
-}
-
-/// Solves `L x = v` in place.
-fn solve(factor: &[f64], n: usize, v: &mut [f64]) {
-    for i in 0..n {
-        let known: f64 = factor[i * n..i * n + i].iter().zip(&v[..i]).map(|(a, b)| a * b).sum();
-        v[i] = (v[i] - known) / factor[i * n + i];
-    }
 }

@@ -1,7 +1,7 @@
 //! A layer at work on a device: forward, innovations back, posterior of its parameters.
 
 use super::Layer;
-use crate::backend::{Backend, Parameters, Pool, Statistics, Steps};
+use crate::backend::{Backend, Parameters, Pool, Purpose, Statistics, Steps};
 use crate::error::Result;
 use crate::moments::Activation;
 use crate::shape::{Shape, Window};
@@ -85,24 +85,32 @@ impl<B: Backend> Block<B> {
         below: &[B::State],
         inputs: &[usize],
         z: &mut B::State,
-        learning: bool,
+        purpose: Purpose,
     ) {
         let x = &below[inputs[0]];
         match self {
-            Block::Map(weights, _) => backend.map(weights, scratch, x, z),
+            Block::Map(weights, _) => backend.map(weights, scratch, x, z, purpose),
             Block::Pool(pool, window) => backend.pool(*pool, *window, x, z),
-            Block::Norm(norm) => backend.normalize(norm, scratch, x, z, learning),
-            Block::Activation(function) => backend.activate(*function, x, z),
+            Block::Norm(norm) => backend.normalize(norm, scratch, x, z, purpose),
+            Block::Activation(function) => backend.activate(*function, x, z, purpose),
             Block::Add => backend.add(below, inputs, z),
         }
     }
 
-    pub(crate) fn back(&self, backend: &B, scratch: &mut B::Scratch, z: &B::State, x: &mut B::State) {
+    /// Innovations or rows of `z`; `forward` is the layer's state as the pass forward left it.
+    pub(crate) fn back(
+        &self,
+        backend: &B,
+        scratch: &mut B::Scratch,
+        forward: &B::State,
+        z: &B::State,
+        x: &mut B::State,
+    ) {
         match self {
             Block::Map(weights, _) => backend.map_back(weights, scratch, z, x),
-            Block::Pool(pool, window) => backend.pool_back(*pool, *window, z, x),
+            Block::Pool(pool, window) => backend.pool_back(*pool, *window, forward, z, x),
             Block::Norm(norm) => backend.normalize_back(norm, scratch, z, x),
-            Block::Activation(_) => backend.activate_back(z, x),
+            Block::Activation(_) => backend.activate_back(forward, z, x),
             Block::Add => backend.add_back(z, x),
         }
     }

@@ -13,6 +13,7 @@
 //! | what an observation says about the output | [`observe`] |
 //! | how that travels back, and what it does to a hidden unit | [`smooth`] |
 //! | and to a parameter, and what keeps a batch from overshooting | [`posterior`] |
+//! | what a layer adds to the covariance of outputs | [`rows`] |
 //! | moments of a slope, one branch of the chain rule, a derivative that is zero | [`derivative`] |
 
 mod activation;
@@ -27,6 +28,7 @@ pub mod posterior;
 pub mod product;
 mod real;
 pub mod relu;
+pub mod rows;
 pub mod sigmoid;
 pub mod smooth;
 pub mod softplus;

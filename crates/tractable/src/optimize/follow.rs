@@ -98,7 +98,7 @@ pub fn follow(
                 if path.lost {
                     continue;
                 }
-                match net.condition(&*place, *wanted) {
+                match net.search(&*place, *wanted) {
                     Ok(posterior) => *place = kept(place, posterior, settings.guard.as_ref())?,
                     Err(Error::Diverged { .. }) => path.lost = true,
                     Err(e) => return Err(e),

@@ -110,7 +110,7 @@ pub(super) fn guarded(
     let mut places = x.to_vec();
     for places in places.chunks_mut(n * net.rows_at_once()) {
         let var: Vec<f64> = (0..places.len()).map(|i| step[i % n] * step[i % n]).collect();
-        let mut moving = net.conditioning(Input::uncertain(places, &var, n)?, wanted)?;
+        let mut moving = net.searching(Input::uncertain(places, &var, n)?, wanted)?;
         for _ in 0..rounds {
             moving.round()?.project(|row, mean, var| {
                 for (k, place) in places[row * n..(row + 1) * n].iter_mut().enumerate() {

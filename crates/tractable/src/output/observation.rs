@@ -35,6 +35,14 @@ pub struct Observation<'a> {
 }
 
 impl<'a> Observation<'a> {
+    /// The label of a row, where labels were seen.
+    pub(crate) fn label(&self, row: usize) -> Option<usize> {
+        match self.what {
+            What::Labels(labels) => labels.get(row).copied(),
+            What::Values { .. } => None,
+        }
+    }
+
     /// Borrowed numbers, `[rows, width]`.
     ///
     /// # Errors

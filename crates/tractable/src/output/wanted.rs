@@ -1,6 +1,7 @@
 //! What `condition` is asked for: [`Wanted`].
 
 use super::Observation;
+use crate::gaussian::Matrix;
 use crate::moments::derivative::Gate;
 
 /// What `condition` is asked for: an output, or some of it, or a label; or that the output has a maximum, a minimum or
@@ -11,9 +12,9 @@ use crate::moments::derivative::Gate;
 /// let net = Network::mlp([2, 16, 1], Activation::Tanh).seed(3).build()?;
 /// let prior = Gaussian::new(vec![0.1, -0.2], vec![0.5, 0.5], 2)?;
 /// let y = Matrix::column(vec![1.0])?;
-/// let x = net.condition(&prior, Wanted::from(&y).noise_var(0.01))?;
+/// let x = net.search(&prior, Wanted::from(&y).noise_var(0.01))?;
 /// assert!(x.var().iter().all(|&v| v <= 0.5));
-/// let hidden = net.condition(&prior, Wanted::from(&y).layer("tanh1"))?;
+/// let hidden = net.search(&prior, Wanted::from(&y).layer("tanh1"))?;
 /// assert_eq!(hidden.width(), 16);
 /// # Ok::<(), tractable::Error>(())
 /// ```
@@ -23,6 +24,8 @@ pub struct Wanted<'a> {
     pub(crate) noise_var: f64,
     pub(crate) layer: Option<&'a str>,
     pub(crate) rounds: usize,
+    pub(crate) known_weights: bool,
+    pub(crate) covariance: Option<&'a Matrix>,
 }
 
 /// What is wanted.
@@ -41,7 +44,14 @@ pub(crate) enum Aim<'a> {
 
 impl<'a, T: Into<Observation<'a>>> From<T> for Wanted<'a> {
     fn from(observation: T) -> Self {
-        Wanted { goal: Aim::Output(observation.into()), noise_var: 0.0, layer: None, rounds: 1 }
+        Wanted {
+            goal: Aim::Output(observation.into()),
+            noise_var: 0.0,
+            layer: None,
+            rounds: 1,
+            known_weights: false,
+            covariance: None,
+        }
     }
 }
 
@@ -52,15 +62,15 @@ impl<'a, T: Into<Observation<'a>>> From<T> for Wanted<'a> {
 /// use tractable::{Activation, Gaussian, Network, Wanted};
 /// let net = Network::mlp([1, 16, 2], Activation::Tanh).seed(1).build()?;
 /// let start = Gaussian::new(vec![0.3], vec![1e-4], 1)?;
-/// let x = net.condition(&start, Wanted::maximum().output(1).rounds(5))?;
-/// assert!(net.condition(&start, Wanted::maximum().output(2)).is_err());
+/// let x = net.search(&start, Wanted::maximum().output(1).rounds(5))?;
+/// assert!(net.search(&start, Wanted::maximum().output(2)).is_err());
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Extremum<'a> {
-    towards: f64,
-    output: Option<usize>,
-    gate: Gate,
+    pub(crate) towards: f64,
+    pub(crate) output: Option<usize>,
+    pub(crate) gate: Gate,
     noise_var: f64,
     layer: Option<&'a str>,
     rounds: usize,
@@ -69,11 +79,19 @@ pub struct Extremum<'a> {
 impl<'a> From<Extremum<'a>> for Wanted<'a> {
     fn from(e: Extremum<'a>) -> Self {
         let goal = Aim::Stationary { towards: e.towards, output: e.output, gate: e.gate, only: false };
-        Wanted { goal, noise_var: e.noise_var, layer: e.layer, rounds: e.rounds }
+        let Extremum { noise_var, layer, rounds, .. } = e;
+        Wanted { goal, noise_var, layer, rounds, known_weights: false, covariance: None }
     }
 }
 
 impl<'a> Extremum<'a> {
+    /// What a wish for a stationary point is about.
+    pub(crate) fn of(wanted: &Wanted<'a>) -> Option<Self> {
+        let Aim::Stationary { towards, output, gate, .. } = wanted.goal else { return None };
+        let &Wanted { noise_var, layer, rounds, .. } = wanted;
+        Some(Extremum { towards, output, gate, noise_var, layer, rounds })
+    }
+
     fn towards(towards: f64) -> Self {
         Extremum { towards, output: None, gate: Gate::default(), noise_var: 0.0, layer: None, rounds: 1 }
     }
@@ -137,7 +155,7 @@ impl<'a> Wanted<'a> {
     /// ```
     /// use tractable::{Activation, Gaussian, Network, Wanted};
     /// let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(1).build()?;
-    /// let x = net.condition(&Gaussian::new(vec![0.3], vec![1e-4], 1)?, Wanted::stationary())?;
+    /// let x = net.search(&Gaussian::new(vec![0.3], vec![1e-4], 1)?, Wanted::stationary())?;
     /// assert!(x.var()[0] < 1e-4);
     /// # Ok::<(), tractable::Error>(())
     /// ```
@@ -151,7 +169,7 @@ impl<'a> Wanted<'a> {
     /// use tractable::{Activation, Gaussian, Network, Wanted};
     /// let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(1).build()?;
     /// let start = Gaussian::new(vec![0.3], vec![1e-4], 1)?;
-    /// let higher = net.condition(&start, Wanted::maximum().rounds(20))?;
+    /// let higher = net.search(&start, Wanted::maximum().rounds(20))?;
     /// assert!(net.predict(&higher)?.mean()[0] > net.predict(&start)?.mean()[0]);
     /// # Ok::<(), tractable::Error>(())
     /// ```
@@ -165,7 +183,7 @@ impl<'a> Wanted<'a> {
     /// use tractable::{Activation, Gaussian, Network, Wanted};
     /// let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(1).build()?;
     /// let start = Gaussian::new(vec![0.3], vec![1e-4], 1)?;
-    /// let lower = net.condition(&start, Wanted::minimum().rounds(20))?;
+    /// let lower = net.search(&start, Wanted::minimum().rounds(20))?;
     /// assert!(net.predict(&lower)?.mean()[0] < net.predict(&start)?.mean()[0]);
     /// # Ok::<(), tractable::Error>(())
     /// ```
@@ -221,11 +239,37 @@ impl<'a> Wanted<'a> {
         self
     }
 
-    /// Repeat so often, the posterior of one round being the prior of the next.
+    /// Count the weights as known: what is not known of them neither excuses an output that is off nor holds the input back.
+    /// An attack, for one, is to reach its target however long the network has learned.
     ///
-    /// Hidden units are treated as independent, so one round overstates how far an input with a large
-    /// variance should move. Many gentle rounds move it along the curve instead: `n` rounds with a
-    /// [`noise_var`](Wanted::noise_var) of `n r` observe the output once with variance `r`.
+    /// ```
+    /// # use tractable::Wanted;
+    /// let class_three = Wanted::from(&[3]).known_weights();
+    /// ```
+    pub fn known_weights(mut self) -> Self {
+        self.known_weights = true;
+        self
+    }
+
+    /// Covariance of the input's entries with each other before anything is wanted, `[width, width]`, the same for every row:
+    /// neighbouring pixels that are alike, sensors that drift together. It takes the place of the prior's variances.
+    ///
+    /// ```
+    /// use tractable::{Activation, Gaussian, Matrix, Network, Wanted};
+    /// let net = Network::mlp([2, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// let alike = Matrix::new(vec![0.5, 0.4, 0.4, 0.5], 2)?;
+    /// let y = Matrix::column(vec![1.0])?;
+    /// let x = Matrix::new(vec![0.1, -0.2], 2)?;
+    /// let x = net.condition(&x, Wanted::from(&y).noise_var(0.01).covariance(&alike))?;
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn covariance(mut self, covariance: &'a Matrix) -> Self {
+        self.covariance = Some(covariance);
+        self
+    }
+
+    /// How often [`Network::search`](crate::Network::search) repeats its step. [`condition`](crate::Network::condition) takes no
+    /// notice of it.
     ///
     /// ```
     /// # use tractable::Wanted;

@@ -64,7 +64,7 @@ pub(crate) fn infer_actions(value: &Network, policy: &Network, states: &[f64], h
     beside(&vec![0.0; states.len()], own.var(), rows, &mut x_var);
     // T72: states are known exactly and stay; actions move.
     let wanted = Wanted::maximum().gate(how.gate);
-    let mut inference = value.conditioning(Input::uncertain(&x, &x_var, ns + na)?, wanted)?;
+    let mut inference = value.searching(Input::uncertain(&x, &x_var, ns + na)?, wanted)?;
     for _ in 0..how.steps {
         inference.round()?;
         if how.cut {

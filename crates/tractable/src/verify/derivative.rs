@@ -6,7 +6,7 @@ use super::pass::{Net, build};
 use crate::backend::Device;
 use crate::derivative::{Derivative, Wrt};
 use crate::error::Result;
-use crate::gaussian::Gaussian;
+use crate::gaussian::{Gaussian, Input};
 use crate::moments::derivative::{Gate, stationary};
 use crate::network::Network;
 use crate::output::Wanted;
@@ -74,11 +74,11 @@ pub(super) fn trajectory(golden: &Golden, device: Device, worst: &mut Worst) -> 
         compare("dm", &steps.iter().map(|s| s.0).collect::<Vec<_>>())?;
         compare("dS", &steps.iter().map(|s| s.1).collect::<Vec<_>>())?;
         if run.has("my") {
-            let y = network.predict(&x)?;
-            compare("my", y.mean())?;
-            compare("Sy", y.var())?;
+            let [mean, var] = network.forward(Input::from(&x))?.read_prior(network.graph.output())?;
+            compare("my", &mean)?;
+            compare("Sy", &var)?;
         }
-        let after = network.condition(&x, wanted.gate(gate))?;
+        let after = network.search(&x, wanted.gate(gate))?;
         let last = after.mean().len() - width..;
         compare("final_mx", &after.mean()[last.clone()])?;
         compare("final_Sx", &after.var()[last])?;

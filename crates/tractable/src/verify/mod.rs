@@ -11,6 +11,7 @@ mod json;
 mod pass;
 mod physics;
 mod rl;
+mod rows;
 mod tree;
 
 pub use physics::physics;
@@ -104,6 +105,7 @@ fn file(path: &Path, device: Device) -> Result<Checked> {
         None if has(&["runs"]) => derivative::trajectory(&golden, device, &mut worst)?,
         None if has(&["Q", "A"]) => rl::minibatch(&golden, device, &mut worst)?,
         None if has(&["cases"]) => rl::returns(&golden, &mut worst)?,
+        None if has(&["adjoint"]) => rows::check(&golden, device, &mut worst)?,
         None if has(&["rows"]) => rl::running(&golden, &mut worst)?,
         None => status = Status::Skipped("no part of this build computes this kind".into()),
     }

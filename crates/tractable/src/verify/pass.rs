@@ -118,7 +118,7 @@ pub(super) fn attack(golden: &Golden, device: Device, worst: &mut Worst) -> Resu
         }
         let prior = Gaussian::new(mean, var, network.input().len())?;
         let wanted = Wanted::from(Observation::values(&y, n)?.seen(&seen)).noise_var(noise_var);
-        let mut input = network.conditioning(&prior, wanted)?;
+        let mut input = network.searching(&prior, wanted)?;
         let out = input.round()?.output()?;
         let mut compare = |key: &str, ours: &[f64]| worst.check(&iteration, key, ours);
         compare("out_ma_before", out.mean())?;
@@ -237,7 +237,7 @@ fn picked(network: &Network, trace: &[Trace], at: usize, argmax: &Golden) -> Res
 }
 
 /// The shape of a sample of `x`, which is `[batch]` then the sample.
-fn sample(x: &Golden) -> Result<Shape> {
+pub(super) fn sample(x: &Golden) -> Result<Shape> {
     match x.dims()[..] {
         [_, n] => Ok(Shape::flat(n)),
         [_, c, h, w] => Ok(Shape::image(c, h, w)),

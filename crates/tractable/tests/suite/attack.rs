@@ -69,8 +69,8 @@ fn inference_is_conditioning_repeated() {
         let found = attack::infer(&net, &images, &Targets::given(&labels, &targets), &settings).unwrap();
         let mut x = Gaussian::around(&images, 0.05 * 0.05).unwrap();
         match scaled {
-            false => x = net.condition(&x, Wanted::from(&targets).rounds(7)).unwrap(),
-            true => (0..7).for_each(|_| x = net.condition(&x, &targets).unwrap()),
+            false => x = net.search(&x, Wanted::from(&targets).rounds(7)).unwrap(),
+            true => (0..7).for_each(|_| x = net.search(&x, &targets).unwrap()),
         }
         for (a, row) in found.iter().zip(0..) {
             let at = row * images.width()..(row + 1) * images.width();

@@ -63,8 +63,8 @@ fn devices_agree_on_branches() {
         let mut net = branched().seed(2).device(&device).build().unwrap();
         net.learn(&x, &y).unwrap();
         let p = net.predict(&x).unwrap();
-        let c = net.condition(&x, Wanted::from(&y).noise_var(0.5).rounds(3)).unwrap();
-        let hidden = net.condition(&x, Wanted::from(&y).noise_var(0.5).rounds(2).layer("left")).unwrap();
+        let c = net.search(&x, Wanted::from(&y).noise_var(0.5).rounds(3)).unwrap();
+        let hidden = net.search(&x, Wanted::from(&y).noise_var(0.5).rounds(2).layer("left")).unwrap();
         let d = net.derivative(&x, Wrt::input().output(1)).unwrap();
         let by_hidden = net.derivative(&x, Wrt::from("left").output(0)).unwrap();
         let numbers =
@@ -137,7 +137,7 @@ fn a_maximum_is_found_through_branches() {
     for device in devices() {
         let net = residual(2, 16).seed(4).device(&device).build().unwrap();
         let start = Gaussian::new(vec![0.2, -0.1], vec![0.05; 2], 2).unwrap();
-        let higher = net.condition(&start, Wanted::maximum().rounds(30)).unwrap();
+        let higher = net.search(&start, Wanted::maximum().rounds(30)).unwrap();
         let value = |x| net.predict(x).unwrap().mean()[0];
         assert!(value(&higher) > value(&start), "{} {}", value(&higher), value(&start));
     }
@@ -189,7 +189,7 @@ fn images_branch_too() {
             net.learn(&x, &labels).unwrap();
         }
         out.push(net.predict_classes(&x).unwrap());
-        let moved = net.condition(&Gaussian::around(&x, 0.01).unwrap(), &[0; 12]).unwrap();
+        let moved = net.search(&Gaussian::around(&x, 0.01).unwrap(), &[0; 12]).unwrap();
         assert!(moved.mean() != x.data());
     }
     let right = (0..12).filter(|&i| metrics::argmax(out[0].row(i)) == labels[i]).count();

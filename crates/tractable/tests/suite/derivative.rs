@@ -178,11 +178,11 @@ fn the_same_bits_for_any_number_of_threads_and_for_a_batch_and_its_rows() {
             let wrt = Wrt::input().output(0).gate(gate);
             let wanted = Wanted::maximum().output(0).gate(gate).rounds(2);
             let all = one.derivative(&x, wrt).unwrap();
-            let moved = one.condition(&x, wanted).unwrap();
+            let moved = one.search(&x, wanted).unwrap();
             for threads in [2, 3, 8] {
                 let net = net(threads);
                 assert!(net.derivative(&x, wrt).unwrap() == all, "network {i}, {threads} threads");
-                assert!(net.condition(&x, wanted).unwrap() == moved, "network {i}, {threads} threads");
+                assert!(net.search(&x, wanted).unwrap() == moved, "network {i}, {threads} threads");
             }
             let width = x.width();
             for rows in [1, 2, 3, 4, 5, 7, 36] {
@@ -194,7 +194,7 @@ fn the_same_bits_for_any_number_of_threads_and_for_a_batch_and_its_rows() {
                     assert_eq!(d.mean(), &all.mean()[here.clone()], "network {i}, {rows} rows");
                     assert_eq!(d.var(), &all.var()[here.clone()], "network {i}, {rows} rows");
                     assert_eq!(d.cov(), &all.cov()[here.clone()], "network {i}, {rows} rows");
-                    let after = one.condition(&part, wanted).unwrap();
+                    let after = one.search(&part, wanted).unwrap();
                     assert_eq!(after.mean(), &moved.mean()[here], "network {i}, {rows} rows");
                 }
             }

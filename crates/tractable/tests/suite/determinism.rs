@@ -75,7 +75,7 @@ fn the_same_bits_for_any_number_of_threads() {
             let x = Draw::new(3).gaussian(rows, net.input().len());
             let out = net.predict(&x).unwrap();
             let wanted = Batch::new(&net, rows, &mut Draw::new(4));
-            let back = net.condition(&x, wanted.seen()).unwrap();
+            let back = net.search(&x, wanted.seen()).unwrap();
             (bytes(&net), out, back)
         };
         let one = run(1);
@@ -120,7 +120,7 @@ fn parts_of_many_rows_do_not_show() {
     let noise: Vec<f64> = (0..2 * rows).map(|_| draw.uniform(0.1, 1.0)).collect();
     let seen: Vec<bool> = (0..2 * rows).map(|_| draw.below(3) > 0).collect();
     let whole = net.predict(&x).unwrap();
-    let back = net.condition(&x, Observation::from(&y).noise_var(&noise).seen(&seen)).unwrap();
+    let back = net.search(&x, Observation::from(&y).noise_var(&noise).seen(&seen)).unwrap();
     for row in (0..rows).step_by(7).chain(90..120) {
         let one = Input::from(&x).rows_between(row, row + 1);
         let two = 2 * row..2 * row + 2;
@@ -132,7 +132,7 @@ fn parts_of_many_rows_do_not_show() {
         );
         let y = y.select(&[row]);
         let wanted = Observation::from(&y).noise_var(&noise[two.clone()]).seen(&seen[two]);
-        let alone = net.condition(one, wanted).unwrap();
+        let alone = net.search(one, wanted).unwrap();
         let here = row * inputs..(row + 1) * inputs;
         assert!(alone.mean() == &back.mean()[here.clone()] && alone.var() == &back.var()[here], "row {row}");
     }

@@ -62,7 +62,7 @@ fn passes_run_side_by_side() {
             scope.spawn(|| {
                 // A conditioning holds its pass: with one pass behind a lock the second would wait for ever.
                 let prior = tractable::Gaussian::around(&x, 0.01).unwrap();
-                let mut c = net.conditioning(&prior, tractable::Wanted::maximum()).unwrap();
+                let mut c = net.searching(&prior, tractable::Wanted::maximum()).unwrap();
                 begun.wait();
                 inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                 c.round().unwrap();

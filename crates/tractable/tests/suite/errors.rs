@@ -413,7 +413,7 @@ fn observing() {
                 t.check(&format!("learn, {what}"), net.learn(x, *observation), *kind, says);
                 assert!(bytes(&net) == before, "{what} changed the network");
                 let unsure = Gaussian::around(x, 0.1).unwrap();
-                t.check(&format!("condition, {what}"), net.condition(&unsure, *observation), *kind, says);
+                t.check(&format!("condition, {what}"), net.search(&unsure, *observation), *kind, says);
             }
             t.check("predict wide", net.predict(&matrix(1, 4)), Shape, "input: expected 3 columns, got 4");
             t.check("predict nothing", net.predict(&empty), Shape, "at least one row");
@@ -422,19 +422,19 @@ fn observing() {
         let (net, y, known) = (values(device.clone()), matrix(1, 2), matrix(1, 3));
         let prior = Gaussian::around(&known, 0.1).unwrap();
         let wanted = || Wanted::from(&y);
-        t.check("no rounds", net.condition(&prior, wanted().rounds(0)), Invalid, "rounds: at least one");
+        t.check("no rounds", net.search(&prior, wanted().rounds(0)), Invalid, "rounds: at least one");
         t.check(
             "unknown layer",
-            net.condition(&prior, wanted().layer("nope")),
+            net.search(&prior, wanted().layer("nope")),
             Invalid,
             "layer: `nope` is not in this network; it has input, linear1, tanh1, linear2",
         );
-        t.check("empty layer", net.condition(&prior, wanted().layer("")), Invalid, "layer: ``");
-        t.check("known input", net.condition(&known, wanted()), Invalid, "input: it is known exactly");
+        t.check("empty layer", net.search(&prior, wanted().layer("")), Invalid, "layer: ``");
+        t.check("known input", net.search(&known, wanted()), Invalid, "input: it is known exactly");
         for v in [-1.0, NAN, INF] {
             t.check(
                 "noise wanted",
-                net.condition(&prior, wanted().noise_var(v)),
+                net.search(&prior, wanted().noise_var(v)),
                 Invalid,
                 &format!("noise: a variance of {v}"),
             );
@@ -556,7 +556,7 @@ fn divergence_is_an_error_and_changes_nothing() {
                 assert!(err.to_string().contains("layer `linear1` produced inf"), "{what}: {err}");
                 assert!(matches!(net.predict(&one(huge)), Err(Error::Diverged { .. })), "{what}");
                 let unsure = Gaussian::around(&one(huge), 1.0).unwrap();
-                assert!(matches!(net.condition(&unsure, &one(1.0)), Err(Error::Diverged { .. })), "{what}");
+                assert!(matches!(net.search(&unsure, &one(1.0)), Err(Error::Diverged { .. })), "{what}");
                 // The second row of three.
                 let x = Matrix::column(vec![0.1, huge, 0.2]).unwrap();
                 let err = net.learn(&x, &Matrix::column(vec![0.0; 3]).unwrap()).unwrap_err();
@@ -604,7 +604,7 @@ fn scalers_that_overflow_are_an_error() {
                     net.predict(&unsure).map(Gaussian::from).map_or(true, finite),
                     "{what} on {device:?}: predict"
                 );
-                assert!(net.condition(&unsure, x).map_or(true, finite), "{what} on {device:?}: condition");
+                assert!(net.search(&unsure, x).map_or(true, finite), "{what} on {device:?}: condition");
                 let before = bytes(&net);
                 if net.learn(x, x).is_err() {
                     assert!(bytes(&net) == before);
@@ -637,9 +637,9 @@ fn a_condition_that_fails_spoils_nothing() {
         let net = Network::mlp([3, 8, 1], Activation::Tanh).device(&device).build().unwrap();
         let x = Gaussian::new(vec![0.1, 0.2, 0.3], vec![0.1; 3], 3).unwrap();
         let (good, huge) = (Matrix::column(vec![1.0]).unwrap(), Matrix::column(vec![1e300]).unwrap());
-        let before = net.condition(&x, &good).unwrap();
-        assert!(matches!(net.condition(&x, &huge), Err(Error::OutOfRange { .. })), "{device:?}");
-        assert_eq!(net.condition(&x, &good).unwrap(), before, "{device:?}");
+        let before = net.search(&x, &good).unwrap();
+        assert!(matches!(net.search(&x, &huge), Err(Error::OutOfRange { .. })), "{device:?}");
+        assert_eq!(net.search(&x, &good).unwrap(), before, "{device:?}");
     }
 }
 

@@ -178,7 +178,7 @@ fn conditioning_a_linear_network_is_gaussian_conditioning() {
         let expected_var: Vec<f64> = (0..inputs).map(|i| vx[i] - cov[i] * cov[i] / (var + noise)).collect();
         let values = Matrix::new(vec![y; outputs], outputs).unwrap();
         let only: Vec<bool> = (0..outputs).map(|i| i == o).collect();
-        let x = net.condition(&prior, Wanted::from(&values).only(&only).noise_var(noise)).unwrap();
+        let x = net.search(&prior, Wanted::from(&values).only(&only).noise_var(noise)).unwrap();
         assert!(worst(x.mean(), &expected, 1e-3) < 1e-12, "{:?} {expected:?}", x.mean());
         assert!(worst(x.var(), &expected_var, 1e-6) < 1e-12, "{:?} {expected_var:?}", x.var());
     }
@@ -197,7 +197,7 @@ fn rounds_of_conditioning_add_up_their_precision() {
     let prior = Gaussian::new(vec![0.3], vec![0.7], 1).unwrap();
     let y = Matrix::column(vec![2.0]).unwrap();
     let at = |rounds: usize, noise: f64| {
-        net.condition(&prior, Wanted::from(&y).noise_var(noise).rounds(rounds)).unwrap()
+        net.search(&prior, Wanted::from(&y).noise_var(noise).rounds(rounds)).unwrap()
     };
     for rounds in [1, 2, 5, 50] {
         let (many, one) = (at(rounds, 0.2), at(1, 0.2 / rounds as f64));
@@ -352,7 +352,7 @@ fn tanh_is_within_its_linearisation_by_monte_carlo() {
     let x = Gaussian::new(vec![0.4, -0.9], vec![0.0; 2], 2).unwrap();
     let two = Two::of(&net);
     let hidden =
-        net.condition(&x, Wanted::from(&Matrix::column(vec![0.0]).unwrap()).only(&[false]).layer("linear1"));
+        net.search(&x, Wanted::from(&Matrix::column(vec![0.0]).unwrap()).only(&[false]).layer("linear1"));
     let c = 2.0 / (3.0 * 3f64.sqrt());
     let (mut mean_bound, mut var_bound) = (0.0, 0.0);
     for (h, s) in hidden.unwrap().var().iter().enumerate() {

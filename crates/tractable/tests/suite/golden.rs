@@ -10,7 +10,7 @@ fn folder() -> std::path::PathBuf {
 
 fn check(device: Device, tolerance: f64) {
     let files = verify::golden(&folder(), device.clone()).unwrap();
-    assert_eq!(files.len(), 25, "a golden file is missing");
+    assert_eq!(files.len(), 29, "a golden file is missing");
     for f in &files {
         println!("{:<32} {:.2e} {}", f.file, f.worst, f.at);
     }

@@ -286,7 +286,7 @@ fn a_head_changes_nothing_but_the_noise() {
         let x = Gaussian::new(vec![0.3, -0.2, 0.1, 0.5], vec![0.1, 0.2, 0.3, 0.1], 2).unwrap();
         assert_eq!(with.predict(&x).unwrap().output(), without.predict(&x).unwrap().output());
         let y = Matrix::column(vec![0.4, -1.0]).unwrap();
-        assert_eq!(with.condition(&x, &y).unwrap(), without.condition(&x, &y).unwrap());
+        assert_eq!(with.search(&x, &y).unwrap(), without.search(&x, &y).unwrap());
         for x in [&x, &Gaussian::around(&Matrix::new(vec![0.1, 0.2], 2).unwrap(), 0.0).unwrap()] {
             let [a, b] = [&with, &without].map(|net| net.derivative(x, tractable::Wrt::input()).unwrap());
             assert_eq!((a.mean(), a.var(), a.cov()), (b.mean(), b.var(), b.cov()), "{device:?}");
@@ -296,7 +296,7 @@ fn a_head_changes_nothing_but_the_noise() {
         }
         for layer in ["linear1", "tanh2"] {
             let wanted = tractable::Wanted::from(&y).layer(layer);
-            let [a, b] = [&with, &without].map(|net| net.condition(&x, wanted).unwrap());
+            let [a, b] = [&with, &without].map(|net| net.search(&x, wanted).unwrap());
             assert_eq!(a, b, "{layer}");
         }
     }

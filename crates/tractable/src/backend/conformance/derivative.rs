@@ -34,7 +34,7 @@ impl Tower {
         let mut a = self.widths.map(|w| b.state(Shape::flat(w)));
         for (i, (mean, var)) in self.states.iter().enumerate() {
             b.write(&mut z[i], mean, Some(var)).unwrap();
-            b.activate(activations[i], &z[i], &mut a[i]);
+            b.activate(activations[i], &z[i], &mut a[i], Purpose::Predict);
         }
         let units = |i: usize| Units { z: &z[i], activation: activations[i], a: &a[i] };
         let [mut d, mut above, mut output] =

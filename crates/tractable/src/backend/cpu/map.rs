@@ -87,12 +87,17 @@ impl Cpu {
         });
     }
 
-    pub(super) fn map_forward(&self, w: &Weights, s: &mut Scratch, x: &State, z: &mut State) {
+    /// `own`: tell apart what the weights add to the variance.
+    pub(super) fn map_forward(&self, w: &Weights, s: &mut Scratch, x: &State, z: &mut State, own: bool) {
         z.padded(x.rows);
+        if own {
+            z.own.grow(z.rows * z.sample());
+        }
         self.stage(w, s, x);
         let s = &*s;
         let rows = s.rows.len();
         let (z_mean, z_var) = (Shared(z.mean.as_mut_ptr()), Shared(z.var.as_mut_ptr()));
+        let z_own = own.then(|| Shared(z.own.as_mut_ptr()));
         let products = rows * w.depth() * w.n_panels() * PANEL;
         // A chunk of rows stays in the second cache while panel after panel is multiplied with it.
         let chunk = (CHUNK_INPUTS / s.sample.min(w.depth())).clamp(2 * tile::MAX_ROWS, CHUNK);
@@ -110,6 +115,7 @@ impl Cpu {
                 z_stride,
                 // This task alone has these rows and this panel.
                 z: [Shared(z_mean.at(panel * PANEL)), Shared(z_var.at(panel * PANEL))],
+                own: z_own.map(|own| Shared(own.at(panel * PANEL))),
             });
         });
     }
@@ -150,6 +156,7 @@ impl Cpu {
                     x_at: &|row| row * x_sample + at,
                     x: [Shared(x_mean.at(0)), Shared(x_var.at(0))],
                     add: false,
+                    means_only: z.means_only,
                 });
             }
         });
@@ -176,6 +183,7 @@ impl Cpu {
                     x_at: &|p| s.starts[p] + at,
                     x: [Shared(mean.as_mut_ptr()), Shared(var.as_mut_ptr())],
                     add: true,
+                    means_only: z.means_only,
                 });
             }
             for y in 0..input.height {
@@ -202,6 +210,7 @@ struct Forward<'a> {
     rows: Range<usize>,
     z_stride: usize,
     z: [Shared<*mut f32>; 2],
+    own: Option<Shared<*mut f32>>,
 }
 
 impl WithSimd for Forward<'_> {
@@ -211,7 +220,7 @@ impl WithSimd for Forward<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         tiles(
             self.rows.clone(),
-            tile::rows_of::<S>(),
+            if self.own.is_some() { tile::rows_with_own::<S>() } else { tile::rows_of::<S>() },
             #[inline(always)]
             |from, n| {
                 let mut z_at = [0; tile::MAX_ROWS];
@@ -229,6 +238,7 @@ impl WithSimd for Forward<'_> {
                         &self.s.rows[from..from + n],
                         &z_at[..n],
                         self.z.map(|p| p.0),
+                        self.own.map_or(std::ptr::null_mut(), |p| p.0),
                     )
                 }
             },
@@ -246,6 +256,7 @@ struct Backward<'a, Z, X> {
     x_at: &'a X,
     x: [Shared<*mut f32>; 2],
     add: bool,
+    means_only: bool,
 }
 
 impl<Z: Fn(usize) -> usize, X: Fn(usize) -> usize> WithSimd for Backward<'_, Z, X> {
@@ -276,6 +287,7 @@ impl<Z: Fn(usize) -> usize, X: Fn(usize) -> usize> WithSimd for Backward<'_, Z, 
                         &x_at[..n],
                         x,
                         self.add,
+                        self.means_only,
                     )
                 }
             },

@@ -10,6 +10,7 @@ mod lines;
 mod map;
 mod norm;
 mod pool;
+mod rows;
 mod state;
 mod team;
 mod tile;
@@ -20,8 +21,8 @@ mod window;
 
 use super::device::width;
 use super::{
-    Backend, Broken, Field, INNOVATION, Map, NoiseSums, Noted, PRIOR, Parameters, Pool, Seen, Statistics,
-    Steps, Units,
+    Backend, Broken, Field, INNOVATION, Map, NoiseSums, Noted, PRIOR, Parameters, Pool, Purpose, Seen,
+    Statistics, Steps, Units,
 };
 use crate::error::Result;
 use crate::moments::Activation;
@@ -29,6 +30,7 @@ use crate::moments::derivative::Gate;
 use crate::shape::{Shape, Window};
 use derivative::Derivative;
 use norm::Norm;
+use rows::Spread;
 use state::{RowStore, State};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -115,6 +117,7 @@ impl Backend for Cpu {
     type RowStore = RowStore;
     type Status = Noted;
     type Derivative = Derivative;
+    type Spread = Spread;
 
     fn is_double(&self) -> bool {
         false
@@ -206,8 +209,8 @@ impl Backend for Cpu {
         Ok(norm.parameters())
     }
 
-    fn map(&self, w: &Weights, scratch: &mut Scratch, x: &State, z: &mut State) {
-        self.map_forward(w, scratch, x, z);
+    fn map(&self, w: &Weights, scratch: &mut Scratch, x: &State, z: &mut State, purpose: Purpose) {
+        self.map_forward(w, scratch, x, z, purpose == Purpose::Rows);
     }
 
     fn map_back(&self, w: &Weights, scratch: &mut Scratch, z: &State, x: &mut State) {
@@ -243,12 +246,12 @@ impl Backend for Cpu {
         self.pool_forward(pool, window, x, z);
     }
 
-    fn pool_back(&self, pool: Pool, window: Window, z: &State, x: &mut State) {
-        self.pool_backward(pool, window, z, x);
+    fn pool_back(&self, pool: Pool, window: Window, forward: &State, z: &State, x: &mut State) {
+        self.pool_backward(pool, window, forward, z, x);
     }
 
-    fn normalize(&self, norm: &Norm, scratch: &mut Scratch, x: &State, z: &mut State, learning: bool) {
-        self.norm_forward(norm, scratch, x, z, learning);
+    fn normalize(&self, norm: &Norm, scratch: &mut Scratch, x: &State, z: &mut State, purpose: Purpose) {
+        self.norm_forward(norm, scratch, x, z, purpose);
     }
 
     fn normalize_back(&self, n: &Norm, scratch: &Scratch, z: &State, x: &mut State) {
@@ -278,12 +281,15 @@ impl Backend for Cpu {
         sums.clear();
     }
 
-    fn activate(&self, activation: Activation, z: &State, a: &mut State) {
+    fn activate(&self, activation: Activation, z: &State, a: &mut State, purpose: Purpose) {
         self.activation_forward(activation, z, a);
+        if purpose == Purpose::Rows {
+            self.own_of_activation(z, a);
+        }
     }
 
-    fn activate_back(&self, a: &State, z: &mut State) {
-        self.activation_backward(a, z);
+    fn activate_back(&self, forward: &State, a: &State, z: &mut State) {
+        if a.means_only { self.rows_through(forward, a, z) } else { self.activation_backward(a, z) }
     }
 
     fn add(&self, states: &[State], numbers: &[usize], z: &mut State) {
@@ -318,6 +324,22 @@ impl Backend for Cpu {
 
     fn posterior(&self, state: &mut State) {
         self.state_posterior(state);
+    }
+
+    fn rows(&self, of: &State, k: usize, rows: &mut State) {
+        rows.rows_of(of, k);
+    }
+
+    fn spread_begin(&self, of: &State, k: usize, spread: &mut Spread) {
+        spread.begin(of, k);
+    }
+
+    fn spread_add(&self, of: &State, field: Field, rows: &State, spread: &mut Spread) {
+        self.add_spread(of, field, rows, spread);
+    }
+
+    fn spread_read(&self, spread: &Spread) -> Result<Vec<f64>> {
+        Ok(spread.read())
     }
 
     fn derivative_output(&self, units: Units<'_, State>, output: usize, d: &mut Derivative) {

@@ -7,7 +7,7 @@ use super::tile::{LINE, PANEL};
 use super::weights::{Sums, single, step};
 use super::window::Scratch;
 use super::{Cpu, Shared};
-use crate::backend::{Noted, Parameters, Pooled, Statistics, Steps};
+use crate::backend::{Noted, Parameters, Pooled, Purpose, Statistics, Steps};
 use crate::moments::product;
 
 /// Scale and shift, one number a channel, padded to whole panels with zeros; the running statistics.
@@ -96,7 +96,7 @@ impl Cpu {
         s: &mut Scratch,
         x: &State,
         z: &mut State,
-        learning: bool,
+        purpose: Purpose,
     ) {
         z.like(x);
         let s = &mut s.standard;
@@ -105,7 +105,7 @@ impl Cpu {
         s.mean.resize(channels, 0.0);
         s.var.resize(channels, 0.0);
         // One value a channel has no spread of its own: the running statistics serve.
-        if learning && values > 1.0 {
+        if purpose == Purpose::Learn && values > 1.0 {
             s.clear_sums(x.rows * 2 * channels);
             let sums = Shared(s.sums.as_mut_ptr());
             self.each_sample(
@@ -137,6 +137,9 @@ impl Cpu {
             s.var.copy_from_slice(&norm.running.var);
         }
         s.prepare(norm.running.epsilon);
+        if purpose == Purpose::Rows {
+            self.own_of_norm(norm, s, x, z);
+        }
         let to = [&mut z.mean, &mut z.var].map(|v| Shared(v.as_mut_ptr()));
         let s = &*s;
         self.each_sample(
@@ -159,6 +162,31 @@ impl Cpu {
                         let second_a = product::second_moment(mu_a, var_a);
                         z_mean[c] = product::term_mean(mu_w[c], mu_a) + mu_b[c];
                         z_var[c] = product::term_var(mu_w[c], var_w[c], var_a, second_a) + var_b[c];
+                    }
+                }
+            },
+        );
+    }
+
+    /// T44: what scale and shift add.
+    fn own_of_norm(&self, norm: &Norm, s: &Standard, x: &State, z: &mut State) {
+        let (channels, pixels) = (norm.channels, x.shape.pixels());
+        z.own.grow(x.rows * x.sample());
+        let to = Shared(z.own.as_mut_ptr());
+        self.each_sample(
+            x.rows,
+            #[inline(always)]
+            |row| {
+                for p in 0..pixels {
+                    let at = row * x.sample() + p * x.stride;
+                    // SAFETY: a pixel of this sample.
+                    let own = unsafe { std::slice::from_raw_parts_mut(to.at(at), channels) };
+                    let (mean, var) = (&x.mean[at..][..channels], &x.var[at..][..channels]);
+                    for c in 0..channels {
+                        let inverse = s.inverse[c];
+                        let mu_a = (mean[c] - s.center[c]) * inverse;
+                        let second_a = product::second_moment(mu_a, var[c] * inverse * inverse);
+                        own[c] = norm.scale[1][c] * second_a + norm.shift[1][c];
                     }
                 }
             },

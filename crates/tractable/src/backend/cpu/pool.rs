@@ -70,7 +70,15 @@ impl Cpu {
         });
     }
 
-    pub(super) fn pool_backward(&self, pool: Pool, window: Window, z: &State, x: &mut State) {
+    pub(super) fn pool_backward(
+        &self,
+        pool: Pool,
+        window: Window,
+        forward: &State,
+        z: &State,
+        x: &mut State,
+    ) {
+        let k = z.rows / forward.rows;
         let (from, shape, stride) = (x.shape, z.shape, z.stride);
         let (x_sample, z_sample) = (x.sample(), z.sample());
         let to = [&mut x.d_mean, &mut x.d_var].map(|v| Shared(v.as_mut_ptr()));
@@ -100,7 +108,8 @@ impl Cpu {
                                     }
                                 }
                                 Pool::Max => {
-                                    let pick = &z.picked[at..][..stride];
+                                    let pick =
+                                        &forward.picked[row / k * z_sample + at % z_sample..][..stride];
                                     for c in 0..stride {
                                         let mine = pick[c] == pixel as u32;
                                         mean[c] += if mine { z_mean[c] } else { 0.0 };

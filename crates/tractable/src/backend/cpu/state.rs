@@ -15,12 +15,16 @@ pub(crate) struct State {
     pub(super) mean: Lines,
     pub(super) var: Lines,
     pub(super) slope: Lines,
+    /// The part of the variance that is the layer's own.
+    pub(super) own: Lines,
     /// Max pooling: the pixel of the input that was picked.
     pub(super) picked: Vec<u32>,
     pub(super) d_mean: Lines,
     pub(super) d_var: Lines,
     /// The means are known exactly: `var` is zero everywhere.
     pub(super) exact: bool,
+    /// Rows: innovations of means alone.
+    pub(super) means_only: bool,
     /// The innovations of this batch were seen to be finite when they were written.
     pub(super) d_finite: bool,
 }
@@ -35,10 +39,12 @@ impl State {
             mean: none(),
             var: none(),
             slope: none(),
+            own: none(),
             picked: Vec::new(),
             d_mean: none(),
             d_var: none(),
             exact: false,
+            means_only: false,
             d_finite: false,
         }
     }
@@ -60,6 +66,7 @@ impl State {
     pub(super) fn like(&mut self, other: &State) {
         self.stride = other.stride;
         self.exact = false;
+        self.means_only = false;
         self.resize(other.rows);
     }
 
@@ -71,6 +78,17 @@ impl State {
         for v in [&mut self.mean, &mut self.var, &mut self.d_mean, &mut self.d_var] {
             v.grow(n);
         }
+    }
+
+    /// Makes room for `k` rows a sample, laid out like another state.
+    pub(super) fn rows_of(&mut self, other: &State, k: usize) {
+        self.stride = other.stride;
+        self.means_only = true;
+        self.rows = other.rows * k;
+        self.d_finite = false;
+        let n = self.rows * self.sample();
+        self.d_mean.grow(n);
+        self.d_var.grow(n);
     }
 
     /// Calls `f(place here, place outside)` for every number of a batch; outside, channel follows channel.
@@ -175,6 +193,7 @@ impl State {
             Field::Mean => &self.mean,
             Field::Var => &self.var,
             Field::Slope => &self.slope,
+            Field::Own => &self.own,
             Field::DMean => &self.d_mean,
             Field::DVar => &self.d_var,
         }

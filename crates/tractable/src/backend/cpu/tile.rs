@@ -23,6 +23,12 @@ pub(super) fn rows_of<S: Simd>() -> usize {
     if S::REGISTER_COUNT >= 32 { MAX_ROWS } else { 3 }
 }
 
+/// The same for a pass forward that keeps a third sum.
+#[inline(always)]
+pub(super) fn rows_with_own<S: Simd>() -> usize {
+    if S::REGISTER_COUNT >= 32 { 4 } else { 2 }
+}
+
 /// Cuts `$lanes` neighbouring numbers into strips of two vectors, the last perhaps of one, and runs `$body` with
 /// the constant `$vecs` for each from number `$lane` on. What lies beyond the last number is not computed.
 macro_rules! strips {
@@ -96,7 +102,8 @@ pub(super) unsafe fn store<S: Simd>(to: *mut f32, v: S::f32s) {
 /// # Safety
 /// The pairs at `rows[r] + segment` must lie in `pairs` and, unless `far` is `None` (inputs known exactly: all
 /// variances are zero), `far` numbers behind; `panel` holds a line per input of the segments, `bias`
-/// one line; `z_mean`/`z_var` at `z_at[r]` 32 numbers.
+/// one line; `z_mean`/`z_var` at `z_at[r]` 32 numbers, and `own` too, which gets the part of the variance that the weights add
+/// (T44), unless it is null.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub(super) unsafe fn forward<S: Simd>(
@@ -110,17 +117,22 @@ pub(super) unsafe fn forward<S: Simd>(
     rows: &[usize],
     z_at: &[usize],
     [z_mean, z_var]: [*mut f32; 2],
+    own: *mut f32,
 ) {
     strips!(S, lanes, |lane, VECS| {
         // SAFETY: the caller's promise, for the part of the panel from `lane` on.
         unsafe {
             let (panel, bias, z) = (panel.add(lane), bias.add(lane), [z_mean.add(lane), z_var.add(lane)]);
+            let own_at = own.wrapping_add(lane);
             by_rows!(rows.len(), ROWS => {
                 let rows = (&*(rows.as_ptr() as *const [usize; ROWS])).map(|row| pairs.add(row * PAIR));
                 let z_at = &*(z_at.as_ptr() as *const [usize; ROWS]);
-                match far {
-                    None => forward_tile::<S, ROWS, VECS, true>(simd, segments, panel, bias, rows, 0, z_at, z),
-                    Some(far) => forward_tile::<S, ROWS, VECS, false>(simd, segments, panel, bias, rows, far, z_at, z),
+                match (far, own.is_null()) {
+                    (None, true) => forward_tile::<S, ROWS, VECS, true, false>(simd, segments, panel, bias, rows, 0, z_at, z, own),
+                    (Some(far), true) => forward_tile::<S, ROWS, VECS, false, false>(simd, segments, panel, bias, rows, far, z_at, z, own),
+                    // All of the variance is the weights'.
+                    (None, false) => forward_tile::<S, ROWS, VECS, true, true>(simd, segments, panel, bias, rows, 0, z_at, z, own_at),
+                    (Some(far), false) => forward_tile::<S, ROWS, VECS, false, true>(simd, segments, panel, bias, rows, far, z_at, z, own_at),
                 }
             });
         }
@@ -129,7 +141,7 @@ pub(super) unsafe fn forward<S: Simd>(
 
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-unsafe fn forward_tile<S: Simd, const ROWS: usize, const VECS: usize, const EXACT: bool>(
+unsafe fn forward_tile<S: Simd, const ROWS: usize, const VECS: usize, const EXACT: bool, const OWN: bool>(
     simd: S,
     segments: &[Segment],
     mut line: *const f32,
@@ -138,12 +150,15 @@ unsafe fn forward_tile<S: Simd, const ROWS: usize, const VECS: usize, const EXAC
     far: usize,
     z_at: &[usize; ROWS],
     [z_mean, z_var]: [*mut f32; 2],
+    own: *mut f32,
 ) {
     // SAFETY: see `forward`.
     unsafe {
         let zero = simd.splat_f32s(0.0);
         let mut acc_m = [[zero; VECS]; ROWS];
         let mut acc_v = [[zero; VECS]; ROWS];
+        // What the inputs' variances add, where it is told apart.
+        let mut acc_x = [[zero; VECS]; ROWS];
         for v in 0..VECS {
             let (m, s) =
                 (load::<S>(bias.add(v * S::F32_LANES)), load::<S>(bias.add(PANEL + v * S::F32_LANES)));
@@ -175,8 +190,9 @@ unsafe fn forward_tile<S: Simd, const ROWS: usize, const VECS: usize, const EXAC
                     }
                     if !EXACT {
                         let var_a = simd.splat_f32s(*pair.add(far + 1));
+                        let acc = if OWN { &mut acc_x[r] } else { &mut acc_v[r] };
                         for v in 0..VECS {
-                            acc_v[r][v] = simd.mul_add_e_f32s(var_a, sq_w[v], acc_v[r][v]);
+                            acc[v] = simd.mul_add_e_f32s(var_a, sq_w[v], acc[v]);
                         }
                     }
                 }
@@ -186,8 +202,14 @@ unsafe fn forward_tile<S: Simd, const ROWS: usize, const VECS: usize, const EXAC
         }
         for r in 0..ROWS {
             for v in 0..VECS {
-                store::<S>(z_mean.add(z_at[r] + v * S::F32_LANES), acc_m[r][v]);
-                store::<S>(z_var.add(z_at[r] + v * S::F32_LANES), acc_v[r][v]);
+                let at = z_at[r] + v * S::F32_LANES;
+                store::<S>(z_mean.add(at), acc_m[r][v]);
+                if OWN {
+                    store::<S>(own.add(at), acc_v[r][v]);
+                    store::<S>(z_var.add(at), simd.add_f32s(acc_v[r][v], acc_x[r][v]));
+                } else {
+                    store::<S>(z_var.add(at), acc_v[r][v]);
+                }
             }
         }
     }
@@ -211,6 +233,7 @@ pub(super) unsafe fn backward<S: Simd>(
     x_at: &[usize],
     [x_mean, x_var]: [*mut f32; 2],
     add: bool,
+    means_only: bool,
 ) {
     strips!(S, lanes, |lane, VECS| {
         // SAFETY: the caller's promise, for the part of the lines from `lane` on.
@@ -219,7 +242,10 @@ pub(super) unsafe fn backward<S: Simd>(
             by_rows!(rows.len(), ROWS => {
                 let rows = &*(rows.as_ptr() as *const [usize; ROWS]);
                 let x_at = &*(x_at.as_ptr() as *const [usize; ROWS]);
-                backward_tile::<S, ROWS, VECS>(simd, outputs, turned, d, rows, x_at, x, add);
+                match means_only {
+                    false => backward_tile::<S, ROWS, VECS, true>(simd, outputs, turned, d, rows, x_at, x, add),
+                    true => backward_tile::<S, ROWS, VECS, false>(simd, outputs, turned, d, rows, x_at, x, add),
+                }
             });
         }
     });
@@ -227,7 +253,7 @@ pub(super) unsafe fn backward<S: Simd>(
 
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-unsafe fn backward_tile<S: Simd, const ROWS: usize, const VECS: usize>(
+unsafe fn backward_tile<S: Simd, const ROWS: usize, const VECS: usize, const VAR: bool>(
     simd: S,
     outputs: usize,
     turned: *const f32,
@@ -252,23 +278,25 @@ unsafe fn backward_tile<S: Simd, const ROWS: usize, const VECS: usize>(
             }
             for r in 0..ROWS {
                 let d_m = simd.splat_f32s(*d_mean.add(rows[r] + o));
-                let d_v = simd.splat_f32s(*d_var.add(rows[r] + o));
                 for v in 0..VECS {
                     acc_m[r][v] = simd.mul_add_e_f32s(d_m, mu_w[v], acc_m[r][v]);
-                    acc_v[r][v] = simd.mul_add_e_f32s(d_v, sq_w[v], acc_v[r][v]);
+                }
+                if VAR {
+                    let d_v = simd.splat_f32s(*d_var.add(rows[r] + o));
+                    for v in 0..VECS {
+                        acc_v[r][v] = simd.mul_add_e_f32s(d_v, sq_w[v], acc_v[r][v]);
+                    }
                 }
             }
         }
         for r in 0..ROWS {
             for v in 0..VECS {
-                let (to_m, to_v) =
-                    (x_mean.add(x_at[r] + v * S::F32_LANES), x_var.add(x_at[r] + v * S::F32_LANES));
-                if add {
-                    store::<S>(to_m, simd.add_f32s(load::<S>(to_m), acc_m[r][v]));
-                    store::<S>(to_v, simd.add_f32s(load::<S>(to_v), acc_v[r][v]));
-                } else {
-                    store::<S>(to_m, acc_m[r][v]);
-                    store::<S>(to_v, acc_v[r][v]);
+                let at = x_at[r] + v * S::F32_LANES;
+                for (to, acc) in
+                    [(x_mean, acc_m[r][v]), (x_var, acc_v[r][v])].into_iter().take(1 + VAR as usize)
+                {
+                    let to = to.add(at);
+                    store::<S>(to, if add { simd.add_f32s(load::<S>(to), acc) } else { acc });
                 }
             }
         }

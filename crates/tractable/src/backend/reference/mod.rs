@@ -6,15 +6,15 @@
 mod derivative;
 mod parts;
 
-use parts::{Norm, RowStore, Scratch, State, Sums, Weights, positions};
+use parts::{Norm, RowStore, Scratch, Spread, State, Sums, Weights, positions};
 
 use super::{
-    Backend, Field, INNOVATION, Map, NoiseSums, Noted, PRIOR, Parameters, Pool, Seen, Statistics, Steps,
-    Units,
+    Backend, Field, INNOVATION, Map, NoiseSums, Noted, PRIOR, Parameters, Pool, Purpose, Seen, Statistics,
+    Steps, Units,
 };
 use crate::error::Result;
 use crate::moments::derivative::{Gate, UnitDerivative};
-use crate::moments::{Activation, noise, observe, product, smooth};
+use crate::moments::{Activation, noise, observe, product, rows, smooth};
 use crate::shape::{Shape, Window};
 use std::ops::Range;
 
@@ -47,6 +47,7 @@ impl Backend for Reference {
     type RowStore = RowStore;
     type Status = Noted;
     type Derivative = derivative::Derivative;
+    type Spread = Spread;
 
     fn is_double(&self) -> bool {
         true
@@ -57,7 +58,7 @@ impl Backend for Reference {
     }
 
     fn numbers(&self, shape: Shape) -> usize {
-        6 * shape.len()
+        7 * shape.len()
     }
 
     fn state(&self, shape: Shape) -> State {
@@ -72,6 +73,7 @@ impl Backend for Reference {
         state.mean = mean.to_vec();
         state.var = var.map_or(vec![0.0; mean.len()], <[f64]>::to_vec);
         state.slope = vec![1.0; mean.len()];
+        state.own = vec![0.0; mean.len()];
         state.d_mean = vec![0.0; mean.len()];
         state.d_var = vec![0.0; mean.len()];
         Ok(())
@@ -139,21 +141,24 @@ impl Backend for Reference {
         Ok((norm.p.clone(), norm.running.clone()))
     }
 
-    fn map(&self, w: &Weights, _: &mut Scratch, x: &State, z: &mut State) {
+    fn map(&self, w: &Weights, _: &mut Scratch, x: &State, z: &mut State, _: Purpose) {
         z.like(x);
         z.slope.fill(1.0);
         for unit in 0..z.mean.len() {
             z.mean[unit] = w.p.bias_mean[w.bias(unit)];
             z.var[unit] = w.p.bias_var[w.bias(unit)];
+            z.own[unit] = w.p.bias_var[w.bias(unit)];
         }
-        let (mut mean, mut var) = (std::mem::take(&mut z.mean), std::mem::take(&mut z.var));
+        let [mut mean, mut var, mut own] = [&mut z.mean, &mut z.var, &mut z.own].map(std::mem::take);
         w.each(x, z, |out, from, weight| {
             let (mu_w, var_w) = (w.p.mean[weight], w.p.var[weight]);
             let (mu_a, var_a) = (x.mean[from], x.var[from]);
             mean[out] += product::term_mean(mu_w, mu_a); // T15
-            var[out] += product::term_var(mu_w, var_w, var_a, product::second_moment(mu_a, var_a)); // T16
+            let second_a = product::second_moment(mu_a, var_a);
+            var[out] += product::term_var(mu_w, var_w, var_a, second_a); // T16
+            own[out] += var_w * second_a; // T44
         });
-        (z.mean, z.var) = (mean, var);
+        (z.mean, z.var, z.own) = (mean, var, own);
     }
 
     fn map_back(&self, w: &Weights, _: &mut Scratch, z: &State, x: &mut State) {
@@ -224,19 +229,21 @@ impl Backend for Reference {
         }
     }
 
-    fn pool_back(&self, pool: Pool, window: Window, z: &State, x: &mut State) {
+    fn pool_back(&self, pool: Pool, window: Window, forward: &State, z: &State, x: &mut State) {
         x.clear_innovation();
+        let k = z.rows() / forward.rows();
         let cells = (window.kernel * window.kernel) as f64;
         for row in 0..x.rows() {
             for c in 0..x.shape.channels {
                 for (down, across) in positions(z.shape) {
                     let out = z.at(row, c, down, across);
+                    let picked = forward.picked[forward.at(row / k, c, down, across)];
                     let (ys, xs) = window.covers(x.shape, down, across);
                     for (y, xx) in ys.flat_map(|y| xs.clone().map(move |xx| (y, xx))) {
                         let unit = x.at(row, c, y, xx);
                         let weight = match pool {
                             Pool::Average => 1.0 / cells,
-                            Pool::Max => (z.picked[out] == unit) as u8 as f64,
+                            Pool::Max => (picked == x.at(row / k, c, y, xx)) as u8 as f64,
                         };
                         x.d_mean[unit] += weight * z.d_mean[out];
                         x.d_var[unit] += weight * weight * z.d_var[out];
@@ -246,7 +253,7 @@ impl Backend for Reference {
         }
     }
 
-    fn normalize(&self, norm: &Norm, scratch: &mut Scratch, x: &State, z: &mut State, learning: bool) {
+    fn normalize(&self, norm: &Norm, scratch: &mut Scratch, x: &State, z: &mut State, purpose: Purpose) {
         z.like(x);
         z.slope.fill(1.0);
         let (channels, pixels) = (x.shape.channels, x.shape.pixels());
@@ -254,7 +261,7 @@ impl Backend for Reference {
         let channel = |unit: usize| unit / pixels % channels;
         (scratch.mean, scratch.var) = (norm.running.mean.clone(), norm.running.var.clone());
         // One value a channel has no spread of its own: the running statistics serve.
-        if learning && per_channel > 1.0 {
+        if purpose == Purpose::Learn && per_channel > 1.0 {
             scratch.mean.fill(0.0);
             scratch.var.fill(0.0);
             for unit in 0..x.mean.len() {
@@ -273,8 +280,9 @@ impl Backend for Reference {
             let (mu_a, var_a) = ((x.mean[unit] - scratch.mean[c]) * scale, x.var[unit] * scale * scale);
             let (mu_w, var_w) = (norm.p.mean[c], norm.p.var[c]);
             z.mean[unit] = product::term_mean(mu_w, mu_a) + norm.p.bias_mean[c];
-            z.var[unit] = product::term_var(mu_w, var_w, var_a, product::second_moment(mu_a, var_a))
-                + norm.p.bias_var[c];
+            let second_a = product::second_moment(mu_a, var_a);
+            z.var[unit] = product::term_var(mu_w, var_w, var_a, second_a) + norm.p.bias_var[c];
+            z.own[unit] = var_w * second_a + norm.p.bias_var[c]; // T44
         }
     }
 
@@ -319,18 +327,20 @@ impl Backend for Reference {
         sums.batch.clear();
     }
 
-    fn activate(&self, activation: Activation, z: &State, a: &mut State) {
+    fn activate(&self, activation: Activation, z: &State, a: &mut State, _: Purpose) {
         a.like(z);
         for unit in 0..z.mean.len() {
             let moments = activation.moments(z.mean[unit], z.var[unit]);
             (a.mean[unit], a.var[unit], a.slope[unit]) = (moments.mean, moments.var, moments.slope);
+            a.own[unit] = rows::own(moments, z.var[unit]); // T44
         }
     }
 
-    fn activate_back(&self, a: &State, z: &mut State) {
+    fn activate_back(&self, forward: &State, a: &State, z: &mut State) {
+        let (k, width) = (a.rows() / forward.rows(), a.shape.len());
         for unit in 0..z.mean.len() {
-            (z.d_mean[unit], z.d_var[unit]) =
-                smooth::through_slope(a.slope[unit], a.d_mean[unit], a.d_var[unit]);
+            let slope = forward.slope[unit / width / k * width + unit % width];
+            (z.d_mean[unit], z.d_var[unit]) = smooth::through_slope(slope, a.d_mean[unit], a.d_var[unit]);
         }
     }
 
@@ -409,6 +419,31 @@ impl Backend for Reference {
             (state.mean[unit], state.var[unit]) =
                 smooth::posterior(state.mean[unit], state.var[unit], state.d_mean[unit], state.d_var[unit]);
         }
+    }
+
+    fn rows(&self, of: &State, k: usize, rows: &mut State) {
+        let n = of.mean.len() * k;
+        rows.mean = vec![0.0; n];
+        rows.d_mean = vec![0.0; n];
+        rows.d_var = vec![0.0; n];
+    }
+
+    fn spread_begin(&self, of: &State, k: usize, spread: &mut Spread) {
+        *spread = Spread { k, entries: vec![0.0; of.rows() * k * k] };
+    }
+
+    fn spread_add(&self, of: &State, field: Field, rows: &State, spread: &mut Spread) {
+        let (k, width, var) = (spread.k, of.shape.len(), of.field(field));
+        for (sample, entries) in spread.entries.chunks_exact_mut(k * k).enumerate() {
+            for (i, entry) in entries.iter_mut().enumerate() {
+                let [left, right] = [i / k, i % k].map(|row| &rows.d_mean[(sample * k + row) * width..]);
+                *entry += (0..width).map(|u| left[u] * var[sample * width + u] * right[u]).sum::<f64>(); // T45
+            }
+        }
+    }
+
+    fn spread_read(&self, spread: &Spread) -> Result<Vec<f64>> {
+        Ok(spread.entries.clone())
     }
 
     fn derivative_output(&self, units: Units<'_, State>, output: usize, d: &mut Self::Derivative) {

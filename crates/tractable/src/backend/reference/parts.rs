@@ -11,6 +11,8 @@ pub(crate) struct State {
     pub(super) mean: Vec<f64>,
     pub(super) var: Vec<f64>,
     pub(super) slope: Vec<f64>,
+    /// The part of the variance that is the layer's own.
+    pub(super) own: Vec<f64>,
     /// Max pooling: the unit of the input that was picked.
     pub(super) picked: Vec<usize>,
     pub(super) d_mean: Vec<f64>,
@@ -33,6 +35,13 @@ pub(crate) struct Norm {
 pub(crate) struct Sums {
     pub(super) p: Parameters,
     pub(super) batch: Pooled,
+}
+
+/// Covariances of `k` rows with each other, sample after sample.
+#[derive(Default)]
+pub(crate) struct Spread {
+    pub(super) k: usize,
+    pub(super) entries: Vec<f64>,
 }
 
 /// Rows of a data set.
@@ -74,7 +83,8 @@ impl State {
     /// Makes room for a batch of the same number of rows as `other`, all zero.
     pub(super) fn like(&mut self, other: &State) {
         let n = other.rows() * self.shape.len();
-        for v in [&mut self.mean, &mut self.var, &mut self.slope, &mut self.d_mean, &mut self.d_var] {
+        let State { mean, var, slope, own, d_mean, d_var, .. } = self;
+        for v in [mean, var, slope, own, d_mean, d_var] {
             v.clear();
             v.resize(n, 0.0);
         }
@@ -87,6 +97,7 @@ impl State {
             Field::Mean => &self.mean,
             Field::Var => &self.var,
             Field::Slope => &self.slope,
+            Field::Own => &self.own,
             Field::DMean => &self.d_mean,
             Field::DVar => &self.d_var,
         }

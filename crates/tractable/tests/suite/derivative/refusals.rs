@@ -25,17 +25,17 @@ fn outputs_and_layers_that_are_not_there() {
     let before = bytes(&net);
     says(net.derivative(&x(), Wrt::input()), &["which of the 2"]);
     says(net.second_derivative(&x(), Wrt::input()), &["which of the 2"]);
-    says(net.condition(&x(), Wanted::maximum()), &["which of the 2"]);
+    says(net.search(&x(), Wanted::maximum()), &["which of the 2"]);
     says(net.derivative(&x(), Wrt::input().output(2)), &["2 is not there", "there are 2"]);
-    says(net.condition(&x(), Wanted::minimum().output(7)), &["7 is not there"]);
+    says(net.search(&x(), Wanted::minimum().output(7)), &["7 is not there"]);
     says(net.derivative(&x(), Wrt::from("tanh9").output(0)), &["tanh9", "tanh1"]);
     says(net.second_derivative(&x(), Wrt::from("tanh9").output(0)), &["tanh9"]);
-    says(net.condition(&x(), Wanted::maximum().output(0).layer("tanh9")), &["tanh9"]);
+    says(net.search(&x(), Wanted::maximum().output(0).layer("tanh9")), &["tanh9"]);
     let wide = Draw::new(1).gaussian(1, 3);
     for e in [
         net.derivative(&wide, Wrt::input().output(0)).unwrap_err(),
         net.second_derivative(&wide, Wrt::input().output(0)).unwrap_err(),
-        net.condition(&wide, Wanted::maximum().output(0)).unwrap_err(),
+        net.search(&wide, Wanted::maximum().output(0)).unwrap_err(),
     ] {
         assert!(matches!(e, Error::Shape { .. }), "{e}");
     }
@@ -47,12 +47,12 @@ fn layers_that_cannot_move() {
     for straight in [Activation::Relu, Activation::LeakyRelu { slope: 0.1 }, Activation::Identity] {
         let net = net(&[straight, Activation::Tanh]);
         let cure = &["first layer", "tanh, sigmoid, softplus or mixture_relu"];
-        says(net.condition(&x(), Wanted::maximum().output(0)), cure);
+        says(net.search(&x(), Wanted::maximum().output(0)), cure);
         // The derivative itself is there, and does not depend on the input.
         let d = net.derivative(&x(), Wrt::input().output(0)).unwrap();
         assert_eq!(d.cov(), [0.0; 4]);
         // The layer below the curved one can move; those above it cannot.
-        let hidden = |layer| net.condition(&x(), Wanted::maximum().output(0).layer(layer));
+        let hidden = |layer| net.search(&x(), Wanted::maximum().output(0).layer(layer));
         for layer in ["linear1", "linear2"] {
             assert!(hidden(layer).is_ok(), "{layer}");
         }
@@ -62,7 +62,7 @@ fn layers_that_cannot_move() {
     }
     for curved in [Activation::Sigmoid, Activation::Softplus, Activation::MixtureRelu] {
         let net = net(&[curved, Activation::Relu]);
-        let moved = net.condition(&x(), Wanted::maximum().output(0)).unwrap();
+        let moved = net.search(&x(), Wanted::maximum().output(0)).unwrap();
         assert!(moved.mean().iter().zip(x().mean()).all(|(a, b)| a != b), "{curved:?}");
     }
 }
@@ -71,11 +71,11 @@ fn layers_that_cannot_move() {
 fn what_is_known_or_no_variance() {
     let net = net(&[Activation::Tanh; 2]);
     let exact = Matrix::new(vec![0.1, 0.2], 2).unwrap();
-    says(net.condition(&exact, Wanted::maximum().output(0)), &["known exactly"]);
+    says(net.search(&exact, Wanted::maximum().output(0)), &["known exactly"]);
     for noise in [-1.0, f64::NAN, f64::INFINITY] {
-        says(net.condition(&x(), Wanted::maximum().output(0).noise_var(noise)), &["variance", "at least 0"]);
+        says(net.search(&x(), Wanted::maximum().output(0).noise_var(noise)), &["variance", "at least 0"]);
     }
-    says(net.condition(&x(), Wanted::maximum().output(0).rounds(0)), &["at least one"]);
+    says(net.search(&x(), Wanted::maximum().output(0).rounds(0)), &["at least one"]);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn layers_that_are_not_dense() {
         let name = &net.layer_names()[at];
         says(net.derivative(&x, Wrt::input()), &[name, why]);
         says(net.second_derivative(&x, Wrt::input()), &[name, why]);
-        says(net.condition(&x, Wanted::stationary()), &[name, why]);
+        says(net.search(&x, Wanted::stationary()), &[name, why]);
     }
     let net = image().layer(Layer::linear(1)).build().unwrap();
     says(net.derivative(&x, Wrt::input()), &["image"]);

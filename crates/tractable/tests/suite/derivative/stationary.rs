@@ -34,7 +34,7 @@ fn every_round_is_the_posterior() {
                 let d = net.derivative(&x, Wrt::input().output(1).gate(gate)).unwrap();
                 x = step(&x, &d, noise, towards);
                 let all = wanted().output(1).gate(gate).noise_var(noise).rounds(rounds);
-                assert_eq!(net.condition(&first, all).unwrap(), x, "{towards}, {gate:?}, {rounds} rounds");
+                assert_eq!(net.search(&first, all).unwrap(), x, "{towards}, {gate:?}, {rounds} rounds");
             }
         }
     }
@@ -48,10 +48,10 @@ fn of_a_hidden_layer() {
     let y = Matrix::new(vec![0.0; 6], 2).unwrap();
     for layer in ["linear1", "tanh1", "linear2"] {
         // An observation that says nothing leaves the prior.
-        let prior = net.condition(&x, Wanted::from(&y).layer(layer).noise_var(1e300)).unwrap();
+        let prior = net.search(&x, Wanted::from(&y).layer(layer).noise_var(1e300)).unwrap();
         let d = net.derivative(&x, Wrt::from(layer).output(0)).unwrap();
         for (towards, wanted) in ALL {
-            let after = net.condition(&x, wanted().output(0).layer(layer)).unwrap();
+            let after = net.search(&x, wanted().output(0).layer(layer)).unwrap();
             assert_eq!(after, step(&prior, &d, 0.0, towards), "{layer}, {towards}");
             assert_ne!(after.mean(), prior.mean());
         }
@@ -63,7 +63,7 @@ fn noise_dampens() {
     let net = net();
     let x = Draw::new(23).gaussian(2, 3);
     let moved = |noise: f64| {
-        let after = net.condition(&x, Wanted::stationary().output(0).noise_var(noise)).unwrap();
+        let after = net.search(&x, Wanted::stationary().output(0).noise_var(noise)).unwrap();
         let far = |i: usize| (after.mean()[i] - x.mean()[i]).abs();
         ((0..6).map(far).collect::<Vec<_>>(), after.var().to_vec())
     };
@@ -82,13 +82,13 @@ fn in_the_units_of_the_user() {
     let own = Gaussian::new(vec![0.6, -0.4, 0.1], vec![0.02, 0.03, 0.04], 3).unwrap();
     let (mean, std) = ([100.0, -3.0, 0.0], [20.0, 0.25, 1.0]);
     let wanted = |noise| Wanted::maximum().output(1).noise_var(noise).rounds(3);
-    let before = net.condition(&own, wanted(0.0)).unwrap();
+    let before = net.search(&own, wanted(0.0)).unwrap();
     let output = Scaler::new(vec![7.0, -1.0], vec![5.0, 0.01]).unwrap();
     net.set_scalers(Some(Scaler::new(mean.to_vec(), std.to_vec()).unwrap()), Some(output)).unwrap();
     let raw: Vec<f64> = (0..3).map(|i| mean[i] + std[i] * own.mean()[i]).collect();
     let var = (0..3).map(|i| std[i] * std[i] * own.var()[i]).collect();
     let raw = Gaussian::new(raw, var, 3).unwrap();
-    let after = net.condition(&raw, wanted(0.0)).unwrap();
+    let after = net.search(&raw, wanted(0.0)).unwrap();
     for i in 0..3 {
         assert!(((after.mean()[i] - mean[i]) / std[i] - before.mean()[i]).abs() < 1e-11);
         assert!((after.var()[i] / (std[i] * std[i]) / before.var()[i] - 1.0).abs() < 1e-10);
@@ -97,8 +97,7 @@ fn in_the_units_of_the_user() {
     let d = net.derivative(&raw, Wrt::input().output(1)).unwrap();
     let noise = d.var()[1];
     let once = Wanted::stationary().output(1);
-    let (free, damped) =
-        (net.condition(&raw, once).unwrap(), net.condition(&raw, once.noise_var(noise)).unwrap());
+    let (free, damped) = (net.search(&raw, once).unwrap(), net.search(&raw, once.noise_var(noise)).unwrap());
     let ratio = (damped.mean()[1] - raw.mean()[1]) / (free.mean()[1] - raw.mean()[1]);
     assert!((ratio - 0.5).abs() < 1e-9, "{ratio}");
 }
@@ -127,7 +126,7 @@ fn leads_to_the_optimum() {
             let first = y;
             for _ in 0..300 {
                 // The same uncertainty at every step, or it would stop where it is sure enough.
-                let after = net.condition(&x, wanted).unwrap();
+                let after = net.search(&x, wanted).unwrap();
                 x = Gaussian::new(after.mean().to_vec(), vec![1e-4], 1).unwrap();
                 y = net.predict(&x).unwrap().mean()[0];
             }

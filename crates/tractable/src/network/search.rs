@@ -1,6 +1,7 @@
-//! [`Network::condition`] and [`Conditioning`], the object behind it: the posterior of a layer, round by round.
+//! [`Network::condition`] and [`Search`], the object behind it: the posterior of a layer, round by round.
 
 use super::Network;
+use crate::backend::Purpose;
 use crate::derivative::Derivative;
 use crate::engine::{ActivePass, Slope};
 use crate::error::{Error, Result};
@@ -9,15 +10,15 @@ use crate::moments::derivative::{shrunk, stationary};
 use crate::output::{Aim, DefaultNoise, ObservationBuffer, Wanted};
 use crate::plan::Op;
 
-/// A layer on its way to what is wanted of the output: made by [`Network::conditioning`], moved by
-/// [`round`](Conditioning::round). In between, look at the output, and [`project`](Conditioning::project) the layer into
+/// A layer on its way to what is wanted of the output: made by [`Network::searching`], moved by
+/// [`round`](Search::round). In between, look at the output, and [`project`](Search::project) the layer into
 /// a range, a budget or a box. It has memory of its own and does not hinder others that use the network.
 ///
 /// ```
 /// use tractable::{Activation, Gaussian, Matrix, Network, Wanted};
 /// let net = Network::mlp([2, 16, 1], Activation::Tanh).seed(3).build()?;
 /// let start = Gaussian::new(vec![0.5, -0.2], vec![0.01; 2], 2)?;
-/// let mut x = net.conditioning(&start, Wanted::maximum())?;
+/// let mut x = net.searching(&start, Wanted::maximum())?;
 /// for _ in 0..20 {
 ///     x.round()?;
 ///     x.project(|_, mean, _| mean.iter_mut().for_each(|x| *x = x.clamp(0.0, 1.0)))?;
@@ -25,7 +26,7 @@ use crate::plan::Op;
 /// assert!(x.posterior()?.mean().iter().all(|x| (0.0..=1.0).contains(x)));
 /// # Ok::<(), tractable::Error>(())
 /// ```
-pub struct Conditioning<'n> {
+pub struct Search<'n> {
     net: &'n Network,
     pass: Box<dyn ActivePass + 'n>,
     /// The state that moves, and how many rows it has.
@@ -55,9 +56,9 @@ enum Held {
     },
 }
 
-impl std::fmt::Debug for Conditioning<'_> {
+impl std::fmt::Debug for Search<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Conditioning").field("rows", &self.rows).finish_non_exhaustive()
+        f.debug_struct("Search").field("rows", &self.rows).finish_non_exhaustive()
     }
 }
 
@@ -65,22 +66,18 @@ impl Network {
     /// **What must the input, or a hidden layer, be, given what I want at the output?** The posterior of the
     /// input (or of [`Wanted::layer`]), starting from the prior `x`; the weights are left alone. Hidden units
     /// count as independent, so a large prior variance makes the input move too far in one round:
-    /// see [`Wanted::rounds`], and [`Network::conditioning`] to look at every round.
+    /// see [`Wanted::rounds`], and [`Network::searching`] to look at every round.
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Network, Wanted};
     /// let net = Network::mlp([4, 16, 3], Activation::Relu).classes(3).seed(1).build()?;
     /// let x = Gaussian::new(vec![0.1, 0.2, 0.3, 0.4], vec![0.01; 4], 4)?;
-    /// let changed = net.condition(&x, Wanted::from(&[2]).rounds(20))?;
+    /// let changed = net.search(&x, Wanted::from(&[2]).rounds(20))?;
     /// let p = |x| net.predict_classes(x).map(|p| p.data()[2]);
     /// assert!(p(&changed)? > p(&x)?);
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn condition<'a, 'b>(
-        &self,
-        x: impl Into<Input<'a>>,
-        wanted: impl Into<Wanted<'b>>,
-    ) -> Result<Gaussian> {
+    pub fn search<'a, 'b>(&self, x: impl Into<Input<'a>>, wanted: impl Into<Wanted<'b>>) -> Result<Gaussian> {
         let (x, wanted) = (self.check_input(x.into())?, wanted.into());
         if wanted.rounds == 0 {
             return Err(Error::invalid("rounds", "at least one is needed"));
@@ -88,7 +85,7 @@ impl Network {
         let (at, mut goal) = self.held(x, &wanted)?;
         let out = self.in_parts(x.rows(), |rows| {
             let goal = goal.rows_between(rows.clone(), self.spec.output.units(), x.rows());
-            let mut c = Conditioning::new(self, x.rows_between(rows.start, rows.end), at, goal)?;
+            let mut c = Search::new(self, x.rows_between(rows.start, rows.end), at, goal)?;
             (0..wanted.rounds).try_for_each(|_| c.round().map(drop))?;
             c.posterior()?;
             let posterior = c.place.take().expect("just read");
@@ -107,60 +104,69 @@ impl Network {
     /// # use tractable::{Activation, Gaussian, Network, Wanted};
     /// let net = Network::mlp([4, 16, 3], Activation::Relu).classes(3).seed(1).build()?;
     /// let start = Gaussian::new(vec![0.1, 0.2, 0.3, 0.4], vec![0.01; 4], 4)?;
-    /// let mut x = net.conditioning(&start, &[2])?;
+    /// let mut x = net.searching(&start, &[2])?;
     /// let before = x.round()?.output()?;
     /// let after = x.round()?.output()?;
     /// assert_ne!(before.mean(), after.mean());
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn conditioning<'a, 'b>(
+    pub fn searching<'a, 'b>(
         &self,
         prior: impl Into<Input<'a>>,
         wanted: impl Into<Wanted<'b>>,
-    ) -> Result<Conditioning<'_>> {
+    ) -> Result<Search<'_>> {
         let x = self.check_input(prior.into())?;
         let (at, goal) = self.held(x, &wanted.into())?;
-        Conditioning::new(self, x, at, goal)
+        Search::new(self, x, at, goal)
     }
 
     /// Checks what is wanted: the state that moves, and the goal in the network's units.
     fn held(&self, x: Input<'_>, wanted: &Wanted<'_>) -> Result<(usize, Held)> {
+        let at = self.moving(x, wanted)?;
+        let goal = match wanted.goal {
+            Aim::Output(_) => Held::Output(self.observed(wanted, x.rows())?),
+            Aim::Stationary { towards, output, gate, .. } => {
+                let slope = self.slope(wanted.layer.unwrap_or("input"), output, gate)?;
+                Held::Stationary { slope, towards, noise_var: wanted.noise_var }
+            }
+        };
+        Ok((at, goal))
+    }
+
+    /// The state that moves, if it can, by what is wanted.
+    pub(crate) fn moving(&self, x: Input<'_>, wanted: &Wanted<'_>) -> Result<usize> {
         let at = self.state_number(wanted.layer.unwrap_or("input"))?;
-        if at == 0 && x.var().is_none_or(|v| v.iter().all(|&v| v == 0.0)) {
+        let known = x.var().is_none_or(|v| v.iter().all(|&v| v == 0.0)) && wanted.covariance.is_none();
+        if at == 0 && known {
             return Err(Error::invalid(
                 "input",
                 "it is known exactly, so nothing can move: give it a variance",
             ));
         }
-        let goal = match &wanted.goal {
-            Aim::Output(observation) => {
-                let (mut buffer, noise) = (ObservationBuffer::default(), DefaultNoise::Var(wanted.noise_var));
-                buffer.fill(
-                    observation,
-                    noise,
-                    self.output(),
-                    self.output_scaler(),
-                    x.rows(),
-                    self.largest(),
-                )?;
-                Held::Output(buffer)
+        if let Aim::Stationary { output, gate, only, .. } = wanted.goal {
+            if only {
+                let why = "a maximum or minimum is of one output; there are no entries to choose";
+                return Err(Error::invalid("wanted entries", why));
             }
-            &Aim::Stationary { towards, output, gate, only } => {
-                if only {
-                    let why = "a maximum or minimum is of one output; there are no entries to choose";
-                    return Err(Error::invalid("wanted entries", why));
-                }
-                let slope = self.slope(wanted.layer.unwrap_or("input"), output, gate)?;
-                self.check_can_move(at)?;
-                let noise_var = wanted.noise_var;
-                if !(noise_var >= 0.0 && noise_var.is_finite()) {
-                    let why = format!("a variance of {noise_var} is not a number of at least 0");
-                    return Err(Error::invalid("noise", why));
-                }
-                Held::Stationary { slope, towards, noise_var }
+            self.slope(wanted.layer.unwrap_or("input"), output, gate)?;
+            self.check_can_move(at)?;
+            let noise_var = wanted.noise_var;
+            if !(noise_var >= 0.0 && noise_var.is_finite()) {
+                let why = format!("a variance of {noise_var} is not a number of at least 0");
+                return Err(Error::invalid("noise", why));
             }
+        }
+        Ok(at)
+    }
+
+    /// What is wanted of the output of so many samples, in the network's units.
+    pub(crate) fn observed(&self, wanted: &Wanted<'_>, rows: usize) -> Result<ObservationBuffer> {
+        let Aim::Output(observation) = &wanted.goal else {
+            return Err(Error::invalid("wanted", "a derivative is no output"));
         };
-        Ok((at, goal))
+        let (mut buffer, noise) = (ObservationBuffer::default(), DefaultNoise::Var(wanted.noise_var));
+        buffer.fill(observation, noise, self.output(), self.output_scaler(), rows, self.largest())?;
+        Ok(buffer)
     }
 }
 
@@ -177,11 +183,11 @@ impl Held {
     }
 }
 
-impl<'n> Conditioning<'n> {
+impl<'n> Search<'n> {
     fn new(net: &'n Network, x: Input<'_>, at: usize, goal: Held) -> Result<Self> {
         let plans = match goal {
             Held::Output(_) => [true, false].map(|first| net.graph.condition(at, first)),
-            Held::Stationary { .. } => [0, at].map(|from| net.graph.forward(from, false)),
+            Held::Stationary { .. } => [0, at].map(|from| net.graph.forward(from, Purpose::Predict)),
         };
         let place = (at == 0).then(|| {
             let var = x.var().map_or(vec![0.0; x.mean().len()], <[f64]>::to_vec);
@@ -189,7 +195,7 @@ impl<'n> Conditioning<'n> {
         });
         let pass = net.pass_of(x)?;
         let (rows, rounds) = (x.rows(), 0);
-        Ok(Conditioning {
+        Ok(Search {
             net,
             pass,
             at,
@@ -210,7 +216,7 @@ impl<'n> Conditioning<'n> {
     /// ```
     /// # use tractable::{Activation, Gaussian, Matrix, Network};
     /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
-    /// let mut x = net.conditioning(&Gaussian::new(vec![0.5], vec![0.1], 1)?, &Matrix::column(vec![1.0])?)?;
+    /// let mut x = net.searching(&Gaussian::new(vec![0.5], vec![0.1], 1)?, &Matrix::column(vec![1.0])?)?;
     /// assert!(x.round()?.posterior()?.var()[0] < 0.1);
     /// # Ok::<(), tractable::Error>(())
     /// ```
@@ -260,7 +266,7 @@ impl<'n> Conditioning<'n> {
     /// # use tractable::{Activation, Gaussian, Matrix, Network};
     /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
     /// let start = Gaussian::new(vec![0.5], vec![0.1], 1)?;
-    /// let mut x = net.conditioning(&start, &Matrix::column(vec![1.0])?)?;
+    /// let mut x = net.searching(&start, &Matrix::column(vec![1.0])?)?;
     /// assert_eq!(&x.round()?.output()?, net.predict(&start)?.output());
     /// # Ok::<(), tractable::Error>(())
     /// ```
@@ -281,7 +287,7 @@ impl<'n> Conditioning<'n> {
     /// # use tractable::{Activation, Gaussian, Matrix, Network};
     /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
     /// let start = Gaussian::new(vec![0.5], vec![0.1], 1)?;
-    /// let mut x = net.conditioning(&start, &Matrix::column(vec![1.0])?)?;
+    /// let mut x = net.searching(&start, &Matrix::column(vec![1.0])?)?;
     /// assert_eq!(x.posterior()?, &start); // nothing was observed yet
     /// # Ok::<(), tractable::Error>(())
     /// ```
@@ -301,7 +307,7 @@ impl<'n> Conditioning<'n> {
     /// ```
     /// # use tractable::{Activation, Gaussian, Network, Wanted};
     /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
-    /// let mut x = net.conditioning(&Gaussian::new(vec![0.5], vec![0.1], 1)?, Wanted::maximum())?;
+    /// let mut x = net.searching(&Gaussian::new(vec![0.5], vec![0.1], 1)?, Wanted::maximum())?;
     /// assert!(x.round()?.slope().is_some());
     /// # Ok::<(), tractable::Error>(())
     /// ```
@@ -315,7 +321,7 @@ impl<'n> Conditioning<'n> {
     /// ```
     /// # use tractable::{Activation, Gaussian, Matrix, Network};
     /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
-    /// let mut x = net.conditioning(&Gaussian::new(vec![0.5], vec![0.1], 1)?, &Matrix::column(vec![9.0])?)?;
+    /// let mut x = net.searching(&Gaussian::new(vec![0.5], vec![0.1], 1)?, &Matrix::column(vec![9.0])?)?;
     /// x.round()?.project(|_row, mean, _var| mean[0] = mean[0].clamp(0.4, 0.6))?;
     /// assert!((0.4..=0.6).contains(&x.posterior()?.mean()[0]));
     /// assert!(x.project(|_, mean, _| mean[0] = f64::NAN).is_err());

@@ -1,4 +1,4 @@
-//! `Conditioning`, round by round, is what `condition` does in one go, and what starting anew from a projected place does.
+//! `Search`, round by round, is what `search` does in one go, and what starting anew from a projected place does.
 
 use crate::cases::{Batch, Draw, bytes, teach, zoo};
 use tractable::data::Scaler;
@@ -9,7 +9,7 @@ fn devices() -> [Device; 2] {
 }
 
 #[test]
-fn rounds_are_what_condition_does_bitwise() {
+fn rounds_are_what_search_does_bitwise() {
     for device in devices() {
         for (what, builder) in zoo() {
             let mut net = builder.seed(1).device(&device).build().unwrap();
@@ -19,8 +19,8 @@ fn rounds_are_what_condition_does_bitwise() {
             let first = net.layer_names()[0].clone();
             for layer in ["input", &first] {
                 let wanted = || Wanted::from(batch.seen()).noise_var(0.3).layer(layer);
-                let whole = net.condition(&x, wanted().rounds(3)).unwrap();
-                let mut by_rounds = net.conditioning(&x, wanted()).unwrap();
+                let whole = net.search(&x, wanted().rounds(3)).unwrap();
+                let mut by_rounds = net.searching(&x, wanted()).unwrap();
                 (0..3).for_each(|_| assert!(by_rounds.round().is_ok()));
                 assert_eq!(by_rounds.posterior().unwrap(), &whole, "{what}, {layer}, {device}");
             }
@@ -34,15 +34,23 @@ fn the_output_is_that_before_the_round() {
         let net = Network::mlp([3, 8, 2], Activation::Tanh).seed(2).device(&device).build().unwrap();
         let (x, y) = (Draw::new(1).gaussian(4, 3), Draw::new(2).matrix(4, 2));
         for layer in ["input", "tanh1", "linear2"] {
-            let mut c = net.conditioning(&x, Wanted::from(&y).noise_var(0.5).layer(layer)).unwrap();
+            let mut c = net.searching(&x, Wanted::from(&y).noise_var(0.5).layer(layer)).unwrap();
             assert!(c.output().is_err(), "no round yet");
-            assert_eq!(c.round().unwrap().output().unwrap(), net.predict(&x).unwrap().into(), "{layer}");
+            let output = c.round().unwrap().output().unwrap();
+            assert_eq!(output, prior_of(&net, &x, "linear2"), "{layer}");
+            assert_eq!(output.mean(), net.predict(&x).unwrap().mean(), "{layer}");
             assert!(c.slope().is_none());
         }
         // A hidden layer before anything was observed is its prior.
-        let mut c = net.conditioning(&x, Wanted::from(&y).layer("linear2")).unwrap();
-        assert_eq!(c.posterior().unwrap(), net.predict(&x).unwrap().output());
+        let mut c = net.searching(&x, Wanted::from(&y).layer("linear2")).unwrap();
+        assert_eq!(c.posterior().unwrap(), &prior_of(&net, &x, "linear2"));
     }
+}
+
+/// A layer where nothing is seen of the output: all units independent.
+fn prior_of(net: &Network, x: &Gaussian, layer: &str) -> Gaussian {
+    let (y, nothing) = (Draw::new(2).matrix(4, 2), [false; 8]);
+    net.search(x, Wanted::from(&y).only(&nothing).layer(layer)).unwrap()
 }
 
 /// After a projection the next round starts where the projection left the layer, scalers and all.
@@ -54,7 +62,7 @@ fn a_projected_place_is_a_new_start() {
         net.set_scalers(scaler(2), scaler(1)).unwrap();
         let (x, y) = (Draw::new(3).gaussian(2, 2), Matrix::column(vec![1.0, -1.0]).unwrap());
         let near = |wanted: Wanted<'_>| {
-            let mut c = net.conditioning(&x, wanted).unwrap();
+            let mut c = net.searching(&x, wanted).unwrap();
             c.round().unwrap();
             c.project(|row, mean, var| {
                 mean[0] = row as f64;
@@ -67,14 +75,14 @@ fn a_projected_place_is_a_new_start() {
         };
         for wanted in [Wanted::from(&y).noise_var(0.1), Wanted::maximum().into()] {
             let (start, after) = near(wanted);
-            assert_eq!(net.condition(&start, wanted).unwrap(), after, "{device}");
+            assert_eq!(net.search(&start, wanted).unwrap(), after, "{device}");
         }
         // A hidden layer too, before the first round.
-        let mut c = net.conditioning(&x, Wanted::from(&y).noise_var(1e12).layer("tanh1")).unwrap();
+        let mut c = net.searching(&x, Wanted::from(&y).noise_var(1e12).layer("tanh1")).unwrap();
         c.project(|_, mean, _| mean.fill(0.125)).unwrap();
         let after = c.round().unwrap().posterior().unwrap();
         assert!(after.mean().iter().all(|m| (m - 0.125).abs() < 1e-6), "{device}: {after:?}");
-        let mut c = net.conditioning(&x, &y).unwrap();
+        let mut c = net.searching(&x, &y).unwrap();
         assert!(matches!(c.project(|_, mean, _| mean[0] = f64::INFINITY), Err(Error::NotFinite { .. })));
         assert!(matches!(c.project(|_, _, var| var[0] = -1.0), Err(Error::OutOfRange { .. })));
         assert_eq!(c.posterior().unwrap(), &x, "what was refused changed nothing");
@@ -97,7 +105,7 @@ fn a_changed_image_leaves_nothing_behind() {
         let (used, fresh) = (build(), build());
         let (x, y) = (Draw::new(5).gaussian(3, 60), Draw::new(6).matrix(3, 2));
         for layer in ["conv1", "add1"] {
-            let mut c = used.conditioning(&x, Wanted::from(&y).noise_var(0.1).layer(layer)).unwrap();
+            let mut c = used.searching(&x, Wanted::from(&y).noise_var(0.1).layer(layer)).unwrap();
             for _ in 0..2 {
                 c.project(|_, mean, _| mean.iter_mut().for_each(|m| *m = m.clamp(-0.1, 0.1))).unwrap();
                 c.round().unwrap();
@@ -121,7 +129,7 @@ fn nonsense_is_refused() {
     let x = Gaussian::new(vec![0.1, 0.2], vec![0.1; 2], 2).unwrap();
     let before = bytes(&net);
     let says = |wanted: Wanted<'_>, text: &str| {
-        for error in [net.condition(&x, wanted).unwrap_err(), net.conditioning(&x, wanted).unwrap_err()] {
+        for error in [net.search(&x, wanted).unwrap_err(), net.searching(&x, wanted).unwrap_err()] {
             assert!(error.to_string().contains(text), "{error}");
         }
     };
@@ -132,6 +140,6 @@ fn nonsense_is_refused() {
     let y = Draw::new(1).matrix(1, 2);
     says(Wanted::from(&y).layer("nowhere"), "`nowhere` is not in this network");
     says(Wanted::from(Observation::from(&y).seen(&[true])), "seen entries");
-    assert!(net.condition(&x, Wanted::from(&y).rounds(0)).is_err());
+    assert!(net.search(&x, Wanted::from(&y).rounds(0)).is_err());
     assert_eq!(bytes(&net), before);
 }

@@ -1,0 +1,199 @@
+//! Lumps of a posterior: places that explain what is wanted, with nothing likely on the way from one to the other.
+
+use super::points::{Around, Cloud};
+use crate::cholesky;
+use crate::error::Result;
+
+/// Between two lumps the density falls by at least this factor, as a logarithm, below that of both.
+const DEEP: f64 = 1.0;
+/// A lump weighs at least so much.
+const LEAST: f64 = 0.02;
+/// Points that stand for all, ways between them that are tried, and places looked at on a way.
+const STAND: usize = 64;
+const TRIES: usize = 400;
+const BETWEEN: usize = 9;
+
+/// Weight, mean and covariance of every lump, the heaviest first. `ln_density` is that of the posterior.
+pub(crate) fn lumps(
+    cloud: &Cloud,
+    ln_density: &mut dyn FnMut(&[f64]) -> Result<Vec<f64>>,
+) -> Result<Vec<(f64, Around)>> {
+    let mut parts = if cloud.width == 1 { on_a_line(cloud) } else { in_space(cloud, ln_density)? };
+    parts.sort_by(|a, b| b.0.total_cmp(&a.0));
+    Ok(parts)
+}
+
+/// Cuts a grid where its density has deep valleys.
+fn on_a_line(cloud: &Cloud) -> Vec<(f64, Around)> {
+    let deep = libm::exp(-DEEP);
+    let weights = &cloud.weights;
+    // Where lumps begin; the peak of the current one, and the lowest place since.
+    let mut cuts = vec![0];
+    let (mut peak, mut lowest) = (0.0, (f64::INFINITY, 0));
+    for (i, &w) in weights.iter().enumerate() {
+        if w < lowest.0 {
+            lowest = (w, i);
+        }
+        if lowest.0 < deep * peak && lowest.0 < deep * w {
+            let so_far: f64 = weights[*cuts.last().expect("there is one")..lowest.1].iter().sum();
+            let rest: f64 = weights[lowest.1..].iter().sum();
+            if so_far >= LEAST && rest >= LEAST {
+                cuts.push(lowest.1);
+                peak = 0.0;
+            }
+        }
+        if w > peak {
+            (peak, lowest) = (w, (w, i));
+        }
+    }
+    cuts.push(weights.len());
+    cuts.windows(2).map(|c| cloud.moments(&(c[0]..c[1]).collect::<Vec<_>>())).collect()
+}
+
+/// Joins points that stand for all where the way from one to the other leads through no valley.
+fn in_space(
+    cloud: &Cloud,
+    ln_density: &mut dyn FnMut(&[f64]) -> Result<Vec<f64>>,
+) -> Result<Vec<(f64, Around)>> {
+    let d = cloud.width;
+    let chosen = representatives(cloud);
+    let place = |i: usize| &cloud.u[i * d..][..d];
+    let apart = |a: usize, b: usize| place(a).iter().zip(place(b)).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+    let mut lump: Vec<usize> = (0..chosen.len()).collect();
+    let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
+    for a in 0..chosen.len() {
+        pairs.extend((0..a).map(|b| (apart(chosen[a], chosen[b]), a, b)));
+    }
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut left = TRIES;
+    for (_, a, b) in pairs {
+        if lump[a] == lump[b] || left == 0 {
+            continue;
+        }
+        left -= 1;
+        let (from, to) = (place(chosen[a]), place(chosen[b]));
+        let along = |step: usize| step as f64 / (BETWEEN - 1) as f64;
+        let way: Vec<f64> = (0..BETWEEN)
+            .flat_map(|step| from.iter().zip(to).map(move |(a, b)| a + along(step) * (b - a)))
+            .collect();
+        let ln = ln_density(&way)?;
+        let lowest = ln.iter().fold(f64::INFINITY, |m, &v| m.min(v));
+        if ln[0].min(ln[BETWEEN - 1]) - lowest < DEEP {
+            let (gone, stays) = (lump[a], lump[b]);
+            lump.iter_mut().filter(|l| **l == gone).for_each(|l| *l = stays);
+        }
+    }
+    // What is too light to be told belongs to its neighbours.
+    let every = 1.0 / chosen.len() as f64;
+    let heavy = |l: usize| lump.iter().filter(|&&m| m == l).count() as f64 * every >= LEAST;
+    let standing: Vec<usize> = (0..chosen.len()).filter(|&c| heavy(lump[c])).collect();
+    let mut parts = vec![Vec::new(); chosen.len()];
+    for i in (0..cloud.weights.len()).filter(|&i| cloud.weights[i] > 0.0) {
+        let nearest = standing.iter().min_by(|&&a, &&b| apart(i, chosen[a]).total_cmp(&apart(i, chosen[b])));
+        parts[nearest.map_or(0, |&c| lump[c])].push(i);
+    }
+    let mut lumps: Vec<_> = parts.iter().filter(|p| !p.is_empty()).map(|p| cloud.moments(p)).collect();
+    for _ in 0..3 {
+        lumps.retain(|l| l.0 >= LEAST);
+        if lumps.len() < 2 {
+            return Ok(vec![cloud.moments(&cloud.all())]);
+        }
+        lumps = by_density(cloud, &lumps);
+    }
+    Ok(lumps)
+}
+
+/// Gives every point to the lump that is densest there, each taken as a normal distribution.
+fn by_density(cloud: &Cloud, lumps: &[(f64, Around)]) -> Vec<(f64, Around)> {
+    let d = cloud.width;
+    let factors: Vec<Option<Vec<f64>>> = lumps
+        .iter()
+        .map(|(_, (_, cov))| {
+            let mut factor = cov.clone();
+            cholesky::factor(&mut factor, d).then_some(factor)
+        })
+        .collect();
+    let mut parts = vec![Vec::new(); lumps.len()];
+    for i in (0..cloud.weights.len()).filter(|&i| cloud.weights[i] > 0.0) {
+        let density = |l: usize| {
+            let ((weight, (mean, _)), Some(factor)) = (&lumps[l], &factors[l]) else {
+                return f64::NEG_INFINITY;
+            };
+            let mut off: Vec<f64> = cloud.u[i * d..][..d].iter().zip(mean).map(|(u, m)| u - m).collect();
+            cholesky::solve(factor, d, &mut off);
+            let square: f64 = off.iter().map(|v| v * v).sum();
+            libm::log(*weight) - 0.5 * (square + cholesky::ln_det(factor, d))
+        };
+        let best = (0..lumps.len()).max_by(|&a, &b| density(a).total_cmp(&density(b)));
+        parts[best.expect("there are lumps")].push(i);
+    }
+    parts.iter().filter(|p| !p.is_empty()).map(|p| cloud.moments(p)).collect()
+}
+
+/// Points that stand for all, every one for the same weight.
+fn representatives(cloud: &Cloud) -> Vec<usize> {
+    let mut chosen = Vec::with_capacity(STAND);
+    let mut sum = 0.0;
+    for (i, w) in cloud.weights.iter().enumerate() {
+        sum += w;
+        while chosen.len() < STAND && sum * STAND as f64 > chosen.len() as f64 + 0.5 {
+            chosen.push(i);
+        }
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::points::sample;
+    use super::*;
+
+    /// Weighs by a mixture of two normals with standard deviation `s` at `+-at` in the first direction.
+    fn two(at: f64, s: f64, share: f64) -> impl FnMut(&[f64]) -> f64 {
+        move |u: &[f64]| {
+            let bump = |c: f64| libm::exp(-0.5 * ((u[0] - c) / s).powi(2));
+            (share * bump(-at) + (1.0 - share) * bump(at)).ln()
+        }
+    }
+
+    fn found(width: usize, mut weigh: impl FnMut(&[f64]) -> f64) -> Vec<(f64, Around)> {
+        let mut each = |u: &[f64]| Ok(u.chunks_exact(width).map(&mut weigh).collect::<Vec<_>>());
+        let cloud = sample(width, &mut each, &mut || Ok(None)).unwrap();
+        let mut density = |u: &[f64]| {
+            let prior = u.chunks_exact(width).map(|u| -0.5 * u.iter().map(|u| u * u).sum::<f64>());
+            Ok(each(u)?.iter().zip(prior).map(|(l, p)| l + p).collect())
+        };
+        lumps(&cloud, &mut density).unwrap()
+    }
+
+    #[test]
+    fn two_lumps_are_two_and_one_is_one() {
+        for width in [1, 2, 5] {
+            let lumps = found(width, two(1.0, 0.2, 0.25));
+            assert_eq!(lumps.len(), 2, "{width}");
+            assert!(
+                (lumps[0].0 - 0.75).abs() < 0.02 && (lumps[1].0 - 0.25).abs() < 0.02,
+                "{width}: {lumps:?}"
+            );
+            // A normal of std 0.2 at 1 times the prior: mean 1/1.04, variance 0.04/1.04.
+            let (mean, cov) = &lumps[0].1;
+            assert!((mean[0] - 1.0 / 1.04).abs() < 0.01, "{width}: {mean:?}");
+            assert!((cov[0] - 0.04 / 1.04).abs() < 0.004, "{width}: {cov:?}");
+            assert_eq!(found(width, two(0.2, 0.5, 0.5)).len(), 1, "{width}");
+            assert_eq!(found(width, |_| 0.0).len(), 1, "{width}");
+            // Too light to be told.
+            assert_eq!(found(width, two(1.0, 0.2, 0.005)).len(), 1, "{width}");
+        }
+    }
+
+    #[test]
+    fn three_lumps_are_three() {
+        for width in [1, 3] {
+            let lumps = found(width, |u: &[f64]| {
+                let bump = |c: f64| libm::exp(-0.5 * ((u[0] - c) / 0.1).powi(2));
+                (bump(-1.0) + bump(0.0) + bump(1.0)).ln()
+            });
+            assert_eq!(lumps.len(), 3, "{width}");
+        }
+    }
+}

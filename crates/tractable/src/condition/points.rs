@@ -1,0 +1,217 @@
+//! The posterior of a few unknowns by points of their prior, weighed by how well each explains what is wanted.
+//!
+//! Unknowns are counted in standard deviations of their prior, `u`, in directions that are independent there.
+
+use super::lattice;
+use crate::cholesky;
+use crate::error::{Error, Result};
+use crate::metrics::Tails;
+
+/// Unknowns that points are enough for.
+pub(crate) const MOST: usize = lattice::MOST;
+
+/// Points of a line, and how far they reach at first.
+const LINE: usize = 512;
+const REACH: f64 = 6.0;
+/// Points of a space: at first, and at most.
+const FEW: usize = 2048;
+const MANY: usize = 1 << 14;
+/// As many as this many points that all count the same are enough; below the second number there is more to do.
+const ENOUGH: f64 = 256.0;
+const TOO_FEW: f64 = 64.0;
+/// With fewer, the network linearised says more.
+pub(crate) const NEXT_TO_NONE: f64 = 8.0;
+/// Points around an answer, how much wider than it, and how often.
+const AROUND: usize = 1024;
+const WIDER: f64 = 1.3;
+const AGAIN: usize = 4;
+
+/// `ln p(wanted | u)` for places, one after the other.
+pub(crate) type Weigh<'w> = dyn FnMut(&[f64]) -> Result<Vec<f64>> + 'w;
+
+/// A Gaussian in `u`: mean, covariance.
+pub(crate) type Around = (Vec<f64>, Vec<f64>);
+
+/// Weighed points.
+#[derive(Debug, Clone)]
+pub(crate) struct Cloud {
+    pub(crate) width: usize,
+    pub(crate) u: Vec<f64>,
+    /// They add up to 1.
+    pub(crate) weights: Vec<f64>,
+}
+
+impl Cloud {
+    /// Points that all count the same would be as good if they were so many.
+    pub(crate) fn effective(&self) -> f64 {
+        1.0 / self.weights.iter().map(|w| w * w).sum::<f64>()
+    }
+
+    /// Mean and covariance of some points, and what they weigh together.
+    pub(crate) fn moments(&self, which: &[usize]) -> (f64, Around) {
+        let d = self.width;
+        let total: f64 = which.iter().map(|&i| self.weights[i]).sum();
+        let (mut mean, mut cov) = (vec![0.0; d], vec![0.0; d * d]);
+        for &i in which {
+            (0..d).for_each(|a| mean[a] += self.weights[i] / total * self.u[i * d + a]);
+        }
+        for &i in which {
+            let u = &self.u[i * d..][..d];
+            for a in 0..d {
+                for b in 0..d {
+                    cov[a * d + b] += self.weights[i] / total * (u[a] - mean[a]) * (u[b] - mean[b]);
+                }
+            }
+        }
+        (total, (mean, cov))
+    }
+
+    pub(crate) fn all(&self) -> Vec<usize> {
+        (0..self.weights.len()).collect()
+    }
+}
+
+/// Weighs points until enough of them count. `start` is asked for an answer to look around where few do.
+pub(crate) fn sample(
+    width: usize,
+    weigh: &mut Weigh<'_>,
+    start: &mut dyn FnMut() -> Result<Option<Around>>,
+) -> Result<Cloud> {
+    if width == 1 {
+        return line(weigh);
+    }
+    let (mut u, mut ln) = (Vec::new(), Vec::new());
+    let mut n = FEW;
+    let mut cloud = loop {
+        let more: Vec<f64> = (ln.len()..n).flat_map(|i| normal_point(i as u32, width)).collect();
+        ln.extend(weigh(&more)?);
+        u.extend(more);
+        let cloud = Cloud { width, u: u.clone(), weights: relative(&ln)? };
+        if cloud.effective() >= ENOUGH || n >= MANY {
+            break cloud;
+        }
+        n *= 2;
+    };
+    if cloud.effective() >= TOO_FEW {
+        return Ok(cloud);
+    }
+    // Look around an answer too: all points count by the mixture of what they were drawn from.
+    let mut proposals: Vec<Proposal> = Vec::new();
+    let mut next = start()?;
+    for _ in 0..AGAIN {
+        let around = next.take().unwrap_or_else(|| estimate(&cloud, proposals.first()));
+        let Some(proposal) = Proposal::new(around, width) else { break };
+        let more = proposal.points();
+        ln.extend(weigh(&more)?);
+        u.extend(more);
+        proposals.push(proposal);
+        let drawn = (n as f64 / (n + AROUND * proposals.len()) as f64).ln();
+        let each = (AROUND as f64 / (n + AROUND * proposals.len()) as f64).ln();
+        let corrected: Vec<f64> = (0..ln.len())
+            .map(|i| {
+                let u = &u[i * width..][..width];
+                let prior = ln_normal(u);
+                let from = proposals.iter().map(|p| each + p.ln_density(u));
+                ln[i] + prior - ln_sum([drawn + prior].into_iter().chain(from))
+            })
+            .collect();
+        cloud = Cloud { width, u: u.clone(), weights: relative(&corrected)? };
+        if cloud.effective() >= ENOUGH {
+            break;
+        }
+    }
+    Ok(cloud)
+}
+
+/// An even grid of one unknown, made finer where it counts.
+fn line(weigh: &mut Weigh<'_>) -> Result<Cloud> {
+    let (mut from, mut to) = (-REACH, REACH);
+    for last in [false, false, false, true] {
+        let step = (to - from) / LINE as f64;
+        let u: Vec<f64> = (0..LINE).map(|i| from + step * (i as f64 + 0.5)).collect();
+        let ln: Vec<f64> = weigh(&u)?.iter().zip(&u).map(|(ln, u)| ln - 0.5 * u * u).collect();
+        let weights = relative(&ln)?;
+        let highest = weights.iter().fold(0.0, |m: f64, w| m.max(*w));
+        let counts = |w: &f64| *w > 1e-10 * highest;
+        let (first, end) = (weights.iter().position(counts), weights.iter().rposition(counts));
+        let cloud = Cloud { width: 1, u, weights };
+        let (Some(first), Some(end)) = (first, end) else { return Ok(cloud) };
+        if last || cloud.effective() >= TOO_FEW {
+            return Ok(cloud);
+        }
+        (from, to) = (cloud.u[first] - step, cloud.u[end] + step);
+    }
+    unreachable!("the last grid is returned")
+}
+
+/// Weights from their logarithms, relative to the largest, that add up to 1.
+fn relative(ln: &[f64]) -> Result<Vec<f64>> {
+    let highest = ln.iter().fold(f64::NEG_INFINITY, |m, &v| if v.is_nan() { v } else { m.max(v) });
+    if !highest.is_finite() {
+        let why = "no input that the prior allows gives exactly this, and neither noise nor the weights leave room; want it \
+                   less exactly";
+        return Err(Error::invalid("wanted output", why));
+    }
+    let weights: Vec<f64> = ln.iter().map(|v| libm::exp(v - highest)).collect();
+    let total: f64 = weights.iter().sum();
+    Ok(weights.iter().map(|w| w / total).collect())
+}
+
+fn normal_point(i: u32, width: usize) -> impl Iterator<Item = f64> {
+    lattice::point(i, width).map(|p| Tails::Normal.quantile(p))
+}
+
+fn ln_normal(u: &[f64]) -> f64 {
+    -0.5 * u.iter().map(|u| u * u).sum::<f64>() - 0.5 * u.len() as f64 * (2.0 * std::f64::consts::PI).ln()
+}
+
+fn ln_sum(terms: impl Iterator<Item = f64> + Clone) -> f64 {
+    let highest = terms.clone().fold(f64::NEG_INFINITY, f64::max);
+    highest + libm::log(terms.map(|t| libm::exp(t - highest)).sum::<f64>())
+}
+
+/// Mean and covariance of what counts, held by an earlier proposal where that are few points.
+fn estimate(cloud: &Cloud, first: Option<&Proposal>) -> Around {
+    let (_, (mean, mut cov)) = cloud.moments(&cloud.all());
+    let held = cloud.width as f64 + 1.0;
+    let share = held / (held + cloud.effective());
+    for (i, c) in cov.iter_mut().enumerate() {
+        let one = if i % (cloud.width + 1) == 0 { 1.0 } else { 0.0 };
+        *c += share * (first.map_or(one, |p| p.covariance[i] / (WIDER * WIDER)) - *c);
+    }
+    (mean, cov)
+}
+
+/// A normal distribution that points are drawn from.
+struct Proposal {
+    mean: Vec<f64>,
+    covariance: Vec<f64>,
+    factor: Vec<f64>,
+}
+
+impl Proposal {
+    fn new((mean, mut covariance): Around, width: usize) -> Option<Self> {
+        covariance.iter_mut().for_each(|c| *c *= WIDER * WIDER);
+        (0..width).for_each(|i| covariance[i * (width + 1)] += 1e-9);
+        let mut factor = covariance.clone();
+        cholesky::factor(&mut factor, width).then_some(Proposal { mean, covariance, factor })
+    }
+
+    fn points(&self) -> Vec<f64> {
+        let width = self.mean.len();
+        (0..AROUND as u32)
+            .flat_map(|i| {
+                let mut u: Vec<f64> = normal_point(i, width).collect();
+                cholesky::times(&self.factor, width, &mut u);
+                u.iter_mut().zip(&self.mean).for_each(|(u, m)| *u += m);
+                u
+            })
+            .collect()
+    }
+
+    fn ln_density(&self, u: &[f64]) -> f64 {
+        let mut off: Vec<f64> = u.iter().zip(&self.mean).map(|(u, m)| u - m).collect();
+        cholesky::solve(&self.factor, off.len(), &mut off);
+        ln_normal(&off) - 0.5 * cholesky::ln_det(&self.factor, off.len())
+    }
+}

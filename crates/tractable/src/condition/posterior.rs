@@ -1,0 +1,331 @@
+//! What `condition` answers with: [`Posterior`].
+
+use super::Answer;
+use crate::data::Scaler;
+use crate::error::Result;
+use crate::gaussian::{Gaussian, Input, Matrix};
+
+/// The posterior of the input, or of a hidden layer, given what is wanted of the output: mean and variance of every entry of
+/// every row, their covariances, the modes, and how it was found. It can be given to
+/// [`predict`](crate::Network::predict) as it is.
+///
+/// ```
+/// use tractable::{Activation, Gaussian, Matrix, Network, Wanted};
+/// let net = Network::mlp([2, 16, 1], Activation::MixtureRelu).seed(3).build()?;
+/// let prior = Gaussian::new(vec![0.1, -0.2], vec![0.5, 0.5], 2)?;
+/// let x = net.condition(&prior, Wanted::from(&Matrix::column(vec![1.0])?).noise_var(0.01))?;
+/// assert_eq!((x.rows(), x.width()), (1, 2));
+/// assert!(x.modes(0).iter().map(|m| m.weight).sum::<f64>() > 0.999);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Posterior {
+    pub(super) all: Gaussian,
+    pub(super) rows: Vec<Row>,
+}
+
+/// One row of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row {
+    pub(super) covariance: Learned,
+    pub(super) modes: Vec<Mode>,
+    pub(super) found: Found,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Learned {
+    /// `[width, width]`.
+    Full(Vec<f64>),
+    /// The prior's variances, less `B' B`, `[k, width]`.
+    Less { prior: Vec<f64>, factor: Vec<f64> },
+    /// The same with the prior's whole covariance.
+    LessFull { prior: std::sync::Arc<Vec<f64>>, factor: Vec<f64> },
+}
+
+/// One of the places that explain what is wanted, where there are several with nothing likely in between.
+///
+/// ```
+/// # use tractable::{Activation, Gaussian, Matrix, Network};
+/// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
+/// let prior = Gaussian::new(vec![0.5], vec![0.1], 1)?;
+/// let x = net.condition(&prior, &Matrix::column(vec![1.0])?)?;
+/// let likeliest = &x.modes(0)[0];
+/// assert!(likeliest.weight > 0.5 && likeliest.var[0] < 0.1);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Mode {
+    /// How likely it is; all modes of a row add up to 1.
+    pub weight: f64,
+    /// Mean of every entry.
+    pub mean: Vec<f64>,
+    /// Variance of every entry.
+    pub var: Vec<f64>,
+}
+
+/// How the posterior of a row was found, and how good it is.
+///
+/// ```
+/// # use tractable::{Activation, Found, Gaussian, Matrix, Network};
+/// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
+/// let prior = Gaussian::new(vec![0.5], vec![0.1], 1)?;
+/// let x = net.condition(&prior, &Matrix::column(vec![1.0])?)?;
+/// assert!(matches!(x.found(0), Found::Points { effective, .. } if effective > 64.0));
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Found {
+    /// By points of the prior, weighed: for up to 16 unknown entries.
+    Points {
+        /// How many.
+        points: usize,
+        /// As good as so many points that all count the same. With 256 or more, mean and spread are right to 10 % nearly
+        /// always; below 64 they are a guess.
+        effective: f64,
+    },
+    /// By linearising the network at the answer, again and again.
+    Linearised {
+        /// How often.
+        steps: usize,
+        /// Whether the last step changed next to nothing.
+        converged: bool,
+    },
+}
+
+impl Posterior {
+    /// Answers in the units of a scaler's data; or the row and the number that is not finite there.
+    pub(crate) fn of(
+        answers: Vec<Answer>,
+        scaler: Option<&Scaler>,
+    ) -> std::result::Result<Self, (usize, f64)> {
+        let units = |i: usize| scaler.map_or(1.0, |s| s.std()[i % s.std().len()]);
+        let (mut means, mut vars, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+        let width = answers[0].mean.len();
+        for (row, answer) in answers.into_iter().enumerate() {
+            let place = |mean: &[f64]| scaler.map_or(mean.to_vec(), |s| s.undo_mean(mean));
+            let spread = |var: &[f64]| scaler.map_or(var.to_vec(), |s| s.undo_var(var));
+            let rescaled =
+                |b: &[f64]| b.iter().enumerate().map(|(i, b)| b * units(i % width)).collect::<Vec<_>>();
+            let whole = |c: &[f64]| {
+                let entry = |(i, c): (usize, &f64)| c * units(i / width) * units(i % width);
+                c.iter().enumerate().map(entry).collect::<Vec<_>>()
+            };
+            let covariance = match answer.covariance {
+                Learned::Full(c) => Learned::Full(whole(&c)),
+                Learned::Less { prior, factor } => {
+                    Learned::Less { prior: spread(&prior), factor: rescaled(&factor) }
+                }
+                Learned::LessFull { prior, factor } => {
+                    Learned::LessFull { prior: whole(&prior).into(), factor: rescaled(&factor) }
+                }
+            };
+            let modes = answer.modes.iter();
+            let modes =
+                modes.map(|m| Mode { weight: m.weight, mean: place(&m.mean), var: spread(&m.var) }).collect();
+            let (mean, var) = (place(&answer.mean), spread(&answer.var));
+            if let Some(bad) = mean.iter().chain(&var).find(|v| !v.is_finite()) {
+                return Err((row, *bad));
+            }
+            means.extend(mean);
+            vars.extend(var);
+            rows.push(Row { covariance, modes, found: answer.found });
+        }
+        Ok(Posterior { all: Gaussian::computed(means, vars, width), rows })
+    }
+
+    /// What several say of the same rows, with weights that add up to 1: mean and covariance of all together.
+    pub(crate) fn pooled(said: &[(f64, Posterior)]) -> Result<Self> {
+        let (rows, d) = (said[0].1.rows(), said[0].1.width());
+        let mut answers = Vec::with_capacity(rows);
+        for row in 0..rows {
+            let place = |p: &'_ Posterior| p.mean()[row * d..][..d].to_vec();
+            let mut mean = vec![0.0; d];
+            for (weight, p) in said {
+                mean.iter_mut().zip(place(p)).for_each(|(m, own)| *m += weight * own);
+            }
+            let mut covariance = vec![0.0; d * d];
+            for (weight, p) in said {
+                let (own, place) = (p.covariance(row)?, place(p));
+                for (i, c) in covariance.iter_mut().enumerate() {
+                    let apart = (place[i / d] - mean[i / d]) * (place[i % d] - mean[i % d]);
+                    *c += weight * (own.data()[i] + apart);
+                }
+            }
+            let var: Vec<f64> = (0..d).map(|i| covariance[i * d + i]).collect();
+            let modes = vec![Mode { weight: 1.0, mean: mean.clone(), var: var.clone() }];
+            let steps = said.iter().map(|(_, p)| match p.found(row) {
+                Found::Linearised { steps, converged } => (steps, converged),
+                Found::Points { .. } => (1, true),
+            });
+            let found = Found::Linearised {
+                steps: steps.clone().map(|s| s.0).max().unwrap_or(0),
+                converged: steps.into_iter().all(|s| s.1),
+            };
+            answers.push(Answer { mean, var, covariance: Learned::Full(covariance), modes, found });
+        }
+        Ok(Posterior::of(answers, None).expect("what is finite stays so"))
+    }
+
+    /// Mean and variance of every entry.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Matrix, Network};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// # let x = net.condition(&Gaussian::new(vec![0.5], vec![0.1], 1)?, &Matrix::column(vec![1.0])?)?;
+    /// assert_eq!(x.gaussian().mean(), x.mean());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn gaussian(&self) -> &Gaussian {
+        &self.all
+    }
+
+    /// `[rows, width]`.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Matrix, Network};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// # let x = net.condition(&Gaussian::new(vec![0.5], vec![0.1], 1)?, &Matrix::column(vec![1.0])?)?;
+    /// assert_eq!(x.mean().len(), 1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn mean(&self) -> &[f64] {
+        self.all.mean()
+    }
+
+    /// `[rows, width]`.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Matrix, Network};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// # let x = net.condition(&Gaussian::new(vec![0.5], vec![0.1], 1)?, &Matrix::column(vec![1.0])?)?;
+    /// assert!(x.var()[0] < 0.1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn var(&self) -> &[f64] {
+        self.all.var()
+    }
+
+    /// Square roots of the variances.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Matrix, Network};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// # let x = net.condition(&Gaussian::new(vec![0.5], vec![0.1], 1)?, &Matrix::column(vec![1.0])?)?;
+    /// assert_eq!(x.std()[0], x.var()[0].sqrt());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn std(&self) -> Vec<f64> {
+        self.all.std()
+    }
+
+    /// Samples.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Matrix, Network};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// # let x = net.condition(&Gaussian::new(vec![0.5], vec![0.1], 1)?, &Matrix::column(vec![1.0])?)?;
+    /// assert_eq!(x.rows(), 1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn rows(&self) -> usize {
+        self.all.rows()
+    }
+
+    /// Entries of a row.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Matrix, Network};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// # let x = net.condition(&Gaussian::new(vec![0.5], vec![0.1], 1)?, &Matrix::column(vec![1.0])?)?;
+    /// assert_eq!(x.width(), 1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn width(&self) -> usize {
+        self.all.width()
+    }
+
+    /// How the entries of a row vary together, `[width, width]`.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Matrix, Network};
+    /// # let net = Network::mlp([2, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// # let prior = Gaussian::new(vec![0.5, 0.1], vec![0.1; 2], 2)?;
+    /// let x = net.condition(&prior, &Matrix::column(vec![1.0])?)?;
+    /// let covariance = x.covariance(0)?;
+    /// assert!((covariance.row(1)[1] - x.var()[1]).abs() < 1e-12);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn covariance(&self, row: usize) -> Result<Matrix> {
+        let d = self.width();
+        let less = |prior: &dyn Fn(usize) -> f64, factor: &[f64]| {
+            let learned = |i: usize| factor.chunks_exact(d).map(|b| b[i / d] * b[i % d]).sum::<f64>();
+            (0..d * d).map(|i| prior(i) - learned(i)).collect::<Vec<f64>>()
+        };
+        let mut covariance = match &self.rows[row].covariance {
+            Learned::Full(covariance) => covariance.clone(),
+            Learned::Less { prior, factor } => {
+                less(&|i| if i / d == i % d { prior[i / d] } else { 0.0 }, factor)
+            }
+            Learned::LessFull { prior, factor } => less(&|i| prior[i], factor),
+        };
+        (0..d).for_each(|i| covariance[i * d + i] = self.var()[row * d + i]);
+        Matrix::new(covariance, d)
+    }
+
+    /// What was learned about the entries of a row together, `[k, width]`: their covariance is the prior's less the sum of
+    /// `b' b` over these rows. For images, where a whole covariance is too large. `None` where points were weighed.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Matrix, Network};
+    /// # let net = Network::mlp([20, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// # let prior = Gaussian::new(vec![0.1; 20], vec![0.1; 20], 20)?;
+    /// let x = net.condition(&prior, &Matrix::column(vec![1.0])?)?;
+    /// assert_eq!(x.factor(0)?.unwrap().width(), 20);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn factor(&self, row: usize) -> Result<Option<Matrix>> {
+        match &self.rows[row].covariance {
+            Learned::Full(_) => Ok(None),
+            Learned::Less { factor, .. } | Learned::LessFull { factor, .. } => {
+                Matrix::new(factor.clone(), self.width()).map(Some)
+            }
+        }
+    }
+
+    /// The places of a row that explain what is wanted, the likeliest first: one, unless there are several with nothing likely
+    /// in between. Then [`mean`](Posterior::mean) lies between them and is no answer.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Matrix, Network};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// # let x = net.condition(&Gaussian::new(vec![0.5], vec![0.1], 1)?, &Matrix::column(vec![1.0])?)?;
+    /// assert_eq!(x.modes(0).len(), 1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn modes(&self, row: usize) -> &[Mode] {
+        &self.rows[row].modes
+    }
+
+    /// How the posterior of a row was found.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Matrix, Network};
+    /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// # let x = net.condition(&Gaussian::new(vec![0.5], vec![0.1], 1)?, &Matrix::column(vec![1.0])?)?;
+    /// println!("{:?}", x.found(0));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn found(&self, row: usize) -> Found {
+        self.rows[row].found
+    }
+}
+
+impl<'a> From<&'a Posterior> for Input<'a> {
+    fn from(posterior: &'a Posterior) -> Self {
+        Input::from(&posterior.all)
+    }
+}

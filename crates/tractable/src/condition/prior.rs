@@ -1,0 +1,96 @@
+//! What is known of a state before anything is wanted of the output: one sample, in the network's own units.
+
+use crate::cholesky;
+use std::sync::Arc;
+
+/// A mean, and a covariance.
+#[derive(Debug, Clone)]
+pub(crate) struct Prior {
+    pub(crate) mean: Vec<f64>,
+    pub(crate) covariance: Covariance,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Covariance {
+    /// Independent entries with these variances.
+    Diagonal(Vec<f64>),
+    /// A whole matrix, and its Cholesky factor where it has one.
+    Full { matrix: Arc<Vec<f64>>, factor: Option<Arc<Vec<f64>>> },
+}
+
+impl Covariance {
+    pub(crate) fn full(matrix: Vec<f64>, width: usize) -> Self {
+        let mut factor = matrix.clone();
+        let factor = cholesky::factor(&mut factor, width).then(|| Arc::new(factor));
+        Covariance::Full { matrix: Arc::new(matrix), factor }
+    }
+}
+
+impl Prior {
+    pub(crate) fn width(&self) -> usize {
+        self.mean.len()
+    }
+
+    pub(crate) fn var(&self) -> Vec<f64> {
+        match &self.covariance {
+            Covariance::Diagonal(var) => var.clone(),
+            Covariance::Full { matrix, .. } => {
+                (0..self.width()).map(|i| matrix[i * (self.width() + 1)]).collect()
+            }
+        }
+    }
+
+    /// `P v` for every row `v` of a few.
+    pub(crate) fn times(&self, rows: &[f64]) -> Vec<f64> {
+        let d = self.width();
+        match &self.covariance {
+            Covariance::Diagonal(var) => rows.iter().enumerate().map(|(i, v)| v * var[i % d]).collect(),
+            Covariance::Full { matrix, .. } => {
+                let product = |row: &[f64]| {
+                    let entry = |line: &[f64]| line.iter().zip(row).map(|(p, v)| p * v).sum::<f64>();
+                    matrix.chunks_exact(d).map(entry).collect::<Vec<f64>>()
+                };
+                rows.chunks_exact(d).flat_map(product).collect()
+            }
+        }
+    }
+
+    /// Entries that can move.
+    pub(crate) fn free(&self) -> Vec<usize> {
+        let var = self.var();
+        (0..var.len()).filter(|&i| var[i] > 0.0).collect()
+    }
+
+    /// The place that lies `u` standard deviations of the free entries from the mean.
+    pub(crate) fn place(&self, free: &[usize], u: &[f64]) -> Vec<f64> {
+        let mut x = self.mean.clone();
+        self.scaled(free, u).iter().zip(free).for_each(|(v, &i)| x[i] += v);
+        x
+    }
+
+    /// `L u` for the free entries.
+    pub(crate) fn scaled(&self, free: &[usize], u: &[f64]) -> Vec<f64> {
+        match &self.covariance {
+            Covariance::Diagonal(var) => free.iter().zip(u).map(|(&i, u)| var[i].sqrt() * u).collect(),
+            Covariance::Full { factor, .. } => {
+                let mut v = u.to_vec();
+                let factor = factor.as_ref().expect("only what has a factor is placed");
+                cholesky::times(factor, v.len(), &mut v);
+                v
+            }
+        }
+    }
+
+    /// The inverse of [`scaled`](Prior::scaled): how many standard deviations a step is long, in every direction.
+    pub(crate) fn unscaled(&self, free: &[usize], step: &[f64]) -> Vec<f64> {
+        match &self.covariance {
+            Covariance::Diagonal(var) => free.iter().map(|&i| step[i] / var[i].sqrt()).collect(),
+            Covariance::Full { factor, .. } => {
+                let mut v = step.to_vec();
+                let factor = factor.as_ref().expect("only what has a factor is placed");
+                cholesky::solve(factor, v.len(), &mut v);
+                v
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Noise that is inferred while a network learns.
+
+use crate::backend::{NoiseSums, UpdateRule};
+
+/// Noise variance of every output, and how many entries it was learned from.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct InferredNoise {
+    pub(crate) var: Vec<f64>,
+    pub(crate) rows: Vec<f64>,
+}
+
+/// Rows that noise remembers where the update rule counts none.
+const NOISE_MEMORY: f64 = 4096.0;
+/// No noise is smaller: targets are standardised, and this is what single precision resolves.
+const LEAST_NOISE: f64 = 1e-12;
+
+impl InferredNoise {
+    /// T43. The average of the squares seen so far, of the last rows where there are many. What it starts from counts as one row.
+    pub(super) fn follow(&mut self, sums: &NoiseSums, rule: UpdateRule) {
+        let memory = match rule {
+            UpdateRule::Counted { rows, .. } => rows as f64,
+            _ => NOISE_MEMORY,
+        };
+        let seen = sums.squares.iter().zip(&sums.count);
+        for ((var, rows), (square, &count)) in self.var.iter_mut().zip(&mut self.rows).zip(seen) {
+            let gain = (count / (*rows + count + 1.0)).max((count / memory).min(1.0));
+            let next = *var + gain * (square / count - *var);
+            if next.is_finite() {
+                // A file holds the standard deviation: go on from its square.
+                *var = next.max(LEAST_NOISE).sqrt().powi(2);
+                *rows += count;
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What an input must be, by all networks of a model together: places are weighed by what the calibrated model predicts there.
+
+use super::Ensemble;
+use crate::condition::{Answer, Covariance, MOST_POINTS, Posterior, Prior};
+use crate::error::{Error, Result};
+use crate::gaussian::{Input, Matrix};
+use crate::output::{Aim, DefaultNoise, ObservationBuffer, Output, Wanted};
+
+/// The largest number that is wanted: its square must not overflow.
+const LARGEST: f64 = 1e150;
+
+pub(super) fn condition(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> Result<Posterior> {
+    if wanted.layer.is_some_and(|layer| layer != "input") {
+        let why = "hidden layers of several networks have nothing in common; ask one of its networks";
+        return Err(Error::invalid("layer", why));
+    }
+    let first = model.networks().next().expect("a model has networks");
+    let x = first.check_input(x)?;
+    first.moving(x, &wanted)?;
+    let free = |v: &[f64]| v.iter().filter(|&&v| v > 0.0).count();
+    let most = x.var().map_or(0, |v| v.chunks_exact(x.width()).map(free).max().unwrap_or(0));
+    let few = wanted.covariance.is_none() && most <= MOST_POINTS;
+    let Aim::Output(observation) = &wanted.goal else { return pooled(model, x, wanted) };
+    if !few {
+        return pooled(model, x, wanted);
+    }
+    let (output, mut buffer) = (first.output(), ObservationBuffer::default());
+    buffer.fill(observation, DefaultNoise::Var(wanted.noise_var), output, None, x.rows(), LARGEST)?;
+    let units = output.units();
+    let mut answers = Vec::with_capacity(x.rows());
+    for row in 0..x.rows() {
+        let one = x.rows_between(row, row + 1);
+        let var = one.var().map_or(vec![0.0; x.width()], <[f64]>::to_vec);
+        let prior = Prior { mean: one.mean().to_vec(), covariance: Covariance::Diagonal(var) };
+        let wish = buffer.rows_between(row..row + 1, units);
+        let seen = wish.seen(units);
+        let is_seen = |o: &usize| seen.seen.is_none_or(|s| s[*o]);
+        if prior.free().is_empty() || !(0..units).any(|o| is_seen(&o)) {
+            answers.push(Answer::nothing(prior));
+            continue;
+        }
+        let label = observation.label(row);
+        let mut weigh = |places: &[f64]| -> Result<Vec<f64>> {
+            let places = Matrix::new(places.to_vec(), x.width())?;
+            if let (Output::Classes { classes }, Some(label)) = (output, label) {
+                let p = model.predict_classes(&places)?;
+                return Ok(p.data().chunks_exact(classes).map(|p| libm::log(p[label])).collect());
+            }
+            let out = model.predict(&places)?;
+            let ln = |i: usize| {
+                let entry = |o: usize| {
+                    let var = if wanted.known_weights { 0.0 } else { out.var()[i * units + o] };
+                    let var = var + seen.noise.at(0, o, units);
+                    let off = seen.y[o] - out.mean()[i * units + o];
+                    -0.5 * (off * off / var + libm::log(var))
+                };
+                (0..units).filter(is_seen).map(entry).sum::<f64>()
+            };
+            Ok((0..places.rows()).map(ln).collect())
+        };
+        match Answer::by_points(&prior, &mut weigh, &mut || Ok(None))? {
+            Some(answer) => answers.push(answer),
+            // So far from anything likely that places cannot tell: the networks, each for itself.
+            None => return pooled(model, x, wanted),
+        }
+    }
+    Ok(Posterior::of(answers, None).expect("means of finite places are finite"))
+}
+
+/// Every network answers for itself, and the answers are put together.
+fn pooled(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> Result<Posterior> {
+    Posterior::pooled(&model.ask(|_| true, x.rows(), |m| m.net.condition(x, wanted))?)
+}
