@@ -10,7 +10,9 @@ mod modes;
 mod points;
 mod posterior;
 mod prior;
+mod search;
 mod stationary;
+mod step;
 
 pub(crate) use crate::engine::ActivePass;
 use crate::error::{Error, Result};
@@ -24,6 +26,7 @@ pub(crate) use points::MOST as MOST_POINTS;
 use posterior::Learned;
 pub use posterior::{Found, Mode, Posterior};
 pub(crate) use prior::{Covariance, Prior};
+pub use search::Search;
 
 /// Units of a hidden layer whose covariance is worked out; beyond, they count as independent.
 const MOST_UNITS: usize = 512;
@@ -58,6 +61,10 @@ impl Network {
     ) -> Result<Posterior> {
         let (x, wanted) = (self.check_input(x.into())?, wanted.into());
         let at = self.moving(x, &wanted)?;
+        if wanted.other_than {
+            let why = "any label but one is for a search; a posterior is of what is wanted";
+            return Err(Error::invalid("wanted", why));
+        }
         if matches!(wanted.goal, Aim::Stationary { .. }) {
             return stationary::condition(self, x, at, &wanted);
         }

@@ -101,6 +101,7 @@ pub struct Settings {
     pub(super) stop: Stop,
     pub(super) step: Option<f64>,
     pub(super) random_start: Option<u64>,
+    pub(super) known_weights: bool,
 }
 
 impl Default for Settings {
@@ -126,6 +127,7 @@ impl Settings {
             stop: Stop::Flipped,
             step: None,
             random_start: None,
+            known_weights: true,
         }
     }
 

@@ -26,6 +26,8 @@ pub struct Wanted<'a> {
     pub(crate) rounds: usize,
     pub(crate) known_weights: bool,
     pub(crate) covariance: Option<&'a Matrix>,
+    /// Labels are those that are not wanted.
+    pub(crate) other_than: bool,
 }
 
 /// What is wanted.
@@ -51,6 +53,7 @@ impl<'a, T: Into<Observation<'a>>> From<T> for Wanted<'a> {
             rounds: 1,
             known_weights: false,
             covariance: None,
+            other_than: false,
         }
     }
 }
@@ -80,7 +83,7 @@ impl<'a> From<Extremum<'a>> for Wanted<'a> {
     fn from(e: Extremum<'a>) -> Self {
         let goal = Aim::Stationary { towards: e.towards, output: e.output, gate: e.gate, only: false };
         let Extremum { noise_var, layer, rounds, .. } = e;
-        Wanted { goal, noise_var, layer, rounds, known_weights: false, covariance: None }
+        Wanted { goal, noise_var, layer, rounds, known_weights: false, covariance: None, other_than: false }
     }
 }
 
@@ -249,6 +252,22 @@ impl<'a> Wanted<'a> {
     pub fn known_weights(mut self) -> Self {
         self.known_weights = true;
         self
+    }
+
+    /// Any label but this, one a row. A [search](crate::Network::search) with [known weights](Wanted::known_weights), which this
+    /// is, goes towards the class that it takes least to reach, in every round anew; a posterior has no such thing.
+    ///
+    /// ```
+    /// use tractable::{Activation, Gaussian, Network, Wanted};
+    /// let net = Network::mlp([4, 16, 3], Activation::Relu).classes(3).seed(1).build()?;
+    /// let x = Gaussian::new(vec![0.1, 0.2, 0.3, 0.4], vec![0.01; 4], 4)?;
+    /// let label = net.predict_classes(&x)?.row(0).iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).unwrap().0;
+    /// let other = net.search(&x, Wanted::other_than(&[label]).rounds(20))?;
+    /// assert!(net.predict_classes(&other)?.row(0)[label] < 0.5);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn other_than(labels: &'a [usize]) -> Self {
+        Wanted { other_than: true, ..Wanted::from(labels).known_weights() }
     }
 
     /// Covariance of the input's entries with each other before anything is wanted, `[width, width]`, the same for every row:
