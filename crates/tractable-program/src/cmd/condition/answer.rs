@@ -4,14 +4,14 @@ use super::question::{Asked, Belief, Question, Wish};
 use crate::report::{Outcome, short, table};
 use serde::Serialize;
 use tractable::metrics::{Tails, argmax};
-use tractable::{Found, Matrix, Mode, Posterior};
+use tractable::{Found, Matrix, Mode, Posterior, rng};
 
-/// A wish is out of reach where the prediction is off by more standard deviations than this.
-const FAR: f64 = 3.0;
 /// With fewer points that count, mean and spread are a guess.
 const FEW: f64 = 64.0;
 /// Unknown inputs whose covariance is told.
 const MOST_TOLD: usize = 16;
+/// Places that are tried around a mean that is no answer.
+const TRIED: usize = 512;
 /// Share of the posterior inside its interval.
 const LEVEL: f64 = 0.9;
 
@@ -21,6 +21,26 @@ pub(super) struct Answer<'a> {
     pub(super) posterior: Posterior,
     /// At every mode.
     pub(super) predicted: Vec<Predicted>,
+    /// How far the prediction at the likeliest mode is from the wish, and whether that is within reach.
+    off: f64,
+    pub(super) reached: Option<Reached>,
+}
+
+/// Whether the model predicts what is wanted at the likeliest mode.
+#[derive(Clone, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Reached {
+    Yes,
+    No,
+    /// Not there, but around: answers on a curve have a mean that lies beside it. One of them.
+    #[serde(untagged)]
+    Around(Example),
+}
+
+#[derive(Clone, Serialize)]
+pub(super) struct Example {
+    /// One an input.
+    around: Vec<f64>,
 }
 
 /// What the model says of one place.
@@ -56,9 +76,19 @@ pub(super) struct How {
 impl<'a> Answer<'a> {
     pub(super) fn find(asked: &'a Asked<'a>, question: &'a Question) -> Outcome<Self> {
         let posterior = asked.answer(question)?;
-        let places = posterior.modes(0).iter().flat_map(|m| m.mean.iter().copied()).collect();
-        let predicted = predict(asked, &Matrix::new(places, asked.inputs.len())?)?;
-        Ok(Answer { asked, question, posterior, predicted })
+        let places: Vec<f64> = posterior.modes(0).iter().flat_map(|m| m.mean.iter().copied()).collect();
+        let places = Matrix::new(places, asked.inputs.len())?;
+        let predicted = predict(asked, &places)?;
+        let off = question.wish.off(asked.say(&places)?.row(0));
+        let reached = match off {
+            None => None,
+            Some(off) if !question.wish.missed(off) => Some(Reached::Yes),
+            Some(_) => Some(match around(asked, question, &posterior)? {
+                Some(around) => Reached::Around(Example { around }),
+                None => Reached::No,
+            }),
+        };
+        Ok(Answer { asked, question, posterior, predicted, off: off.unwrap_or(0.0), reached })
     }
 
     pub(super) fn modes(&self) -> &[Mode] {
@@ -85,32 +115,6 @@ impl<'a> Answer<'a> {
             low + (high - low) / 2.0
         };
         (end((1.0 - LEVEL) / 2.0), end((1.0 + LEVEL) / 2.0))
-    }
-
-    /// Whether the model predicts what is wanted at the likeliest mode; a maximum cannot tell.
-    pub(super) fn reached(&self) -> Option<bool> {
-        match (&self.question.wish, &self.predicted[0]) {
-            (Wish::Class(label), Predicted::Class { probabilities, .. }) => {
-                Some(argmax(probabilities) == *label)
-            }
-            (Wish::Values(_), Predicted::Values { .. }) => Some(self.off() <= FAR),
-            _ => None,
-        }
-    }
-
-    /// How far the prediction at the likeliest mode is from the wish, in standard deviations of both together; the worst output.
-    fn off(&self) -> f64 {
-        let (Wish::Values(values), Predicted::Values { mean, std_model, .. }) =
-            (&self.question.wish, &self.predicted[0])
-        else {
-            return 0.0;
-        };
-        let one = |(o, b): (usize, &Option<Belief>)| {
-            let b = (*b)?;
-            let off = (mean[o] - b.mean).abs();
-            Some(if off == 0.0 { 0.0 } else { off / b.std.hypot(std_model[o]) })
-        };
-        values.iter().enumerate().filter_map(one).fold(0.0, f64::max)
     }
 
     pub(super) fn how(&self) -> How {
@@ -213,19 +217,19 @@ impl<'a> Answer<'a> {
     /// Plain lines on what not to believe.
     fn warnings(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        if self.reached() == Some(false) {
-            // With several unknowns the answers may lie on a curve, and their mean beside it.
-            let or = match self.question.unknown().len() {
-                1 => "",
-                _ => ", or the answers lie around this place and not at it",
-            };
-            lines.push(match self.question.wish {
-                Wish::Class(_) => format!("out of reach: another class is likelier there{or}"),
-                _ => format!(
-                    "out of reach: the prediction is {:.1} standard deviations from the wish{or}",
-                    self.off()
-                ),
-            });
+        let how_far = match self.question.wish {
+            Wish::Class(_) => "another class is likelier there".into(),
+            _ => format!("the prediction is {:.1} standard deviations from the wish", self.off),
+        };
+        match &self.reached {
+            Some(Reached::No) => lines.push(format!("out of reach: {how_far}")),
+            Some(Reached::Around(Example { around })) => {
+                let unknown = self.question.unknown();
+                let one = unknown.iter().map(|&i| format!("{} = {}", self.asked.inputs[i], short(around[i])));
+                let one = one.collect::<Vec<_>>().join(", ");
+                lines.push(format!("the answers lie around this place, not at it: one of them is {one}"));
+            }
+            _ => {}
         }
         let how = self.how();
         if let Some(few) = how.effective.filter(|e| *e < FEW) {
@@ -260,7 +264,7 @@ impl<'a> Answer<'a> {
             modes: Vec<Place>,
             outputs: &'a [String],
             predicted: &'a [Predicted],
-            reached: Option<bool>,
+            reached: &'a Option<Reached>,
             #[serde(flatten)]
             how: How,
         }
@@ -287,10 +291,63 @@ impl<'a> Answer<'a> {
             modes: self.modes().iter().map(place).collect(),
             outputs: &self.asked.targets,
             predicted: &self.predicted,
-            reached: self.reached(),
+            reached: &self.reached,
             how: self.how(),
         }
     }
+}
+
+/// A place of the posterior, as a Gaussian, where the wish is met: the likeliest of some.
+fn around(
+    asked: &Asked<'_>,
+    question: &Question,
+    posterior: &Posterior,
+) -> tractable::Result<Option<Vec<f64>>> {
+    let unknown = question.unknown();
+    // One unknown has no way around.
+    if unknown.len() < 2 || unknown.len() > MOST_TOLD {
+        return Ok(None);
+    }
+    let covariance = posterior.covariance(0)?;
+    let of = |i: usize, j: usize| covariance.row(unknown[i])[unknown[j]];
+    let Some(factor) = factor(unknown.len(), &of) else { return Ok(None) };
+    let mut rng = rng::stream(0, "around", 0);
+    let mut places: Vec<Vec<f64>> = Vec::with_capacity(TRIED);
+    for _ in 0..TRIED {
+        let z: Vec<f64> = unknown.iter().map(|_| rng::standard_normal(&mut rng)).collect();
+        let moved =
+            |i: usize| (0..=i).map(|j| factor[i][j] * z[j]).sum::<f64>() + posterior.mean()[unknown[i]];
+        places.push((0..unknown.len()).map(moved).collect());
+    }
+    let rows = places.iter().flat_map(|p| question.place(&unknown, p)).collect();
+    let said = asked.say(&Matrix::new(rows, question.prior.len())?)?;
+    let met =
+        (0..TRIED).filter(|&i| question.wish.off(said.row(i)).is_some_and(|off| !question.wish.missed(off)));
+    let likely = |i: usize| {
+        let likelihood = question.wish.ln_likelihood(said.row(i), asked.known_weights).unwrap_or(0.0);
+        likelihood + question.ln_prior(&unknown, &places[i])
+    };
+    let best = met.max_by(|&a, &b| likely(a).total_cmp(&likely(b)));
+    Ok(best.map(|i| question.place(&unknown, &places[i])))
+}
+
+/// `L` with `L L'` a covariance, row by row; none where that is not positive.
+fn factor(n: usize, of: &dyn Fn(usize, usize) -> f64) -> Option<Vec<Vec<f64>>> {
+    let mut rows: Vec<Vec<f64>> = Vec::with_capacity(n);
+    for i in 0..n {
+        let mut row: Vec<f64> = Vec::with_capacity(i + 1);
+        for j in 0..i {
+            let sum: f64 = (0..j).map(|k| row[k] * rows[j][k]).sum();
+            row.push((of(i, j) - sum) / rows[j][j]);
+        }
+        let rest = of(i, i) - row.iter().map(|v| v * v).sum::<f64>();
+        if rest.is_nan() || rest <= 0.0 {
+            return None;
+        }
+        row.push(rest.sqrt());
+        rows.push(row);
+    }
+    Some(rows)
 }
 
 fn spread(mean: f64, std: f64) -> String {

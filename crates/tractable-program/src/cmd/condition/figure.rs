@@ -14,7 +14,7 @@ const GRID: usize = 49;
 const CELLS: usize = 3;
 const INSIDE: usize = 4;
 /// Standard deviations of prior and posterior that are shown.
-const SHOWN: f64 = 3.0;
+const SHOWN: [f64; 2] = [2.5, 3.0];
 
 /// Refuses what cannot be drawn before it is worked out.
 pub(super) fn check(question: &Question) -> Outcome {
@@ -36,11 +36,11 @@ pub(super) fn draw(asked: &Asked<'_>, answer: &Answer<'_>) -> Outcome<Figure> {
 /// What is shown of an input: the prior, and all modes.
 fn range(answer: &Answer<'_>, input: usize) -> (f64, f64) {
     let prior = answer.question.prior[input];
-    let modes = answer.modes().iter().map(|m| (m.mean[input], m.var[input].sqrt()));
-    modes
-        .fold((prior.mean - SHOWN * prior.std, prior.mean + SHOWN * prior.std), |(low, high), (mean, std)| {
-            (low.min(mean - SHOWN * std), high.max(mean + SHOWN * std))
-        })
+    let start = (prior.mean - SHOWN[0] * prior.std, prior.mean + SHOWN[0] * prior.std);
+    answer.modes().iter().fold(start, |(low, high), m| {
+        let (mean, reach) = (m.mean[input], SHOWN[1] * m.var[input].sqrt());
+        (low.min(mean - reach), high.max(mean + reach))
+    })
 }
 
 fn evenly((low, high): (f64, f64), n: usize) -> Vec<f64> {
@@ -54,14 +54,8 @@ fn say(
     varied: &[usize],
     places: &[f64],
 ) -> tractable::Result<Matrix> {
-    let known: Vec<f64> = question.prior.iter().map(|b| b.mean).collect();
-    let mut all = Vec::with_capacity(places.len() / varied.len() * known.len());
-    for place in places.chunks_exact(varied.len()) {
-        let mut row = known.clone();
-        varied.iter().zip(place).for_each(|(&i, &x)| row[i] = x);
-        all.extend(row);
-    }
-    asked.say(&Matrix::new(all, known.len())?)
+    let rows = places.chunks_exact(varied.len()).flat_map(|p| question.place(varied, p)).collect();
+    asked.say(&Matrix::new(rows, question.prior.len())?)
 }
 
 /// Which outputs are drawn: those that are wanted, with the wish and its spread.
@@ -83,23 +77,18 @@ fn name(asked: &Asked<'_>, output: usize) -> String {
     }
 }
 
-/// `ln` of the prior's density, up to a constant.
-fn ln_prior(question: &Question, varied: &[usize], place: &[f64]) -> f64 {
-    let one = |(&i, x): (&usize, &f64)| ((x - question.prior[i].mean) / question.prior[i].std).powi(2);
-    -0.5 * varied.iter().zip(place).map(one).sum::<f64>()
-}
-
 /// `ln` of the posterior's density at a place of which the model says this; as it was found: by the places themselves, or the
 /// Gaussian of an answer that was linearised.
 struct Density<'a> {
     question: &'a Question,
     varied: &'a [usize],
+    known_weights: bool,
     /// Mean and inverse covariance.
     gaussian: Option<(Vec<f64>, Vec<f64>)>,
 }
 
 impl<'a> Density<'a> {
-    fn new(answer: &'a Answer<'_>, varied: &'a [usize]) -> tractable::Result<Self> {
+    fn new(asked: &Asked<'_>, answer: &'a Answer<'_>, varied: &'a [usize]) -> tractable::Result<Self> {
         let points = matches!(answer.posterior.found(0), Found::Points { .. });
         let gaussian = if points {
             None
@@ -115,14 +104,14 @@ impl<'a> Density<'a> {
             };
             Some((varied.iter().map(|&i| answer.posterior.mean()[i]).collect(), inverse))
         };
-        Ok(Density { question: answer.question, varied, gaussian })
+        Ok(Density { question: answer.question, varied, known_weights: asked.known_weights, gaussian })
     }
 
     fn ln(&self, place: &[f64], said: &[f64]) -> f64 {
         match &self.gaussian {
             None => {
-                let weighed = self.question.wish.ln_likelihood(said).unwrap_or(0.0);
-                let ln = weighed + ln_prior(self.question, self.varied, place);
+                let weighed = self.question.wish.ln_likelihood(said, self.known_weights).unwrap_or(0.0);
+                let ln = weighed + self.question.ln_prior(self.varied, place);
                 if ln.is_nan() { f64::NEG_INFINITY } else { ln }
             }
             Some((mean, inverse)) => {
@@ -155,9 +144,9 @@ fn line(asked: &Asked<'_>, answer: &Answer<'_>, input: usize) -> tractable::Resu
     x.dedup();
     let said = say(asked, question, &varied, &x)?;
     let column = |c: usize| (0..said.rows()).map(|i| said.row(i)[c]).collect::<Vec<_>>();
-    let density = Density::new(answer, &varied)?;
+    let density = Density::new(asked, answer, &varied)?;
     let posterior: Vec<f64> = (0..x.len()).map(|i| density.ln(&x[i..=i], said.row(i))).collect();
-    let prior: Vec<f64> = x.iter().map(|x| ln_prior(question, &varied, &[*x])).collect();
+    let prior: Vec<f64> = x.iter().map(|x| question.ln_prior(&varied, &[*x])).collect();
     let (posterior, prior) = (relative(&posterior), relative(&prior));
 
     let x_label = asked.inputs[input].as_str();
@@ -173,6 +162,8 @@ fn line(asked: &Asked<'_>, answer: &Answer<'_>, input: usize) -> tractable::Resu
         let own = name(asked, output);
         let mut panel = Panel::new("", x_label, &own).x_limits(range.0, range.1);
         let mean = column(output);
+        let (low, high) = shown(&mean, wish, asked.is_classes());
+        panel = panel.y_limits(low, high);
         if let Some((level, std)) = wish {
             if std > 0.0 {
                 let at = |z: f64| vec![level + z * std; 2];
@@ -183,7 +174,7 @@ fn line(asked: &Asked<'_>, answer: &Answer<'_>, input: usize) -> tractable::Resu
             panel = panel.horizontal(name, Color::Vermillion, level);
         }
         panel = match asked.is_classes() {
-            true => panel.line("the model", Color::Green, &x, &mean).y_limits(0.0, 1.0),
+            true => panel.line("the model", Color::Green, &x, &mean),
             false => {
                 let std: Vec<f64> = column(asked.targets.len() + output).iter().map(|v| v.sqrt()).collect();
                 panel.gaussian("the model", Color::Green, &x, &mean, &std)
@@ -198,13 +189,25 @@ fn line(asked: &Asked<'_>, answer: &Answer<'_>, input: usize) -> tractable::Resu
     Ok(figure)
 }
 
+/// What is shown of an output: the curve and the wish. The band may be cut off where the model knows nothing.
+fn shown(mean: &[f64], wish: Option<(f64, f64)>, classes: bool) -> (f64, f64) {
+    if classes {
+        return (-0.03, 1.05);
+    }
+    let wish = wish.map_or(Vec::new(), |(level, std)| vec![level - 2.0 * std, level + 2.0 * std]);
+    let all = mean.iter().chain(&wish);
+    let (low, high) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
+    let room = if high > low { 0.15 * (high - low) } else { 1.0 };
+    (low - room, high + room)
+}
+
 fn map(asked: &Asked<'_>, answer: &Answer<'_>, varied: [usize; 2]) -> tractable::Result<Figure> {
     let question = answer.question;
     let ranges = varied.map(|i| range(answer, i));
     let [x, y] = ranges.map(|r| evenly(r, GRID));
     let places: Vec<f64> = y.iter().flat_map(|&y| x.iter().flat_map(move |&x| [x, y])).collect();
     let said = say(asked, question, &varied, &places)?;
-    let density = Density::new(answer, &varied)?;
+    let density = Density::new(asked, answer, &varied)?;
     // The model is smooth between the places it was asked about; the posterior may be a narrow ridge.
     let cells = (GRID - 1) * CELLS;
     let fine = cells * INSIDE;

@@ -44,6 +44,19 @@ impl Question {
     pub(super) fn unknown(&self) -> Vec<usize> {
         (0..self.prior.len()).filter(|&i| self.prior[i].std > 0.0).collect()
     }
+
+    /// A whole row: some inputs are varied, the others as they are known.
+    pub(super) fn place(&self, varied: &[usize], values: &[f64]) -> Vec<f64> {
+        let mut row: Vec<f64> = self.prior.iter().map(|b| b.mean).collect();
+        varied.iter().zip(values).for_each(|(&i, &x)| row[i] = x);
+        row
+    }
+
+    /// `ln` of the prior's density of some inputs, up to a constant.
+    pub(super) fn ln_prior(&self, varied: &[usize], values: &[f64]) -> f64 {
+        let one = |(&i, x): (&usize, &f64)| ((x - self.prior[i].mean) / self.prior[i].std).powi(2);
+        -0.5 * varied.iter().zip(values).map(one).sum::<f64>()
+    }
 }
 
 /// What goes wrong with a name or a number.
@@ -179,11 +192,8 @@ impl<'m> Asked<'m> {
             return self.model.predict_classes(places);
         }
         let out = self.model.predict(places)?;
-        let (n, known) = (out.width(), self.known_weights);
-        let row = |i: usize| {
-            let var = out.var()[i * n..][..n].iter().map(move |v| if known { 0.0 } else { *v });
-            out.mean()[i * n..][..n].iter().copied().chain(var)
-        };
+        let n = out.width();
+        let row = |i: usize| out.mean()[i * n..][..n].iter().chain(&out.var()[i * n..][..n]).copied();
         Matrix::new((0..places.rows()).flat_map(row).collect(), 2 * n)
     }
 
@@ -193,16 +203,39 @@ impl<'m> Asked<'m> {
 }
 
 impl Wish {
+    /// How far what a row of [`Asked::say`] says is from the wish, in standard deviations of both together; the worst
+    /// output. Classes: more than 1 where another is likelier.
+    pub(super) fn off(&self, said: &[f64]) -> Option<f64> {
+        match self {
+            Wish::Extremum { .. } => None,
+            Wish::Class(label) => Some(said.iter().copied().fold(0.0, f64::max) / said[*label]),
+            Wish::Values(values) => {
+                let one = |(o, b): (usize, &Option<Belief>)| {
+                    let b = (*b)?;
+                    let off = (b.mean - said[o]).abs();
+                    Some(if off == 0.0 { 0.0 } else { off / b.std.hypot(said[values.len() + o].sqrt()) })
+                };
+                Some(values.iter().enumerate().filter_map(one).fold(0.0, f64::max))
+            }
+        }
+    }
+
+    /// Whether so far from the wish is too far.
+    pub(super) fn missed(&self, off: f64) -> bool {
+        off > if matches!(self, Wish::Class(_)) { 1.0 } else { FAR }
+    }
+
     /// `ln p(wish | place)` up to a constant, by a row of [`Asked::say`], as the model weighs places. A maximum is not
     /// weighed.
-    pub(super) fn ln_likelihood(&self, said: &[f64]) -> Option<f64> {
+    pub(super) fn ln_likelihood(&self, said: &[f64], known_weights: bool) -> Option<f64> {
         match self {
             Wish::Extremum { .. } => None,
             Wish::Class(label) => Some(said[*label].ln()),
             Wish::Values(values) => {
                 let entry = |(o, b): (usize, &Option<Belief>)| {
                     let b = (*b)?;
-                    let (var, off) = (said[values.len() + o] + b.std * b.std, b.mean - said[o]);
+                    let own = if known_weights { 0.0 } else { said[values.len() + o] };
+                    let (var, off) = (own + b.std * b.std, b.mean - said[o]);
                     Some(-0.5 * (off * off / var + var.ln()))
                 };
                 Some(values.iter().enumerate().filter_map(entry).sum())
@@ -210,6 +243,9 @@ impl Wish {
         }
     }
 }
+
+/// A wish is out of reach where the prediction is off by more standard deviations than this.
+const FAR: f64 = 3.0;
 
 /// Variance of a wish that is to be met exactly, beside others that are not.
 const EXACT: f64 = 1e-60;

@@ -1,6 +1,6 @@
 //! Many questions: a CSV file of them in, a CSV file of answers out, row by row.
 
-use super::answer::{Answer, Predicted};
+use super::answer::{Answer, Predicted, Reached};
 use super::question::{Asked, Belief, Question, number, std};
 use crate::console::note;
 use crate::csv::{self, Fail};
@@ -101,7 +101,12 @@ fn cells(answer: &Answer<'_>) -> Vec<String> {
         }
     }
     let how = answer.how();
-    cells.push(answer.reached().map_or(String::new(), |r| r.to_string()));
+    cells.push(match answer.reached {
+        None => String::new(),
+        Some(Reached::Yes) => "yes".into(),
+        Some(Reached::No) => "no".into(),
+        Some(Reached::Around(_)) => "around".into(),
+    });
     cells.push(how.found.into());
     cells.push(how.effective.map_or(String::new(), |e| format!("{e:.0}")));
     cells.push(how.converged.map_or(String::new(), |c| c.to_string()));
