@@ -81,7 +81,7 @@ impl<'a> Answer<'a> {
         let predicted = predict(asked, &places)?;
         let off = question.wish.off(asked.say(&places)?.row(0));
         let reached = match off {
-            None => None,
+            None => further(asked, question, &predicted[0])?,
             Some(off) if !question.wish.missed(off) => Some(Reached::Yes),
             Some(_) => Some(match around(asked, question, &posterior)? {
                 Some(around) => Reached::Around(Example { around }),
@@ -222,6 +222,10 @@ impl<'a> Answer<'a> {
             _ => format!("the prediction is {:.1} standard deviations from the wish", self.off),
         };
         match &self.reached {
+            Some(Reached::No) if matches!(self.question.wish, Wish::Extremum { .. }) => lines.push(
+                "a step too far: it was better where it began; give less spread, or use `tractable optimize --model`"
+                    .into(),
+            ),
             Some(Reached::No) => lines.push(format!("out of reach: {how_far}")),
             Some(Reached::Around(Example { around })) => {
                 let unknown = self.question.unknown();
@@ -295,6 +299,16 @@ impl<'a> Answer<'a> {
             how: self.how(),
         }
     }
+}
+
+/// Whether a wish for a maximum or minimum has led up or down from where it began.
+fn further(asked: &Asked<'_>, question: &Question, there: &Predicted) -> tractable::Result<Option<Reached>> {
+    let (Wish::Extremum { output, highest }, Predicted::Values { mean, .. }) = (&question.wish, there) else {
+        return Ok(None);
+    };
+    let began = Matrix::new(question.place(&[], &[]), question.prior.len())?;
+    let gain = mean[*output] - asked.say(&began)?.row(0)[*output];
+    Ok(Some(if (gain < 0.0) == *highest && gain != 0.0 { Reached::No } else { Reached::Yes }))
 }
 
 /// A place of the posterior, as a Gaussian, where the wish is met: the likeliest of some.

@@ -148,6 +148,12 @@ impl<'m> Asked<'m> {
                 if entries.len() > 1 {
                     return Err(format!("`{name}={value}`: a maximum or minimum is wanted alone"));
                 }
+                let networks = self.model.networks().count();
+                if networks > 1 {
+                    return Err(format!(
+                        "`{name}={value}`: the model has {networks} networks, and this takes one: train with --single"
+                    ));
+                }
                 return Ok(Wish::Extremum { output, highest: value == "max" });
             }
             values[output] = Some(belief(value).map_err(|why| format!("`{name}`: {why}"))?);
