@@ -122,7 +122,7 @@ fn rows_of_a_file_are_questions_of_their_own() {
     let place = plane();
     place.write(
         "wishes.csv",
-        "note,y,y_std,b,a,a_std\nx,30.5,0.1,,0.5,\n,31,0.2,0.5,0.1,0.3\n\"q,\",32,,,,\n",
+        "note,y,y_std,b,a,a_std\nx,30.5,0.1,,0.5,\n,31,0.2,0.5,0.1,0.3\n\"q,\",32,0.1,,,\n",
     );
     let out = place.ok(&["condition", "run", "wishes.csv"]);
     let rows: Vec<&str> = out.lines().collect();
@@ -164,14 +164,14 @@ fn bad_questions_are_refused() {
         ("a=1", " ", "--want: it is empty"),
         ("a=1,,b=2", "y=1", "`` is not COLUMN=VALUE"),
         ("a", "y=1", "`a` is not COLUMN=VALUE"),
-        ("a=1", "y=max", "constant"),
+        ("a=1", "y=max", "the first layer is piecewise linear"),
     ] {
         place.refused(&["condition", "run", "--given", given, "--want", want, "-q"], &[says]);
     }
     place.refused(&["condition", "run", "--given", "a=1"], &["say what is wanted: --want"]);
     place.refused(&["condition", "run"], &["say what is wanted"]);
     place.refused(&["condition", "run", "data.csv", "--want", "y=1"], &["cannot be used with"]);
-    place.refused(&["condition", "run", "--want", "y=1", "-o", "x.csv"], &["FILE.csv"]);
+    place.refused(&["condition", "run", "--want", "y=1", "-o", "x.csv"], &["-o", "CSV file"]);
     place.refused(&["condition", "nowhere", "--want", "y=1"], &["nowhere"]);
     let file = |rows: &str, says: &[&str]| {
         place.write("bad.csv", rows);

@@ -350,9 +350,9 @@ fn factor(n: usize, of: &dyn Fn(usize, usize) -> f64) -> Option<Vec<Vec<f64>>> {
     let mut rows: Vec<Vec<f64>> = Vec::with_capacity(n);
     for i in 0..n {
         let mut row: Vec<f64> = Vec::with_capacity(i + 1);
-        for j in 0..i {
-            let sum: f64 = (0..j).map(|k| row[k] * rows[j][k]).sum();
-            row.push((of(i, j) - sum) / rows[j][j]);
+        for (j, before) in rows.iter().enumerate() {
+            let sum: f64 = row.iter().zip(before).map(|(a, b)| a * b).sum();
+            row.push((of(i, j) - sum) / before[j]);
         }
         let rest = of(i, i) - row.iter().map(|v| v * v).sum::<f64>();
         if rest.is_nan() || rest <= 0.0 {

@@ -7,7 +7,7 @@ mod rows;
 
 use crate::console::note;
 use crate::interrupt;
-use crate::report::{Outcome, Report};
+use crate::report::{Exit, Outcome, Report};
 use crate::run::load_model;
 use answer::Answer;
 use question::Asked;
@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// With FILE.csv: file to write [default: stdout]
-    #[arg(short, long, value_name = "FILE.csv", requires = "file")]
+    #[arg(short, long, value_name = "FILE.csv")]
     out: Option<PathBuf>,
     /// Results as JSON Lines
     #[arg(long)]
@@ -66,6 +66,9 @@ pub fn run(args: &Args) -> Outcome {
     let asked = Asked::new(&model, args.known_weights);
     if let Some(file) = &args.file {
         return rows::run(&asked, file, args.out.as_deref(), args.json);
+    }
+    if args.out.is_some() {
+        return Err(Exit::Error("-o: is for the answers to a CSV file; one answer goes to stdout".into()));
     }
     let (question, missing) = asked.question(args.given.as_deref(), args.want.as_deref())?;
     if args.plot.is_some() {
