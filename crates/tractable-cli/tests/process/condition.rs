@@ -180,8 +180,8 @@ fn bad_questions_are_refused() {
         assert!(says.iter().all(|s| ran.err.contains(s)), "{rows:?}: {ran:?}");
     };
     file("a,b\n1,2\n", &["nothing is wanted: there is no column `y`"]);
-    file("a,y\n0.5,31\n0.5,\n", &["line 3", "nothing is wanted of any output"]);
-    file("a,y\n0.5,31\nx,31\n", &["line 3, column `a`", "\"x\" is not a number"]);
+    file("a,y,y_std\n0.5,31,1\n0.5,,\n", &["line 3", "nothing is wanted of any output"]);
+    file("a,y,y_std\n0.5,31,1\nx,31,1\n", &["line 3, column `a`", "\"x\" is not a number"]);
     file("a,y,y_std\n0.5,31,-1\n", &["line 2, column `y_std`", "below 0"]);
     file("a,a_std,y\n,1,31\n", &["line 2, column `a_std`", "a spread around an empty cell"]);
     file("a,b_std,y\n1,1,31\n", &["column `b_std` is the spread of no column"]);

@@ -226,6 +226,10 @@ impl<'a> Answer<'a> {
                 "a step too far: it was better where it began; give less spread, or use `tractable optimize --model`"
                     .into(),
             ),
+            // A place that was not settled on says nothing about others.
+            Some(Reached::No) if self.how().converged == Some(false) => {
+                lines.push(format!("not met: {how_far}; a wish with more spread may be"));
+            }
             Some(Reached::No) => lines.push(format!("out of reach: {how_far}")),
             Some(Reached::Around(Example { around })) => {
                 let unknown = self.question.unknown();
