@@ -4,17 +4,17 @@ use super::Observation;
 use crate::gaussian::Matrix;
 use crate::moments::derivative::Gate;
 
-/// What `condition` is asked for: an output, or some of it, or a label; or that the output has a maximum, a minimum or
-/// either there; which layer's posterior to return; and how often to repeat.
+/// What `condition` and `search` are asked for: an output, or some of it, or a label; or that the output has a maximum, a
+/// minimum or either there; which layer's posterior to return; and how often a search repeats its step.
 ///
 /// ```
 /// use tractable::{Activation, Gaussian, Matrix, Network, Wanted};
 /// let net = Network::mlp([2, 16, 1], Activation::Tanh).seed(3).build()?;
 /// let prior = Gaussian::new(vec![0.1, -0.2], vec![0.5, 0.5], 2)?;
 /// let y = Matrix::column(vec![1.0])?;
-/// let x = net.search(&prior, Wanted::from(&y).noise_var(0.01))?;
-/// assert!(x.var().iter().all(|&v| v <= 0.5));
-/// let hidden = net.search(&prior, Wanted::from(&y).layer("tanh1"))?;
+/// let x = net.condition(&prior, Wanted::from(&y).noise_var(0.01))?;
+/// assert_eq!(x.width(), 2);
+/// let hidden = net.condition(&prior, Wanted::from(&y).layer("tanh1"))?;
 /// assert_eq!(hidden.width(), 16);
 /// # Ok::<(), tractable::Error>(())
 /// ```
@@ -194,8 +194,8 @@ impl<'a> Wanted<'a> {
         Extremum::towards(-1.0)
     }
 
-    /// How exactly the output is wanted, as a variance in its own units. 0, the default, wants it exactly, in one
-    /// linear step, which can overshoot where the prior is wide: see [`rounds`](Wanted::rounds).
+    /// How exactly the output is wanted, as a variance in its own units; 0, the default, wants it exactly. A search goes there in
+    /// one linear step, which can overshoot where the prior is wide: see [`rounds`](Wanted::rounds).
     ///
     /// ```
     /// # use tractable::{Matrix, Wanted};
