@@ -240,11 +240,22 @@ impl Network {
         pass.write(slope.at, place, None)?;
         pass.run(&self.graph.forward(slope.at, Purpose::Predict), None)?;
         let [mean, var, _] = pass.derivative(slope)?;
+        let second = self.second_derivatives_in(&*pass, slope, 1)?;
+        Ok([mean, var, second])
+    }
+
+    /// All second derivatives of so many rows after a pass forward, `[rows, width, width]`, in the network's own units.
+    pub(crate) fn second_derivatives_in(
+        &self,
+        pass: &dyn ActivePass,
+        slope: Slope,
+        rows: usize,
+    ) -> Result<Vec<f64>> {
         let states = (0..self.graph.shapes.len()).map(|s| pass.read_prior(s)).collect::<Result<Vec<_>>>()?;
         let contents = self.all_contents()?;
         let weights: Vec<&[f64]> = contents.iter().map(|c| &c.parameters.mean[..]).collect();
-        let second = second::matrix(&self.graph, &weights, &states, slope);
-        Ok([mean, var, second])
+        let of_row = |row| second::matrix(&self.graph, &weights, &states, slope, row, rows);
+        Ok((0..rows).flat_map(of_row).collect())
     }
 
     /// A derivative by every unit of a layer is so much in the user's units where it is 1 in the network's own.

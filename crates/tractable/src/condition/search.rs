@@ -61,6 +61,7 @@ enum Held {
         slope: Slope,
         towards: f64,
         noise_var: f64,
+        second_order: bool,
     },
 }
 
@@ -135,9 +136,9 @@ impl Network {
         let at = self.moving(x, wanted)?;
         let goal = match wanted.goal {
             Aim::Output(_) => Held::Output(self.observed(wanted, x.rows())?),
-            Aim::Stationary { towards, output, gate, .. } => {
+            Aim::Stationary { towards, output, gate, second_order, .. } => {
                 let slope = self.slope(wanted.layer.unwrap_or("input"), output, gate)?;
-                Held::Stationary { slope, towards, noise_var: wanted.noise_var }
+                Held::Stationary { slope, towards, noise_var: wanted.noise_var, second_order }
             }
         };
         Ok((at, goal))
@@ -183,14 +184,37 @@ impl Network {
     }
 }
 
+impl Network {
+    /// T50, entry by entry: `(H P H')_ii` and `(P H)_ii`, in the user's units.
+    fn bends(
+        &self,
+        pass: &dyn ActivePass,
+        slope: Slope,
+        rows: usize,
+        var: &[f64],
+    ) -> Result<Vec<(f64, f64)>> {
+        let second = self.second_derivatives_in(pass, slope, rows)?;
+        let width = var.len() / rows;
+        let units = self.in_derivative_units(slope, width);
+        let x_unit = |i: usize| self.scaler_at(slope.at).map_or(1.0, |s| s.std()[i % s.std().len()]);
+        let entry = |at: usize| {
+            let (row, i) = (at / width, at % width);
+            let line = &second[(row * width + i) * width..][..width];
+            let h = |j: usize| line[j] * units[i] / x_unit(j);
+            ((0..width).map(|j| h(j).powi(2) * var[row * width + j]).sum(), h(i) * var[at])
+        };
+        Ok((0..var.len()).map(entry).collect())
+    }
+}
+
 impl Held {
     /// The goal of some rows; all of them take it as it is.
     fn rows_between(&mut self, rows: std::ops::Range<usize>, units: usize, all: usize) -> Held {
         match self {
             Held::Output(buffer) if rows.len() == all => Held::Output(std::mem::take(buffer)),
             Held::Output(buffer) => Held::Output(buffer.rows_between(rows, units)),
-            &mut Held::Stationary { slope, towards, noise_var } => {
-                Held::Stationary { slope, towards, noise_var }
+            &mut Held::Stationary { slope, towards, noise_var, second_order } => {
+                Held::Stationary { slope, towards, noise_var, second_order }
             }
         }
     }
@@ -265,13 +289,28 @@ impl<'n> Search<'n> {
                 self.pass.run(&[*last], None)?;
                 self.place = None;
             }
-            &Held::Stationary { slope, towards, noise_var } => {
+            &Held::Stationary { slope, towards, noise_var, second_order } => {
                 self.pass.run(plan, None)?;
-                let d = self.net.derivative_in(&mut *self.pass, slope, self.rows)?;
                 let mut place = self.posterior()?.clone();
+                if second_order {
+                    // At the place itself: what it is not known of it comes in by the second derivatives.
+                    let mut buffers = Default::default();
+                    let known = Input::exact(place.mean(), place.width())?;
+                    let (mean, _) = standardized(self.net.scaler_at(self.at), known, &mut buffers);
+                    self.pass.write(self.at, mean, None)?;
+                    self.pass.run(&self.net.graph.forward(self.at, Purpose::Predict), None)?;
+                }
+                let d = self.net.derivative_in(&mut *self.pass, slope, self.rows)?;
+                let bends = match second_order {
+                    true => Some(self.net.bends(&*self.pass, slope, self.rows, place.var())?),
+                    false => None,
+                };
+                let known = self.known_weights;
                 place.change(|i, mean, var| {
-                    let total = d.var()[i] + noise_var;
-                    let (d_mean, d_var) = stationary(d.mean()[i], total, d.cov()[i], towards);
+                    let (by_place, cov) = bends.as_ref().map_or((0.0, d.cov()[i]), |b| b[i]);
+                    let weights = if known { 0.0 } else { d.var()[i] };
+                    let total = weights + by_place + noise_var;
+                    let (d_mean, d_var) = stationary(d.mean()[i], total, cov, towards);
                     *mean += d_mean;
                     *var = shrunk(*var, d_var);
                 });

@@ -19,7 +19,10 @@ pub(super) fn condition(net: &Network, x: Input<'_>, at: usize, wanted: &Wanted<
     for sample in 0..x.rows() {
         let one = x.rows_between(sample, sample + 1);
         let prior = priors.of(net, x, sample)?;
-        let (d, [mean, var, second]) = (prior.width(), net.curvature(one, &prior.mean, slope)?);
+        let (d, [mean, mut var, second]) = (prior.width(), net.curvature(one, &prior.mean, slope)?);
+        if wanted.known_weights {
+            var.fill(0.0);
+        }
         let noise: Vec<f64> =
             net.in_derivative_units(slope, d).iter().map(|unit| wanted.noise_var / (unit * unit)).collect();
         let spread: Vec<f64> = (0..d * d).map(|i| if i / d == i % d { var[i / d] } else { 0.0 }).collect();

@@ -41,6 +41,7 @@ pub(crate) enum Aim<'a> {
         output: Option<usize>,
         gate: Gate,
         only: bool,
+        second_order: bool,
     },
 }
 
@@ -77,26 +78,37 @@ pub struct Extremum<'a> {
     noise_var: f64,
     layer: Option<&'a str>,
     rounds: usize,
+    second_order: bool,
+    known_weights: bool,
 }
 
 impl<'a> From<Extremum<'a>> for Wanted<'a> {
     fn from(e: Extremum<'a>) -> Self {
-        let goal = Aim::Stationary { towards: e.towards, output: e.output, gate: e.gate, only: false };
-        let Extremum { noise_var, layer, rounds, .. } = e;
-        Wanted { goal, noise_var, layer, rounds, known_weights: false, covariance: None, other_than: false }
+        let Extremum { towards, output, gate, noise_var, layer, rounds, second_order, known_weights } = e;
+        let goal = Aim::Stationary { towards, output, gate, only: false, second_order };
+        Wanted { goal, noise_var, layer, rounds, known_weights, covariance: None, other_than: false }
     }
 }
 
 impl<'a> Extremum<'a> {
     /// What a wish for a stationary point is about.
     pub(crate) fn of(wanted: &Wanted<'a>) -> Option<Self> {
-        let Aim::Stationary { towards, output, gate, .. } = wanted.goal else { return None };
-        let &Wanted { noise_var, layer, rounds, .. } = wanted;
-        Some(Extremum { towards, output, gate, noise_var, layer, rounds })
+        let Aim::Stationary { towards, output, gate, second_order, .. } = wanted.goal else { return None };
+        let &Wanted { noise_var, layer, rounds, known_weights, .. } = wanted;
+        Some(Extremum { towards, output, gate, noise_var, layer, rounds, second_order, known_weights })
     }
 
     fn towards(towards: f64) -> Self {
-        Extremum { towards, output: None, gate: Gate::default(), noise_var: 0.0, layer: None, rounds: 1 }
+        Extremum {
+            towards,
+            output: None,
+            gate: Gate::default(),
+            noise_var: 0.0,
+            layer: None,
+            rounds: 1,
+            second_order: false,
+            known_weights: false,
+        }
     }
 
     /// Which output is to be at its maximum or minimum, from 0; needed where there are several.
@@ -116,6 +128,34 @@ impl<'a> Extremum<'a> {
     /// ```
     pub fn gate(mut self, gate: Gate) -> Self {
         self.gate = gate;
+        self
+    }
+
+    /// In a [search](crate::Network::search), how a place goes with the derivative by second derivatives, as
+    /// [`condition`](crate::Network::condition) always does (T50), in place of the paper's covariance (T31), which takes all units
+    /// as independent and overstates the step of a place that is unsure. It costs more: second derivatives of every row.
+    ///
+    /// ```
+    /// use tractable::{Activation, Gaussian, Network, Wanted};
+    /// let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(1).build()?;
+    /// let start = Gaussian::new(vec![0.3], vec![0.01], 1)?;
+    /// let higher = net.search(&start, Wanted::maximum().second_order())?;
+    /// assert!(net.predict(&higher)?.mean()[0] > net.predict(&start)?.mean()[0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn second_order(mut self) -> Self {
+        self.second_order = true;
+        self
+    }
+
+    /// Count the weights as known: what is not known of them does not hold the place back. As [`Wanted::known_weights`]; in a
+    /// search it needs [`second_order`](Extremum::second_order), which it brings.
+    ///
+    /// ```
+    /// let straight_there = tractable::Wanted::maximum().known_weights();
+    /// ```
+    pub fn known_weights(mut self) -> Self {
+        (self.second_order, self.known_weights) = (true, true);
         self
     }
 
