@@ -146,8 +146,8 @@ fn line(weigh: &mut Weigh<'_>) -> Result<Cloud> {
 
 /// Weights from their logarithms, relative to the largest, that add up to 1.
 fn relative(ln: &[f64]) -> Result<Vec<f64>> {
-    let highest = ln.iter().fold(f64::NEG_INFINITY, |m, &v| if v.is_nan() { v } else { m.max(v) });
-    if !highest.is_finite() {
+    let highest = ln.iter().fold(f64::NEG_INFINITY, |m, &v| m.max(v));
+    if !highest.is_finite() || ln.iter().any(|v| v.is_nan()) {
         let why = "no input that the prior allows gives exactly this, and neither noise nor the weights leave room; want it \
                    less exactly";
         return Err(Error::invalid("wanted output", why));
@@ -157,7 +157,7 @@ fn relative(ln: &[f64]) -> Result<Vec<f64>> {
     Ok(weights.iter().map(|w| w / total).collect())
 }
 
-fn normal_point(i: u32, width: usize) -> impl Iterator<Item = f64> {
+pub(super) fn normal_point(i: u32, width: usize) -> impl Iterator<Item = f64> {
     lattice::point(i, width).map(|p| Tails::Normal.quantile(p))
 }
 
