@@ -123,23 +123,25 @@ pub(crate) fn sample(
     Ok(cloud)
 }
 
-/// An even grid of one unknown, made finer where it counts.
+/// An even grid of one unknown; cells that count are divided while few points do.
 fn line(weigh: &mut Weigh<'_>) -> Result<Cloud> {
-    let (mut from, mut to) = (-REACH, REACH);
+    let mut step = 2.0 * REACH / LINE as f64;
+    let mut from: Vec<f64> = (0..LINE).map(|i| step * i as f64 - REACH).collect();
     for last in [false, false, false, true] {
-        let step = (to - from) / LINE as f64;
-        let u: Vec<f64> = (0..LINE).map(|i| from + step * (i as f64 + 0.5)).collect();
+        let u: Vec<f64> = from.iter().map(|from| from + 0.5 * step).collect();
         let ln: Vec<f64> = weigh(&u)?.iter().zip(&u).map(|(ln, u)| ln - 0.5 * u * u).collect();
-        let weights = relative(&ln)?;
-        let highest = weights.iter().fold(0.0, |m: f64, w| m.max(*w));
-        let counts = |w: &f64| *w > 1e-10 * highest;
-        let (first, end) = (weights.iter().position(counts), weights.iter().rposition(counts));
-        let cloud = Cloud { width: 1, u, weights };
-        let (Some(first), Some(end)) = (first, end) else { return Ok(cloud) };
+        let cloud = Cloud { width: 1, u, weights: relative(&ln)? };
         if last || cloud.effective() >= TOO_FEW {
             return Ok(cloud);
         }
-        (from, to) = (cloud.u[first] - step, cloud.u[end] + step);
+        // A narrow peak may lie between two points: what is kept are cells far below what counts, and their neighbours.
+        let highest = cloud.weights.iter().fold(0.0, |m: f64, w| m.max(*w));
+        let near = |i: usize| i.saturating_sub(1)..(i + 2).min(from.len());
+        let counts = |i: &usize| near(*i).any(|i| cloud.weights[i] > 1e-22 * highest);
+        let kept: Vec<f64> = (0..from.len()).filter(counts).map(|i| from[i]).collect();
+        let parts = (LINE / kept.len()).max(2);
+        step /= parts as f64;
+        from = kept.iter().flat_map(|from| (0..parts).map(move |i| from + step * i as f64)).collect();
     }
     unreachable!("the last grid is returned")
 }

@@ -80,12 +80,12 @@ impl<T> Shared<*mut T> {
 /// its own, which is not.
 struct Loop<F>(F);
 
-impl<F: FnMut()> pulp::WithSimd for Loop<F> {
-    type Output = ();
+impl<R, F: FnMut() -> R> pulp::WithSimd for Loop<F> {
+    type Output = R;
 
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(mut self, _: S) {
-        self.0();
+    fn with_simd<S: pulp::Simd>(mut self, _: S) -> R {
+        self.0()
     }
 }
 

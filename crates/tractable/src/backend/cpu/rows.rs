@@ -33,14 +33,14 @@ impl Cpu {
         a.own.grow(n);
         let (own, mean, var, slope) = (&mut a.own[..n], &a.mean[..n], &a.var[..n], &a.slope[..n]);
         let z_var = &z.var[..n];
-        self.arch.dispatch(
+        self.arch.dispatch(Loop(
             #[inline(always)]
             || {
                 for i in 0..n {
                     own[i] = rows::own(Moments { mean: mean[i], var: var[i], slope: slope[i] }, z_var[i]);
                 }
             },
-        );
+        ));
     }
 
     /// Rows of an activation become rows of its pre-activation.
@@ -52,14 +52,14 @@ impl Cpu {
             let to = unsafe { std::slice::from_raw_parts_mut(to.at(row * sample), sample) };
             let (from, slope) =
                 (&a.d_mean[row * sample..][..sample], &forward.slope[row / k * sample..][..sample]);
-            self.arch.dispatch(
+            self.arch.dispatch(Loop(
                 #[inline(always)]
                 || {
                     for i in 0..sample {
                         to[i] = slope[i] * from[i]; // T18
                     }
                 },
-            );
+            ));
         });
     }
 
