@@ -10,19 +10,23 @@ use crate::metrics::Tails;
 /// Unknowns that points are enough for.
 pub(crate) const MOST: usize = lattice::MOST;
 
-/// Points of a line, and how far they reach at first.
+// Chosen on the 135 cases of `tractable reproduce numerics --networks 3 --seed 1000`; networks with other seeds judge. Right
+// there (mean and standard deviation of every input within 10 %): 96 %; twice MANY: 98 %, and twice the time at worst;
+// ENOUGH 256, looking around below 64 with half of AROUND: 90 %.
+
+/// Points of a line, how far they reach, and as how many points that all count the same they must be as good.
 const LINE: usize = 512;
 const REACH: f64 = 6.0;
+const ENOUGH_OF_LINE: f64 = 64.0;
 /// Points of a space: at first, and at most.
 const FEW: usize = 2048;
 const MANY: usize = 1 << 14;
-/// As many as this many points that all count the same are enough; below the second number there is more to do.
-const ENOUGH: f64 = 256.0;
-const TOO_FEW: f64 = 64.0;
+/// As many as this many points that all count the same are enough.
+const ENOUGH: f64 = 1024.0;
 /// With fewer, the network linearised says more.
 pub(crate) const NEXT_TO_NONE: f64 = 8.0;
 /// Points around an answer, how much wider than it, and how often.
-const AROUND: usize = 1024;
+const AROUND: usize = 2048;
 const WIDER: f64 = 1.3;
 const AGAIN: usize = 4;
 
@@ -92,7 +96,7 @@ pub(crate) fn sample(
         }
         n *= 2;
     };
-    if cloud.effective() >= TOO_FEW {
+    if cloud.effective() >= ENOUGH {
         return Ok(cloud);
     }
     // Look around an answer too: all points count by the mixture of what they were drawn from.
@@ -131,7 +135,7 @@ fn line(weigh: &mut Weigh<'_>) -> Result<Cloud> {
         let u: Vec<f64> = from.iter().map(|from| from + 0.5 * step).collect();
         let ln: Vec<f64> = weigh(&u)?.iter().zip(&u).map(|(ln, u)| ln - 0.5 * u * u).collect();
         let cloud = Cloud { width: 1, u, weights: relative(&ln)? };
-        if last || cloud.effective() >= TOO_FEW {
+        if last || cloud.effective() >= ENOUGH_OF_LINE {
             return Ok(cloud);
         }
         // A narrow peak may lie between two points: what is kept are cells far below what counts, and their neighbours.
