@@ -227,15 +227,15 @@ fn ways(cases: &[Judged]) -> Vec<Way> {
     let mut ways = Vec::new();
     for activation in ACTIVATIONS {
         let own: Vec<&Judged> = cases.iter().filter(|c| c.kind.activation == activation).collect();
-        let all: [(&str, fn(&Answers) -> Off); 3] = [
-            ("search, once", |a| a.once),
-            ("search, 100 rounds", |a| a.rounds),
-            ("condition", |a| a.condition),
-        ];
-        for (way, of) in all {
+        for way in ["search, once", "search, 100 rounds", "condition"] {
             if activation != ACTIVATIONS[0] && way != "condition" {
                 continue;
             }
+            let of = |a: &Answers| match way {
+                "condition" => a.condition,
+                "search, once" => a.once,
+                _ => a.rounds,
+            };
             let off: Vec<Off> = own.iter().filter_map(|c| c.off.as_ref()).map(of).collect();
             ways.push(Way {
                 activation: name(activation),
@@ -341,11 +341,10 @@ fn text(all: &All) -> String {
         [r.at, r.exact_mean, r.linear_mean, r.exact_std, r.linear_std].map(|v| format!("{v:.3}")).to_vec()
     });
     let spread = all.spread.chunks_exact(STDS.len()).flat_map(|of| {
-        let ways: [(&str, fn(&Spread) -> &Quantiles); 2] =
-            [("independent units", |s| &s.independent), ("rows", |s| &s.rows)];
-        ways.map(|(way, get)| {
+        ["independent units", "rows"].map(|way| {
+            let of_way = |s: &Spread| if way == "rows" { s.rows } else { s.independent };
             let first = [of[0].activation.into(), of[0].hidden_layers.to_string(), way.into()];
-            let cells = of.iter().map(|s| format!("{}, {}", some(get(s).median, 2), range(get(s))));
+            let cells = of.iter().map(of_way).map(|q| format!("{}, {}", some(q.median, 2), range(&q)));
             first.into_iter().chain(cells).collect()
         })
     });
