@@ -116,7 +116,7 @@ fn parts(args: &Args, out: &Path) -> Vec<PlannedCommand> {
     let mut parts = vec![
         ("table-2", Ok(words(quick("table-2 --seeds 2", "table-2 --seeds 5"), &[("-o", out)]))),
         ("regret", Ok(words(quick("regret --seeds 2 --long 0", "regret --seeds 10"), &[("-o", out)]))),
-        ("numerics", Ok(words(quick("numerics --draws 500", "numerics"), &[("-o", out)]))),
+        ("numerics", Ok(words(quick("numerics --draws 100 --networks 1", "numerics"), &[("-o", out)]))),
     ];
     parts.push(("toys", Ok(words(quick("toys --seeds 1 --times 0", "toys"), &[("-o", out)]))));
     let no_uci = || format!("no folder {}; say where the sets are with --uci DIR", args.uci.display());

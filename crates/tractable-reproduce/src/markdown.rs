@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Every table and the file, without its ending, that it is made of.
-pub(super) const TABLES: [(&str, &str); 18] = [
+pub(super) const TABLES: [(&str, &str); 20] = [
     ("uci", "uci"),
     ("uci-paper", "uci"),
     ("gaps", "uci"),
@@ -21,6 +21,8 @@ pub(super) const TABLES: [(&str, &str); 18] = [
     ("relu", "numerics"),
     ("spread", "numerics"),
     ("conditioning", "numerics"),
+    ("cases", "numerics"),
+    ("goals", "numerics"),
     ("precision", "numerics"),
 ];
 
@@ -51,6 +53,8 @@ pub(super) fn table(name: &str, file: &Value) -> Table {
         "relu" => relu(file),
         "spread" => spread(file),
         "conditioning" => conditioning(file),
+        "cases" => cases(file),
+        "goals" => goals(file),
         "precision" => precision(file),
         _ => Err(format!("no table `{name}`")),
     }
@@ -399,7 +403,7 @@ fn bench(file: &Value) -> Table {
             micro(number(row, &["best_us"])?),
             micro(number(row, &["median_us"])?),
             format!("{:.0}", number(row, &["samples_per_second"])?),
-            format!("{:.0} %", 100.0 * number(row, &["share_of_peak"])?),
+            percent(row, "share_of_peak"),
         ])
     };
     let rows = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
@@ -457,49 +461,83 @@ fn relu(file: &Value) -> Table {
     Ok(markdown(&Value::Null, &head, rows, ""))
 }
 
+/// The median, and from 10 to 90 %.
+fn quantiles(row: &Value, of: &str) -> String {
+    let n = |name| or_dash(row, &[of, name], |v| format!("{v:.2}"));
+    format!("{}, {} to {}", n("median"), n("low"), n("high"))
+}
+
+/// One line for every way of one network, the standard deviations of the input side by side.
 fn spread(file: &Value) -> Table {
-    let one = |row: &Value| {
-        let range = |low, high| {
-            Ok::<_, String>(format!("{:.2} to {:.2}", number(row, &[low])?, number(row, &[high])?))
-        };
-        Ok(vec![
-            word(row, "activation")?.to_string(),
-            format!("{:.0}", number(row, &["hidden_layers"])?),
-            word(row, "state")?.to_string(),
-            range("ratio_low", "ratio_high")?,
-            format!("{:.2}", number(row, &["ratio_median"])?),
-            format!("{:.2}", number(row, &["mean_off"])?),
-        ])
-    };
-    let rows = rows(file, "spread")?.iter().map(one).collect::<Result<_, String>>()?;
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    for row in rows(file, "spread")? {
+        let depth = format!("{:.0}", number(row, &["hidden_layers"])?);
+        let first = [word(row, "activation")?.to_string(), depth];
+        for (way, of) in [("independent units", "independent"), ("rows", "rows")] {
+            let is_own = |line: &&mut Vec<String>| line[..2] == first && line[2] == way;
+            match lines.iter_mut().find(is_own) {
+                Some(line) => line.push(quantiles(row, of)),
+                None => lines.push([&first[..], &[way.into(), quantiles(row, of)]].concat()),
+            }
+        }
+    }
     let head = [
         "activation",
         "hidden layers",
-        "weights",
-        "std / sampled std",
-        "median",
-        "mean off by, in sampled std",
+        "std / sampled std; std of every input:",
+        "0",
+        "0.03",
+        "0.1",
+        "0.3",
+        "1",
     ];
-    Ok(markdown(file, &head, rows, ""))
+    Ok(markdown(file, &head, lines, "median, 10 to 90 %"))
+}
+
+fn percent(row: &Value, of: &str) -> String {
+    or_dash(row, &[of], |v| format!("{:.0} %", 100.0 * v))
 }
 
 fn conditioning(file: &Value) -> Table {
     let one = |row: &Value| {
-        let pair = |who| {
-            let (mean, std) = (number(row, &[who, "mean"])?, number(row, &[who, "std"])?);
-            Ok::<_, String>(format!("{mean:.3} ± {std:.3}"))
-        };
+        let n = |path: &[&str]| or_dash(row, path, |v| format!("{v:.2}"));
+        let count = |name| number(row, &[name]).map(|v| format!("{v:.0}"));
         Ok(vec![
-            format!("{}", number(row, &["prior_std"])?),
-            pair("sampled")?,
-            pair("full")?,
-            pair("once")?,
-            pair("rounds")?,
+            format!("{}; {}", word(row, "way")?, word(row, "activation")?),
+            format!("{} / {}", n(&["error", "median"]), n(&["error", "high"])),
+            format!("{} to {}", n(&["std_ratio", "low"]), n(&["std_ratio", "high"])),
+            percent(row, "right"),
+            format!("{}, {}", count("cases")?, count("left_out")?),
         ])
     };
-    let rows = rows(file, "conditioning")?.iter().map(one).collect::<Result<_, String>>()?;
-    let head = ["std of x before", "sampled", "full covariance", "condition, once", "condition, 100 rounds"];
-    Ok(markdown(&Value::Null, &head, rows, ""))
+    let rows = rows(file, "conditioned")?.iter().map(one).collect::<Result<_, String>>()?;
+    let head = [
+        "",
+        "error of the mean: median / 90 %",
+        "std ratio: 10 to 90 %",
+        "both within 10 %",
+        "cases, left out",
+    ];
+    Ok(markdown(&Value::Null, &head, rows, "of the input that is worst; errors in true standard deviations"))
+}
+
+fn cases(file: &Value) -> Table {
+    let one = |row: &Value| {
+        let count = number(row, &["cases"]).map(|v| format!("{v:.0}"))?;
+        Ok(vec![word(row, "of")?.to_string(), percent(row, "right"), count])
+    };
+    let rows = rows(file, "parts")?.iter().map(one).collect::<Result<_, String>>()?;
+    Ok(markdown(&Value::Null, &["condition, where", "both within 10 %", "cases"], rows, ""))
+}
+
+fn goals(file: &Value) -> Table {
+    let one = |row: &Value| {
+        let met = if row["met"] == true { "met" } else { "missed" };
+        let measured = or_dash(row, &["measured"], |v| format!("{v:.3}"));
+        Ok(vec![word(row, "what")?.to_string(), word(row, "goal")?.to_string(), measured, met.into()])
+    };
+    let rows = rows(file, "goals")?.iter().map(one).collect::<Result<_, String>>()?;
+    Ok(markdown(&Value::Null, &["", "goal", "measured", ""], rows, ""))
 }
 
 fn precision(file: &Value) -> Table {

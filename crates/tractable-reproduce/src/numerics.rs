@@ -1,15 +1,21 @@
-//! `tractable reproduce numerics`: what the method approximates, measured against draws of the same weights.
+//! `tractable reproduce numerics`: what the method approximates, measured against draws of the same weights and inputs.
 //!
-//! Four questions: what a linearised ReLU loses against the exact one; how far the spread of a whole network is from that
-//! of networks drawn from its weights, where hidden units are taken to be independent of each other; how far
-//! `condition` moves an input; and how far this build is from recorded reference vectors.
+//! Four questions: what a linearised ReLU loses against the exact one; how far the spread that `predict` gives is from that of
+//! drawn networks and inputs; how far the posterior that `condition` gives is from the one that is drawn; and how far this build
+//! is from recorded reference vectors.
 
+mod condition;
+mod drawn;
+mod predict;
+
+use condition::{Answers, Judged, Off, PRIOR_STDS};
+use drawn::Kind;
+use predict::{STDS, Spread};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use tractable::data::Dataset;
 use tractable::moments::{mixture_relu, relu};
 use tractable::verify::{self, Checked};
-use tractable::{Activation, Device, Fit, Gaussian, Matrix, Network, Result, Wanted, rng};
+use tractable::{Activation, Device, Found};
 use tractable_program::console::note;
 use tractable_program::jobs::side_by_side;
 use tractable_program::report::{Exit, Outcome, Report, table};
@@ -20,18 +26,21 @@ const AFTER_HELP: &str = "\
 Example:
   tractable reproduce numerics -o docs/results
 
-Networks of 50 units a layer, before and after learning 200 points of x^3 - 3x. `std / sampled std` is the
-network's own standard deviation over that of outputs of networks drawn from its weights, at nine
-inputs from -2 to 2. Search is judged by importance sampling: inputs and networks are drawn,
-and weighted by how well they explain the wanted output.";
+Networks of 50 units a layer that have learned 300 rows of a smooth function of 1 to 16 inputs. The truth are
+networks and inputs drawn from the same Gaussians, with real activation functions. Spreads are compared at 32
+places of every network; posteriors, for inputs with three standard deviations, by drawn pairs of
+input and network that are weighed by how well they explain what is wanted.";
 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Networks drawn for every line
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    /// Networks drawn from every network, at most
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
     draws: usize,
-    /// Seed of the networks and of the draws
+    /// Networks of every shape
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    networks: u64,
+    /// Seed of the first network of every shape; those from 1000 on chose the rules of `condition`, those below judge them
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Folder of golden/ and physics/, to be computed again [default: that of the repository, where this is run in it]
@@ -45,6 +54,12 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// The first is what the goals are about.
+const ACTIVATIONS: [Activation; 3] = [Activation::MixtureRelu, Activation::Tanh, Activation::Relu];
+const INPUTS: [usize; 5] = [1, 2, 4, 8, 16];
+/// Mean and standard deviation are right within this.
+const RIGHT: f64 = 0.1;
+
 /// max(0, z) of z ~ N(at, 1).
 #[derive(Serialize)]
 struct Relu {
@@ -55,37 +70,55 @@ struct Relu {
     linear_std: f64,
 }
 
-#[derive(Serialize, Clone)]
-struct VarianceCheck {
-    activation: &'static str,
-    hidden_layers: usize,
-    state: &'static str,
-    ratio_low: f64,
-    ratio_median: f64,
-    ratio_high: f64,
-    /// Largest difference of the means, in sampled standard deviations.
-    mean_off: f64,
-}
-
+/// 10 %, the median and 90 % of some numbers; nothing where there are none.
 #[derive(Serialize, Clone, Copy)]
-struct Posterior {
-    mean: f64,
-    std: f64,
+struct Quantiles {
+    low: Option<f64>,
+    median: Option<f64>,
+    high: Option<f64>,
 }
 
-#[derive(Serialize, Clone)]
-struct Conditioned {
-    prior_mean: f64,
-    prior_std: f64,
-    wanted: f64,
-    noise_std: f64,
-    sampled: Posterior,
-    /// The best Gaussian of input and output together, from the same draws.
-    full: Posterior,
-    once: Posterior,
-    rounds: Posterior,
-    /// Draws that count, after weighting.
-    effective_draws: f64,
+impl Quantiles {
+    fn of(mut numbers: Vec<f64>) -> Self {
+        numbers.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            let last = numbers.len().checked_sub(1)?;
+            Some(numbers[(share * last as f64).round() as usize])
+        };
+        Quantiles { low: at(0.1), median: at(0.5), high: at(0.9) }
+    }
+}
+
+/// Answers of one kind.
+#[derive(Serialize)]
+struct Way {
+    activation: &'static str,
+    way: &'static str,
+    cases: usize,
+    /// Cases whose truth is not known well enough.
+    left_out: usize,
+    /// Of the mean, in true standard deviations; of the input that is worst.
+    error: Quantiles,
+    /// Standard deviation over the true one, of the input that is worst.
+    std_ratio: Quantiles,
+    /// Share with mean and standard deviation of every input right within 10 %.
+    right: Option<f64>,
+}
+
+/// Some of the cases of `condition`.
+#[derive(Serialize)]
+struct Part {
+    of: String,
+    cases: usize,
+    right: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Goal {
+    what: &'static str,
+    goal: String,
+    measured: Option<f64>,
+    met: bool,
 }
 
 #[derive(Serialize)]
@@ -97,10 +130,11 @@ struct Precision {
 
 #[derive(Serialize)]
 struct All {
-    draws: usize,
+    goals: Vec<Goal>,
     relu: Vec<Relu>,
-    spread: Vec<VarianceCheck>,
-    conditioning: Vec<Conditioned>,
+    spread: Vec<Spread>,
+    conditioned: Vec<Way>,
+    parts: Vec<Part>,
     precision: Vec<Precision>,
 }
 
@@ -109,17 +143,12 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if args.draws < 100 {
         return Err(Exit::Error("--draws: a hundred are the least".into()));
     }
-    let clock = Clock::start();
-    let relu = [-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0].map(one_relu).into();
-    let mut kinds = Vec::new();
-    for activation in [Activation::MixtureRelu, Activation::Relu] {
-        for hidden in 1..=3 {
-            kinds.extend([(activation, hidden, false), (activation, hidden, true)]);
-        }
+    if args.networks == 0 {
+        return Err(Exit::Error("--networks: one is the least".into()));
     }
-    let spread = side_by_side(&kinds, "networks", |&(a, hidden, trained)| spread(args, a, hidden, trained))?;
-    let stds = [0.01, 0.03, 0.1, 0.3];
-    let conditioning = side_by_side(&stds, "posteriors", |&std| conditioned(args, std))?;
+    let clock = Clock::start();
+    let spread = spreads(args)?;
+    let cases = cases(args)?;
     let own = Path::new("crates/tractable/tests/data");
     let precision = match &args.reference {
         Some(folder) => precision(folder)?,
@@ -129,18 +158,140 @@ pub(crate) fn run(args: &Args) -> Outcome {
             Vec::new()
         }
     };
-    let all = All { draws: args.draws, relu, spread, conditioning, precision };
+    let conditioned = ways(&cases);
+    let goals = goals(&spread, &conditioned);
+    let relu = [-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0].map(one_relu).into();
+    let all = All { goals, relu, spread, conditioned, parts: parts(&cases), precision };
     let report = Report::new(args.json);
     if args.json {
         all.relu.iter().try_for_each(|r| report.say("relu", r, String::new))?;
         all.spread.iter().try_for_each(|r| report.say("spread", r, String::new))?;
-        all.conditioning.iter().try_for_each(|r| report.say("conditioning", r, String::new))?;
+        all.conditioned.iter().try_for_each(|r| report.say("conditioned", r, String::new))?;
+        all.parts.iter().try_for_each(|r| report.say("cases", r, String::new))?;
         all.precision.iter().try_for_each(|r| report.say("precision", r, String::new))?;
+        all.goals.iter().try_for_each(|r| report.say("goal", r, String::new))?;
     } else {
         report.say("", &(), || text(&all))?;
     }
-    let command = format!("tractable reproduce numerics --draws {} --seed {}", args.draws, args.seed);
+    let Args { draws, networks, seed, .. } = args;
+    let command = format!("tractable reproduce numerics --draws {draws} --networks {networks} --seed {seed}");
     args.out.as_ref().map_or(Ok(()), |out| clock.write(out, "numerics", &command, &all))
+}
+
+fn name(activation: Activation) -> &'static str {
+    match activation {
+        Activation::MixtureRelu => "ReLU, exact moments",
+        Activation::Relu => "ReLU, linearised",
+        _ => "tanh, linearised",
+    }
+}
+
+/// What `predict` says of networks with few, some and many inputs.
+fn spreads(args: &Args) -> Outcome<Vec<Spread>> {
+    let mut kinds = Vec::new();
+    for activation in ACTIVATIONS {
+        for hidden in 1..=3 {
+            let kind = |inputs| Kind { activation, hidden, inputs, outputs: 1, seed: args.seed };
+            kinds.extend([1, 4, 16].map(kind));
+        }
+    }
+    let ratios = side_by_side(&kinds, "spreads", |kind| predict::measured(kind, args.draws / 2))?;
+    let lines = kinds.chunks_exact(3).zip(ratios.chunks_exact(3));
+    let lines = lines.map(|(kinds, of)| predict::lines(kinds[0].activation, kinds[0].hidden, of));
+    Ok(lines.flatten().collect())
+}
+
+/// All cases of `condition`; of the activations that no goal is about, one network of every shape.
+fn cases(args: &Args) -> Outcome<Vec<Judged>> {
+    let mut kinds = Vec::new();
+    for activation in ACTIVATIONS {
+        let networks = if activation == ACTIVATIONS[0] { args.networks } else { 1 };
+        for number in 0..networks {
+            let (seed, outputs) = (args.seed + number, 1 + number as usize % 2);
+            for hidden in 1..=3 {
+                kinds.extend(INPUTS.map(|inputs| Kind { activation, hidden, inputs, outputs, seed }));
+            }
+        }
+    }
+    let cases = side_by_side(&kinds, "networks conditioned", |kind| condition::judged(kind, args.draws))?;
+    Ok(cases.into_iter().flatten().collect())
+}
+
+/// The share of answers that are right.
+fn right(off: &[Off]) -> Option<f64> {
+    let right = |o: &&Off| o.mean <= RIGHT && (o.ratio - 1.0).abs() <= RIGHT;
+    (!off.is_empty()).then(|| off.iter().filter(right).count() as f64 / off.len() as f64)
+}
+
+fn ways(cases: &[Judged]) -> Vec<Way> {
+    let mut ways = Vec::new();
+    for activation in ACTIVATIONS {
+        let own: Vec<&Judged> = cases.iter().filter(|c| c.kind.activation == activation).collect();
+        for way in ["search, once", "search, 100 rounds", "condition"] {
+            if activation != ACTIVATIONS[0] && way != "condition" {
+                continue;
+            }
+            let of = |a: &Answers| match way {
+                "condition" => a.condition,
+                "search, once" => a.once,
+                _ => a.rounds,
+            };
+            let off: Vec<Off> = own.iter().filter_map(|c| c.off.as_ref()).map(of).collect();
+            ways.push(Way {
+                activation: name(activation),
+                way,
+                cases: off.len(),
+                left_out: own.len() - off.len(),
+                error: Quantiles::of(off.iter().map(|o| o.mean).collect()),
+                std_ratio: Quantiles::of(off.iter().map(|o| o.ratio).collect()),
+                right: right(&off),
+            });
+        }
+    }
+    ways
+}
+
+/// Shares of `condition` by what is known of a case before and after.
+fn parts(cases: &[Judged]) -> Vec<Part> {
+    let part = |of: String, is: &dyn Fn(&Judged, &Answers) -> bool| {
+        let own = cases.iter().filter(|c| c.kind.activation == ACTIVATIONS[0]);
+        let own = own.filter_map(|c| c.off.as_ref().filter(|a| is(c, a)).map(|a| a.condition));
+        let off: Vec<Off> = own.collect();
+        Part { of, cases: off.len(), right: right(&off) }
+    };
+    let between = |low: f64, high: f64| move |_: &Judged, a: &Answers| matches!(a.found, Found::Points { effective, .. } if (low..high).contains(&effective));
+    let mut parts = vec![
+        part("256 points count, or more".into(), &between(256.0, f64::INFINITY)),
+        part("64 to 256 points count".into(), &between(64.0, 256.0)),
+        part("fewer than 64 points count".into(), &between(0.0, 64.0)),
+        part("linearised".into(), &|_, a| matches!(a.found, Found::Linearised { .. })),
+    ];
+    parts.extend(PRIOR_STDS.map(|std| part(format!("std before {std}"), &|c, _| c.prior_std == std)));
+    parts.extend(INPUTS.map(|n| part(format!("inputs: {n}"), &|c, _| c.kind.inputs == n)));
+    parts.extend([1, 2].map(|n| part(format!("outputs: {n}"), &|c, _| c.kind.outputs == n)));
+    parts.extend([1, 2, 3].map(|n| part(format!("hidden layers: {n}"), &|c, _| c.kind.hidden == n)));
+    parts
+}
+
+fn goals(spread: &[Spread], ways: &[Way]) -> Vec<Goal> {
+    let known = |s: &&Spread| s.activation == name(ACTIVATIONS[0]) && s.input_std > 0.0 && s.input_std <= 0.1;
+    let worst = spread.iter().filter(known).filter_map(|s| s.rows.median).map(|m| (m - 1.0).abs());
+    let worst = worst.fold(0.0, f64::max);
+    let right = ways.iter().find(|w| w.way == "condition").and_then(|w| w.right);
+    vec![
+        Goal {
+            what: "predict: median of std / sampled std off by, inputs uncertain by up to 0.1",
+            goal: "at most 0.03".into(),
+            measured: Some(worst),
+            met: worst <= 0.03,
+        },
+        Goal {
+            what: "condition: share with mean and std right within 10 %, up to 16 inputs",
+            goal: "at least 0.9".into(),
+            measured: right,
+            met: right.is_some_and(|r| r >= 0.9),
+        },
+    ]
 }
 
 fn one_relu(at: f64) -> Relu {
@@ -152,130 +303,6 @@ fn one_relu(at: f64) -> Relu {
         exact_std: exact.var.sqrt(),
         linear_std: linear.var.sqrt(),
     }
-}
-
-/// 1-50-...-1, as it begins or after 20 rounds over the curve.
-fn network(args: &Args, activation: Activation, hidden: usize, trained: bool) -> Result<Network> {
-    let widths = [1].into_iter().chain(std::iter::repeat_n(50, hidden)).chain([1]);
-    let mut net = Network::mlp(widths, activation).seed(args.seed).device(Device::cpu(1)).build()?;
-    if trained {
-        let x: Vec<f64> = (0..200).map(|i| 4.0 * f64::from(i) / 199.0 - 2.0).collect();
-        let y = x.iter().map(|x| x.powi(3) - 3.0 * x).collect();
-        let data = Dataset::new(Matrix::column(x)?, Matrix::column(y)?)?;
-        net.fit(&data, &Fit::new().epochs(20).batch(1).noise_std(0.1).seed(args.seed))?;
-    }
-    Ok(net)
-}
-
-/// One network of known weights, drawn from one of uncertain weights; ReLU between its layers.
-struct Drawn {
-    layers: Vec<(Vec<f64>, Vec<f64>)>,
-}
-
-/// Means and standard deviations.
-type Normals = Vec<(f64, f64)>;
-
-/// The weights and biases of every layer.
-fn normals(net: &Network) -> Result<Vec<[Normals; 2]>> {
-    let of = |g: &Gaussian| g.mean().iter().copied().zip(g.std()).collect();
-    let layers = net.layer_names().iter().filter_map(|name| net.weights(name).transpose());
-    layers.map(|both| both.map(|(w, b)| [of(&w), of(&b)])).collect()
-}
-
-impl Drawn {
-    fn draw(from: &[[Normals; 2]], normal: &mut impl FnMut() -> f64) -> Self {
-        let mut one = |of: &Normals| of.iter().map(|(mean, std)| mean + std * normal()).collect();
-        Drawn { layers: from.iter().map(|[w, b]| (one(w), one(b))).collect() }
-    }
-
-    fn output(&self, x: f64) -> f64 {
-        let mut a = vec![x];
-        for (i, (weights, biases)) in self.layers.iter().enumerate() {
-            let row = |(w, b): (&[f64], &f64)| w.iter().zip(&a).map(|(w, a)| w * a).sum::<f64>() + b;
-            let z = weights.chunks_exact(a.len()).zip(biases).map(row);
-            let last = i + 1 == self.layers.len();
-            a = z.map(|z| if last { z } else { z.max(0.0) }).collect();
-        }
-        a[0]
-    }
-}
-
-fn spread(args: &Args, activation: Activation, hidden: usize, trained: bool) -> Result<VarianceCheck> {
-    let net = network(args, activation, hidden, trained)?;
-    let from = normals(&net)?;
-    let x: Vec<f64> = (0..9).map(|i| f64::from(i) / 2.0 - 2.0).collect();
-    let mut random = rng::stream(args.seed, "numerics spread", hidden as u64);
-    let mut normal = || rng::standard_normal(&mut random);
-    let (mut sum, mut squares) = ([0.0; 9], [0.0; 9]);
-    let said = net.predict(&Matrix::column(x.clone())?)?;
-    for _ in 0..args.draws {
-        let drawn = Drawn::draw(&from, &mut normal);
-        for (i, &x) in x.iter().enumerate() {
-            // From the network's own mean, so that little is lost in the difference of the sums.
-            let y = drawn.output(x) - said.mean()[i];
-            (sum[i], squares[i]) = (sum[i] + y, squares[i] + y * y);
-        }
-    }
-    let n = args.draws as f64;
-    let std: Vec<f64> = (0..9).map(|i| ((squares[i] - sum[i] * sum[i] / n) / (n - 1.0)).sqrt()).collect();
-    let mut ratios: Vec<f64> = said.output().std().iter().zip(&std).map(|(said, std)| said / std).collect();
-    ratios.sort_by(f64::total_cmp);
-    let mean_off = sum.iter().zip(&std).map(|(s, std)| (s / n / std).abs()).fold(0.0, f64::max);
-    Ok(VarianceCheck {
-        activation: if activation == Activation::Relu { "ReLU, linearised" } else { "ReLU, exact moments" },
-        hidden_layers: hidden,
-        state: if trained { "learned" } else { "prior" },
-        ratio_low: ratios[0],
-        ratio_median: ratios[4],
-        ratio_high: ratios[8],
-        mean_off,
-    })
-}
-
-/// x is 0.5 and uncertain, y = -1 is wanted: the curve x^3 - 3x has it at 0.347.
-fn conditioned(args: &Args, prior_std: f64) -> Result<Conditioned> {
-    let (prior_mean, wanted, noise_std) = (0.5, -1.0, 0.1);
-    let net = network(args, Activation::MixtureRelu, 2, true)?;
-    let from = normals(&net)?;
-    let mut random = rng::stream(args.seed, "numerics conditioning", 0);
-    let mut normal = || rng::standard_normal(&mut random);
-    let mut drawn = Vec::with_capacity(args.draws);
-    for _ in 0..args.draws {
-        let x = prior_mean + prior_std * normal();
-        let y = Drawn::draw(&from, &mut normal).output(x);
-        drawn.push((x, y, (-0.5 * ((wanted - y) / noise_std).powi(2)).exp()));
-    }
-    let weight: f64 = drawn.iter().map(|d| d.2).sum();
-    let mean = drawn.iter().map(|d| d.2 * d.0).sum::<f64>() / weight;
-    let var = drawn.iter().map(|d| d.2 * (d.0 - mean).powi(2)).sum::<f64>() / weight;
-    let effective_draws = weight * weight / drawn.iter().map(|d| d.2 * d.2).sum::<f64>();
-    let n = args.draws as f64;
-    let (x, y) = (drawn.iter().map(|d| d.0).sum::<f64>() / n, drawn.iter().map(|d| d.1).sum::<f64>() / n);
-    let cov = drawn.iter().map(|d| (d.0 - x) * (d.1 - y)).sum::<f64>() / n;
-    let seen = drawn.iter().map(|d| (d.1 - y).powi(2)).sum::<f64>() / n + noise_std * noise_std;
-    let prior_var = prior_std * prior_std;
-    let full = Posterior {
-        mean: prior_mean + cov / seen * (wanted - y),
-        std: (prior_var - cov * cov / seen).sqrt(),
-    };
-    let prior = Gaussian::new(vec![prior_mean], vec![prior_var], 1)?;
-    let wish = Matrix::column(vec![wanted])?;
-    let condition = |rounds: usize| {
-        let noise = noise_std * noise_std * rounds as f64;
-        let x = net.search(&prior, Wanted::from(&wish).noise_var(noise).rounds(rounds))?;
-        Ok::<_, tractable::Error>(Posterior { mean: x.mean()[0], std: x.std()[0] })
-    };
-    Ok(Conditioned {
-        prior_mean,
-        prior_std,
-        wanted,
-        noise_std,
-        sampled: Posterior { mean, std: var.sqrt() },
-        full,
-        once: condition(1)?,
-        rounds: condition(100)?,
-        effective_draws,
-    })
 }
 
 fn precision(folder: &Path) -> Outcome<Vec<Precision>> {
@@ -300,28 +327,53 @@ fn precision(folder: &Path) -> Outcome<Vec<Precision>> {
     ])
 }
 
+/// A head, and rows below it.
+fn grid(head: &[&str], rows: Vec<Vec<String>>, left: &[usize]) -> String {
+    let head = vec![head.iter().map(|n| n.to_string()).collect::<Vec<_>>()];
+    table(&[head, rows].concat(), left)
+}
+
 fn text(all: &All) -> String {
-    let head = |names: &[&str]| vec![names.iter().map(|n| n.to_string()).collect::<Vec<_>>()];
-    let mut relu = head(&["mean of z", "exact mean", "linearised", "exact std", "linearised"]);
-    relu.extend(all.relu.iter().map(|r| {
+    let some = |v: Option<f64>, digits: usize| v.map_or("-".into(), |v| format!("{v:.digits$}"));
+    let range = |q: &Quantiles| format!("{} to {}", some(q.low, 2), some(q.high, 2));
+    let percent = |v: Option<f64>| v.map_or("-".into(), |v| format!("{:.0} %", 100.0 * v));
+    let relu = all.relu.iter().map(|r| {
         [r.at, r.exact_mean, r.linear_mean, r.exact_std, r.linear_std].map(|v| format!("{v:.3}")).to_vec()
-    }));
-    let mut spread =
-        head(&["activation", "hidden layers", "weights", "std / sampled", "lowest", "highest", "mean off"]);
-    spread.extend(all.spread.iter().map(|r| {
-        let numbers = [r.ratio_median, r.ratio_low, r.ratio_high, r.mean_off].map(|v| format!("{v:.3}"));
-        [vec![r.activation.into(), r.hidden_layers.to_string(), r.state.into()], numbers.to_vec()].concat()
-    }));
-    let mut posteriors =
-        head(&["std before", "sampled", "full covariance", "condition once", "in 100 rounds", "draws"]);
-    posteriors.extend(all.conditioning.iter().map(|c| {
-        let pair = |p: Posterior| format!("{:.3} ± {:.3}", p.mean, p.std);
-        let cells = [c.sampled, c.full, c.once, c.rounds].map(pair);
-        [vec![c.prior_std.to_string()], cells.to_vec(), vec![format!("{:.0}", c.effective_draws)]].concat()
-    }));
-    let mut precision = head(&["computed again", "files", "worst error"]);
-    precision.extend(
-        all.precision.iter().map(|p| vec![p.what.into(), p.files.to_string(), format!("{:.1e}", p.worst)]),
-    );
-    [table(&relu, &[]), table(&spread, &[0, 2]), table(&posteriors, &[]), table(&precision, &[0])].join("\n")
+    });
+    let spread = all.spread.chunks_exact(STDS.len()).flat_map(|of| {
+        ["independent units", "rows"].map(|way| {
+            let of_way = |s: &Spread| if way == "rows" { s.rows } else { s.independent };
+            let first = [of[0].activation.into(), of[0].hidden_layers.to_string(), way.into()];
+            let cells = of.iter().map(of_way).map(|q| format!("{}, {}", some(q.median, 2), range(&q)));
+            first.into_iter().chain(cells).collect()
+        })
+    });
+    let conditioned = all.conditioned.iter().map(|w| {
+        let error = format!("{} / {}", some(w.error.median, 3), some(w.error.high, 3));
+        let counts = [w.cases, w.left_out].map(|n| n.to_string());
+        let words = [w.activation.into(), w.way.into()];
+        [words.to_vec(), vec![error, range(&w.std_ratio), percent(w.right)], counts.to_vec()].concat()
+    });
+    let parts = all.parts.iter().map(|p| vec![p.of.clone(), p.cases.to_string(), percent(p.right)]);
+    let precision =
+        all.precision.iter().map(|p| vec![p.what.into(), p.files.to_string(), format!("{:.1e}", p.worst)]);
+    let goals = all.goals.iter().map(|g| {
+        let met = if g.met { "met" } else { "missed" };
+        vec![g.what.into(), g.goal.clone(), some(g.measured, 3), met.into()]
+    });
+    let stds: Vec<String> = STDS.iter().map(|s| format!("input std {s}")).collect();
+    let head: Vec<&str> = ["activation", "hidden", "std / sampled"]
+        .into_iter()
+        .chain(stds.iter().map(String::as_str))
+        .collect();
+    let ways = ["activation", "way", "error, median / 90 %", "std ratio", "right", "cases", "left out"];
+    [
+        grid(&["mean of z", "exact mean", "linearised", "exact std", "linearised"], relu.collect(), &[]),
+        grid(&head, spread.collect(), &[0, 2]),
+        grid(&ways, conditioned.collect(), &[0, 1]),
+        grid(&["condition, where", "cases", "right"], parts.collect(), &[0]),
+        grid(&["computed again", "files", "worst error"], precision.collect(), &[0]),
+        grid(&["", "goal", "measured", ""], goals.collect(), &[0]),
+    ]
+    .join("\n")
 }

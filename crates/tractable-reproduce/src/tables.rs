@@ -18,7 +18,7 @@ Examples:
 
 A table stands between <!-- table: NAME --> and <!-- /table: NAME --> in a Markdown file. Without files, all tables
 are printed. Names: uci, uci-paper, gaps, toys, fit, table-1, budgets, table-2, table-3, regret, cost, bench, peers, peers-rl, relu,
-spread, conditioning, precision.";
+spread, conditioning, cases, goals, precision.";
 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]

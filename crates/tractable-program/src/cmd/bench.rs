@@ -1,4 +1,5 @@
-//! `tractable bench`: how long one `learn` or `derivative` takes on this machine, beside what its arithmetic allows.
+//! `tractable bench`: how long one `learn`, `derivative`, `predict` or `condition` takes on this machine, beside what its
+//! arithmetic allows.
 
 use crate::report::{Outcome, Report, table};
 use crate::results::Clock;
@@ -6,18 +7,21 @@ use serde::Serialize;
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tractable::{Activation, Device, Gaussian, Layer, Matrix, Network, NetworkBuilder, Output, Wrt, recipes};
+use tractable::{
+    Activation, Device, Gaussian, Layer, Matrix, Network, NetworkBuilder, Output, Wanted, Wrt, recipes,
+};
 
 const AFTER_HELP: &str = "\
 Example:
   tractable bench --json > bench.jsonl
 
-Every line is one learn (forward, back, update of all weights) or one derivative (of the output by
-the inputs, forward included): the best of several blocks and their median, and the share of the
-processor's measured peak that its arithmetic reached.
+Every line is one learn (forward, back, update of all weights), one derivative (of the output by the
+inputs, forward included), one pass forward or one predict of uncertain inputs (forward, and what units
+share), or one condition (by points): the best of several blocks and their median, and the share of
+the processor's measured peak that its arithmetic reached.
 Leave the machine alone while it runs.";
 
-/// Time one learn, or one derivative, on the networks of the paper
+/// Time the verbs of the library, on the networks of the paper
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -43,9 +47,9 @@ struct Line {
     best_us: f64,
     median_us: f64,
     samples_per_second: f64,
-    /// Arithmetic of the method at the measured peak, microseconds a call.
-    floor_us: f64,
-    share_of_peak: f64,
+    /// Arithmetic of the method at the measured peak, microseconds a call; where it is known before.
+    floor_us: Option<f64>,
+    share_of_peak: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -79,6 +83,9 @@ pub fn run(args: &Args) -> Outcome {
     let two = machine.cores.min(2);
     let (name, net) = ("23-128-128-128-1", recipes::value(23).device(Device::cpu(1)).build()?);
     let differentiated = differentiate(name, net, 16, machine.peak_gflops_a_core, budget)?;
+    let uncertain = predict(name, mlp(&[23, 128, 128, 128, 1]), 16, machine.peak_gflops_a_core, budget)?;
+    let bent = |inputs: usize| Network::mlp([inputs, 50, 50, 1], Activation::MixtureRelu);
+    let conditioned = [condition("1-50-50-1", bent(1), budget), condition("8-50-50-1", bent(8), budget)];
     let work: [(&'static str, NetworkBuilder, usize, usize); 8] = [
         ("1-64-64-1", mlp(&[1, 64, 64, 1]), 1, 1),
         ("23-128-128-128-1", mlp(&[23, 128, 128, 128, 1]), 16, 1),
@@ -98,7 +105,7 @@ pub fn run(args: &Args) -> Outcome {
         learn(name, builder, batch, threads, machine.peak_gflops_a_core, budget)
     });
     let mut lines = Vec::new();
-    for line in learned.chain([Ok(differentiated)]) {
+    for line in learned.chain([differentiated].into_iter().chain(uncertain).map(Ok)).chain(conditioned) {
         let line = line?;
         if args.json {
             report.say("bench", &line, String::new)?;
@@ -111,8 +118,8 @@ pub fn run(args: &Args) -> Outcome {
             format!("{:.1}", line.best_us),
             format!("{:.1}", line.median_us),
             format!("{:.0}", line.samples_per_second),
-            format!("{:.1}", line.floor_us),
-            format!("{:.0} %", 100.0 * line.share_of_peak),
+            line.floor_us.map_or("-".into(), |us| format!("{us:.1}")),
+            line.share_of_peak.map_or("-".into(), |share| format!("{:.0} %", 100.0 * share)),
         ]);
         lines.push(line);
     }
@@ -144,7 +151,55 @@ fn learn(
     };
     let flops = learning(&net)?;
     let times = measure(budget, || learn(&mut net).map(|_| ()))?;
-    Ok(Line::new("learn", network, batch, threads, times, flops / (peak * 1e3)))
+    Ok(Line::new("learn", network, batch, threads, times, Some(flops / (peak * 1e3))))
+}
+
+/// A pass forward of uncertain inputs where all units count as independent, and `predict`, which walks the output's rows down
+/// after it.
+fn predict(
+    network: &'static str,
+    builder: NetworkBuilder,
+    batch: usize,
+    peak: f64,
+    budget: Duration,
+) -> tractable::Result<[Line; 2]> {
+    let net = builder.device(Device::cpu(1)).build()?;
+    let width = net.input().len();
+    let x = Gaussian::new(vec![0.3; batch * width], vec![0.01; batch * width], width)?;
+    // Nothing is wanted of the output, and the output is what is asked for.
+    let (nothing, open) = (Matrix::column(vec![0.0; batch])?, vec![false; batch]);
+    let last = net.layer_names().last().expect("there are layers");
+    let forward = || net.search(&x, Wanted::from(&nothing).only(&open).layer(last)).map(drop);
+    let weights = net.parameters() as f64;
+    let floor = |products: f64| Some(2.0 * products * weights / (peak * 1e3));
+    Ok([
+        Line::new("forward, uncertain", network, batch, 1, measure(budget, forward)?, floor(3.0)),
+        Line::new(
+            "predict, uncertain",
+            network,
+            batch,
+            1,
+            measure(budget, || net.predict(&x).map(drop))?,
+            floor(4.0),
+        ),
+    ])
+}
+
+/// All inputs of a network that has learned a little, given one wish.
+fn condition(network: &'static str, builder: NetworkBuilder, budget: Duration) -> tractable::Result<Line> {
+    let mut net = builder.noise_std([0.1]).seed(1).device(Device::cpu(1)).build()?;
+    let width = net.input().len();
+    let number = |i: usize| ((i * 7919 + 13) % 1009) as f64 / 252.25 - 2.0;
+    let x = Matrix::new((0..200 * width).map(number).collect(), width)?;
+    let y = x.data().chunks_exact(width).map(|x| x.iter().sum::<f64>().sin()).collect();
+    let y = Matrix::column(y)?;
+    for _ in 0..20 {
+        net.learn(&x, &y)?;
+    }
+    let prior = Gaussian::new(vec![0.1; width], vec![0.25; width], width)?;
+    let wish = Matrix::column(vec![0.5])?;
+    let times = measure(budget, || net.condition(&prior, Wanted::from(&wish).noise_var(0.01)).map(drop))?;
+    Ok(Line::new("condition", network, 1, 1, times, None))
 }
 
 /// The derivative of the output by all inputs.
@@ -159,7 +214,7 @@ fn differentiate(
     let number = |i: usize| ((i * 7919 + 13) % 1009) as f64 / 504.5 - 1.0;
     let x = Gaussian::new((0..batch * width).map(number).collect(), vec![0.01; batch * width], width)?;
     let times = measure(budget, || net.derivative(&x, Wrt::input()).map(|_| ()))?;
-    Ok(Line::new("derivative", network, batch, 1, times, differentiating(&net)? / (peak * 1e3)))
+    Ok(Line::new("derivative", network, batch, 1, times, Some(differentiating(&net)? / (peak * 1e3))))
 }
 
 impl Line {
@@ -170,11 +225,11 @@ impl Line {
         batch: usize,
         threads: usize,
         [best_us, median_us]: [f64; 2],
-        floor_us: f64,
+        floor_us: Option<f64>,
     ) -> Self {
-        let floor_us = floor_us * batch as f64 / threads as f64;
+        let floor_us = floor_us.map(|us| us * batch as f64 / threads as f64);
         let samples_per_second = batch as f64 * 1e6 / best_us;
-        let share_of_peak = floor_us / best_us;
+        let share_of_peak = floor_us.map(|us| us / best_us);
         Line {
             verb,
             network,

@@ -87,6 +87,9 @@ fn in_space(
     let every = 1.0 / chosen.len() as f64;
     let heavy = |l: usize| lump.iter().filter(|&&m| m == l).count() as f64 * every >= LEAST;
     let standing: Vec<usize> = (0..chosen.len()).filter(|&c| heavy(lump[c])).collect();
+    if standing.iter().all(|&c| lump[c] == lump[standing[0]]) {
+        return Ok(vec![cloud.moments(&cloud.all())]);
+    }
     let mut parts = vec![Vec::new(); chosen.len()];
     for i in (0..cloud.weights.len()).filter(|&i| cloud.weights[i] > 0.0) {
         let nearest = standing.iter().min_by(|&&a, &&b| apart(i, chosen[a]).total_cmp(&apart(i, chosen[b])));

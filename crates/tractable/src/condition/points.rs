@@ -10,19 +10,23 @@ use crate::metrics::Tails;
 /// Unknowns that points are enough for.
 pub(crate) const MOST: usize = lattice::MOST;
 
-/// Points of a line, and how far they reach at first.
+// Chosen on the 135 cases of `tractable reproduce numerics --networks 3 --seed 1000`; networks with other seeds judge. Right
+// there (mean and standard deviation of every input within 10 %): 96 %; twice MANY: 98 %, and twice the time at worst;
+// ENOUGH 256, looking around below 64 with half of AROUND: 90 %.
+
+/// Points of a line, how far they reach, and as how many points that all count the same they must be as good.
 const LINE: usize = 512;
 const REACH: f64 = 6.0;
+const ENOUGH_OF_LINE: f64 = 64.0;
 /// Points of a space: at first, and at most.
 const FEW: usize = 2048;
 const MANY: usize = 1 << 14;
-/// As many as this many points that all count the same are enough; below the second number there is more to do.
-const ENOUGH: f64 = 256.0;
-const TOO_FEW: f64 = 64.0;
+/// As many as this many points that all count the same are enough.
+const ENOUGH: f64 = 1024.0;
 /// With fewer, the network linearised says more.
 pub(crate) const NEXT_TO_NONE: f64 = 8.0;
 /// Points around an answer, how much wider than it, and how often.
-const AROUND: usize = 1024;
+const AROUND: usize = 2048;
 const WIDER: f64 = 1.3;
 const AGAIN: usize = 4;
 
@@ -92,7 +96,7 @@ pub(crate) fn sample(
         }
         n *= 2;
     };
-    if cloud.effective() >= TOO_FEW {
+    if cloud.effective() >= ENOUGH {
         return Ok(cloud);
     }
     // Look around an answer too: all points count by the mixture of what they were drawn from.
@@ -123,23 +127,25 @@ pub(crate) fn sample(
     Ok(cloud)
 }
 
-/// An even grid of one unknown, made finer where it counts.
+/// An even grid of one unknown; cells that count are divided while few points do.
 fn line(weigh: &mut Weigh<'_>) -> Result<Cloud> {
-    let (mut from, mut to) = (-REACH, REACH);
+    let mut step = 2.0 * REACH / LINE as f64;
+    let mut from: Vec<f64> = (0..LINE).map(|i| step * i as f64 - REACH).collect();
     for last in [false, false, false, true] {
-        let step = (to - from) / LINE as f64;
-        let u: Vec<f64> = (0..LINE).map(|i| from + step * (i as f64 + 0.5)).collect();
+        let u: Vec<f64> = from.iter().map(|from| from + 0.5 * step).collect();
         let ln: Vec<f64> = weigh(&u)?.iter().zip(&u).map(|(ln, u)| ln - 0.5 * u * u).collect();
-        let weights = relative(&ln)?;
-        let highest = weights.iter().fold(0.0, |m: f64, w| m.max(*w));
-        let counts = |w: &f64| *w > 1e-10 * highest;
-        let (first, end) = (weights.iter().position(counts), weights.iter().rposition(counts));
-        let cloud = Cloud { width: 1, u, weights };
-        let (Some(first), Some(end)) = (first, end) else { return Ok(cloud) };
-        if last || cloud.effective() >= TOO_FEW {
+        let cloud = Cloud { width: 1, u, weights: relative(&ln)? };
+        if last || cloud.effective() >= ENOUGH_OF_LINE {
             return Ok(cloud);
         }
-        (from, to) = (cloud.u[first] - step, cloud.u[end] + step);
+        // A narrow peak may lie between two points: what is kept are cells far below what counts, and their neighbours.
+        let highest = cloud.weights.iter().fold(0.0, |m: f64, w| m.max(*w));
+        let near = |i: usize| i.saturating_sub(1)..(i + 2).min(from.len());
+        let counts = |i: &usize| near(*i).any(|i| cloud.weights[i] > 1e-22 * highest);
+        let kept: Vec<f64> = (0..from.len()).filter(counts).map(|i| from[i]).collect();
+        let parts = (LINE / kept.len()).max(2);
+        step /= parts as f64;
+        from = kept.iter().flat_map(|from| (0..parts).map(move |i| from + step * i as f64)).collect();
     }
     unreachable!("the last grid is returned")
 }

@@ -15,7 +15,7 @@ use super::lines::Lines;
 use super::state::State;
 use super::tile::{LINE, PANEL, load, store};
 use super::weights::Weights;
-use super::{Cpu, Shared, turn};
+use super::{Cpu, Loop, Shared, turn};
 use crate::backend::Units;
 use crate::moments::derivative::{Curve, Gate, Unit, UnitDerivative, repaired};
 use crate::moments::{Activation, Moments, mixture_relu, sigmoid, softplus, tanh};
@@ -217,7 +217,7 @@ impl Cpu {
         // Where there is no activation the slope is not looked at.
         let slope = if units.activation == Activation::Identity { a_mean } else { &units.a.slope[..n] };
         let [mean, var, bend, twist] = d.curves.each_mut().map(|v| &mut v[..n]);
-        self.arch.dispatch(
+        self.arch.dispatch(Loop(
             #[inline(always)]
             || {
                 for i in 0..n {
@@ -226,7 +226,7 @@ impl Cpu {
                     (mean[i], var[i], bend[i], twist[i]) = (c.mean, c.var, c.bend, c.twist);
                 }
             },
-        );
+        ));
     }
 
     /// What the products need of the units above, group by group.
@@ -261,7 +261,7 @@ impl Cpu {
             let [mean, var, _, rest, q1, q2, q3] = d.nodes.each_ref().map(|v| &v[here.clone()]);
             let [h, t, b] = [h, t, b].map(|v| &v[here.clone()]);
             let always = &mut always.as_chunks_mut::<5>().0[there.clone()];
-            self.arch.dispatch(
+            self.arch.dispatch(Loop(
                 #[inline(always)]
                 || {
                     for i in 0..always.len() {
@@ -269,10 +269,10 @@ impl Cpu {
                         always[i] = [mean[i], mean[i] * mean[i], all, all, var[i]];
                     }
                 },
-            );
+            ));
             if groups > 1 {
                 let curved = &mut curved.as_chunks_mut::<6>().0[there.clone()];
-                self.arch.dispatch(
+                self.arch.dispatch(Loop(
                     #[inline(always)]
                     || {
                         for i in 0..curved.len() {
@@ -280,7 +280,7 @@ impl Cpu {
                             curved[i] = [hr, hr, h[i] * q2[i], h[i] * h[i] * q3[i], mean[i] * hr, hr * hr];
                         }
                     },
-                );
+                ));
             }
             if groups == 4 {
                 let first = &mut first.as_chunks_mut::<7>().0[there.clone()];

@@ -2,7 +2,7 @@
 //! [`crate::moments`], which the compiler turns into vectors inside the run-time dispatch.
 
 use super::state::State;
-use super::{Cpu, Shared};
+use super::{Cpu, Loop, Shared};
 use crate::backend::{NoiseSums, Seen};
 use crate::moments::{
     Activation, Moments, identity, leaky_relu, mixture_relu, noise, observe, relu, sigmoid, smooth, softplus,
@@ -25,7 +25,7 @@ impl Cpu {
         let broken = AtomicBool::new(false);
         self.ranges(n, &|range| {
             let v = &v[range];
-            let sum = self.arch.dispatch(
+            let sum = self.arch.dispatch(Loop(
                 #[inline(always)]
                 || {
                     // x * 0 is 0 for finite numbers and NaN otherwise: no branch in the loop.
@@ -34,7 +34,7 @@ impl Cpu {
                     lines.iter().for_each(|line| (0..64).for_each(|i| sums[i] += line[i] * 0.0));
                     rest.iter().chain(&sums).map(|v| v * 0.0).sum::<f32>()
                 },
-            );
+            ));
             if sum != 0.0 {
                 broken.store(true, Ordering::Relaxed);
             }
@@ -43,16 +43,30 @@ impl Cpu {
     }
 
     pub(super) fn activation_forward(&self, activation: Activation, z: &State, a: &mut State) {
+        // Closures, not the functions themselves, for the reason that [`Loop`] gives.
+        macro_rules! with {
+            ($moments:path) => {
+                self.activate_with(
+                    z,
+                    a,
+                    #[inline(always)]
+                    |m, v| $moments(m, v),
+                )
+            };
+        }
         match activation {
-            Activation::Identity => self.activate_with(z, a, identity::moments),
-            Activation::Relu => self.activate_with(z, a, relu::moments),
-            Activation::LeakyRelu { slope } => {
-                self.activate_with(z, a, move |m, v| leaky_relu::moments(m, v, slope as f32))
-            }
-            Activation::Tanh => self.activate_with(z, a, tanh::moments),
-            Activation::Sigmoid => self.activate_with(z, a, sigmoid::moments),
-            Activation::Softplus => self.activate_with(z, a, softplus::moments),
-            Activation::MixtureRelu => self.activate_with(z, a, mixture_relu::moments),
+            Activation::Identity => with!(identity::moments),
+            Activation::Relu => with!(relu::moments),
+            Activation::LeakyRelu { slope } => self.activate_with(
+                z,
+                a,
+                #[inline(always)]
+                move |m, v| leaky_relu::moments(m, v, slope as f32),
+            ),
+            Activation::Tanh => with!(tanh::moments),
+            Activation::Sigmoid => with!(sigmoid::moments),
+            Activation::Softplus => with!(softplus::moments),
+            Activation::MixtureRelu => with!(mixture_relu::moments),
         }
     }
 
@@ -68,7 +82,7 @@ impl Cpu {
             let [mean, var, slope] = [&to[0], &to[1], &to[2]]
                 .map(|p| unsafe { std::slice::from_raw_parts_mut(p.at(range.start), range.len()) });
             let (z_mean, z_var) = (&z.mean[range.clone()], &z.var[range.clone()]);
-            self.arch.dispatch(
+            self.arch.dispatch(Loop(
                 #[inline(always)]
                 || {
                     for i in 0..z_mean.len() {
@@ -76,7 +90,7 @@ impl Cpu {
                         (mean[i], var[i], slope[i]) = (m.mean, m.var, m.slope);
                     }
                 },
-            );
+            ));
         });
     }
 
@@ -89,7 +103,7 @@ impl Cpu {
             let [d_mean, d_var] = [&to[0], &to[1]]
                 .map(|p| unsafe { std::slice::from_raw_parts_mut(p.at(range.start), range.len()) });
             let [slope, a_mean, a_var] = [&a.slope, &a.d_mean, &a.d_var].map(|v| &v[range.clone()]);
-            let finite = self.arch.dispatch(
+            let finite = self.arch.dispatch(Loop(
                 #[inline(always)]
                 || {
                     let mut finite = true;
@@ -100,7 +114,7 @@ impl Cpu {
                     }
                     finite
                 },
-            );
+            ));
             if !finite {
                 broken.store(true, Ordering::Relaxed);
             }
@@ -205,13 +219,13 @@ impl Cpu {
         let n = state.rows * state.sample();
         let State { mean, var, d_mean, d_var, .. } = state;
         let (mean, var, d_mean, d_var) = (&mut mean[..n], &mut var[..n], &d_mean[..n], &d_var[..n]);
-        self.arch.dispatch(
+        self.arch.dispatch(Loop(
             #[inline(always)]
             || {
                 for i in 0..n {
                     (mean[i], var[i]) = smooth::posterior(mean[i], var[i], d_mean[i], d_var[i]);
                 }
             },
-        );
+        ));
     }
 }

@@ -9,7 +9,7 @@ use super::state::State;
 use super::tile::{self, LINE, PAIR, PANEL};
 use super::weights::Weights;
 use super::window::{Scratch, padded};
-use super::{Cpu, Shared, turn};
+use super::{Cpu, Loop, Shared, turn};
 use crate::moments::product;
 use pulp::{Simd, WithSimd};
 use std::ops::Range;
@@ -54,7 +54,7 @@ impl Cpu {
         };
         let dense = w.map.window.is_none();
         self.share(x.rows * sample * 4, x.rows, &|row, _| {
-            self.arch.dispatch(
+            self.arch.dispatch(Loop(
                 #[inline(always)]
                 || {
                     for run in 0..runs {
@@ -83,7 +83,7 @@ impl Cpu {
                         }
                     }
                 },
-            );
+            ));
         });
     }
 

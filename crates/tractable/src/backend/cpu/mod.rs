@@ -76,6 +76,19 @@ impl<T> Shared<*mut T> {
     }
 }
 
+/// A loop to be compiled for the vectors at hand. A closure that is given to them as it is may be called through a function of
+/// its own, which is not.
+struct Loop<F>(F);
+
+impl<R, F: FnMut() -> R> pulp::WithSimd for Loop<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(mut self, _: S) -> R {
+        self.0()
+    }
+}
+
 impl Cpu {
     /// With these vectors and so many threads.
     pub(super) fn with_arch(arch: pulp::Arch, threads: usize) -> Self {
@@ -141,10 +154,10 @@ impl Backend for Cpu {
     }
 
     fn write(&self, state: &mut State, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
-        self.arch.dispatch(
+        self.arch.dispatch(Loop(
             #[inline(always)]
             || state.write(mean, var),
-        );
+        ));
         Ok(())
     }
 

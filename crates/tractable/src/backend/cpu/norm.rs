@@ -6,7 +6,7 @@ use super::state::State;
 use super::tile::{LINE, PANEL};
 use super::weights::{Sums, single, step};
 use super::window::Scratch;
-use super::{Cpu, Shared};
+use super::{Cpu, Loop, Shared};
 use crate::backend::{Noted, Parameters, Pooled, Purpose, Statistics, Steps};
 use crate::moments::product;
 
@@ -83,10 +83,10 @@ impl Cpu {
     /// Runs `f` for every sample, compiled for the vectors at hand.
     fn each_sample(&self, rows: usize, f: impl Fn(usize) + Sync) {
         self.each(rows, &|row, _| {
-            self.arch.dispatch(
+            self.arch.dispatch(Loop(
                 #[inline(always)]
                 || f(row),
-            )
+            ))
         });
     }
 

@@ -1,7 +1,7 @@
 //! Pooling on the fast device, channel beside channel.
 
 use super::state::State;
-use super::{Cpu, Shared};
+use super::{Cpu, Loop, Shared};
 use crate::backend::Pool;
 use crate::shape::{Shape, Window};
 
@@ -20,7 +20,7 @@ impl Cpu {
         let cells = (window.kernel * window.kernel) as f32;
         let (share_mean, share_var) = (1.0 / cells, 1.0 / (cells * cells));
         self.each(z.rows, &|row, _| {
-            self.arch.dispatch(
+            self.arch.dispatch(Loop(
                 #[inline(always)]
                 || {
                     for (down, across) in positions(shape) {
@@ -66,7 +66,7 @@ impl Cpu {
                         }
                     }
                 },
-            );
+            ));
         });
     }
 
@@ -85,7 +85,7 @@ impl Cpu {
         let cells = (window.kernel * window.kernel) as f32;
         let (share_mean, share_var) = (1.0 / cells, 1.0 / (cells * cells));
         self.each(z.rows, &|row, _| {
-            self.arch.dispatch(
+            self.arch.dispatch(Loop(
                 #[inline(always)]
                 || {
                     // SAFETY: this row's own image.
@@ -120,7 +120,7 @@ impl Cpu {
                         }
                     }
                 },
-            );
+            ));
         });
     }
 }

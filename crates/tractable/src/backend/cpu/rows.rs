@@ -3,7 +3,7 @@
 
 use super::state::State;
 use super::tile::PANEL;
-use super::{Cpu, Shared};
+use super::{Cpu, Loop, Shared};
 use crate::backend::Field;
 use crate::moments::{Moments, rows};
 
@@ -33,14 +33,14 @@ impl Cpu {
         a.own.grow(n);
         let (own, mean, var, slope) = (&mut a.own[..n], &a.mean[..n], &a.var[..n], &a.slope[..n]);
         let z_var = &z.var[..n];
-        self.arch.dispatch(
+        self.arch.dispatch(Loop(
             #[inline(always)]
             || {
                 for i in 0..n {
                     own[i] = rows::own(Moments { mean: mean[i], var: var[i], slope: slope[i] }, z_var[i]);
                 }
             },
-        );
+        ));
     }
 
     /// Rows of an activation become rows of its pre-activation.
@@ -52,14 +52,14 @@ impl Cpu {
             let to = unsafe { std::slice::from_raw_parts_mut(to.at(row * sample), sample) };
             let (from, slope) =
                 (&a.d_mean[row * sample..][..sample], &forward.slope[row / k * sample..][..sample]);
-            self.arch.dispatch(
+            self.arch.dispatch(Loop(
                 #[inline(always)]
                 || {
                     for i in 0..sample {
                         to[i] = slope[i] * from[i]; // T18
                     }
                 },
-            );
+            ));
         });
     }
 
@@ -71,7 +71,7 @@ impl Cpu {
             // SAFETY: this sample's own entries.
             let entries = unsafe { std::slice::from_raw_parts_mut(entries.at(at * k * k), k * k) };
             let (var, g) = (&var[at * sample..][..sample], &rows.d_mean[at * k * sample..][..k * sample]);
-            self.arch.dispatch(
+            self.arch.dispatch(Loop(
                 #[inline(always)]
                 || {
                     for i in 0..k {
@@ -84,7 +84,7 @@ impl Cpu {
                         }
                     }
                 },
-            );
+            ));
         });
     }
 }
@@ -99,5 +99,12 @@ fn weighted(var: &[f32], a: &[f32], b: &[f32]) -> f64 {
             sums[i] += var[i] * a[i] * b[i];
         }
     }
-    sums.iter().map(|&s| f64::from(s)).sum()
+    // A few sums side by side: one after the other they would wait for each other.
+    let mut total = [0.0f64; 8];
+    for sums in sums.as_chunks::<8>().0 {
+        for i in 0..8 {
+            total[i] += f64::from(sums[i]);
+        }
+    }
+    total.iter().sum()
 }

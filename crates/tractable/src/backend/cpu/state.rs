@@ -163,11 +163,11 @@ impl State {
     }
 
     pub(super) fn innovate(&mut self, d_mean: &[f64]) {
-        let mut to = std::mem::take(&mut self.d_mean);
-        to.fill(0.0);
+        let (n, mut to) = (self.rows * self.sample(), std::mem::take(&mut self.d_mean));
+        to[..n].fill(0.0);
         self.places(self.rows, |here, there| to[here] = d_mean[there] as f32);
         self.d_mean = to;
-        self.d_var.fill(0.0);
+        self.d_var[..n].fill(0.0);
         self.d_finite = false;
     }
 
