@@ -21,7 +21,7 @@ use crate::network::{Ask, Chosen, Network};
 use crate::output::{Aim, ObservationBuffer, Wanted};
 pub(crate) use iterate::iterate;
 use linear::Wish;
-pub(crate) use linear::{Linearised, update};
+pub(crate) use linear::{Linearised, condition_on};
 pub(crate) use points::MOST as MOST_POINTS;
 use posterior::Learned;
 pub use posterior::{Found, Mode, Posterior};

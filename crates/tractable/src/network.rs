@@ -471,12 +471,6 @@ impl Network {
         (0..self.spec.layers.len()).map(|i| Ok(self.contents(i)?.unwrap_or_default())).collect()
     }
 
-    /// Mean and variance of every state, in the network's own units.
-    pub(crate) fn states(&self, x: Input<'_>) -> Result<Vec<MeanVar>> {
-        let pass = self.forward(x)?;
-        (0..self.graph.shapes.len()).map(|state| pass.read_prior(state)).collect()
-    }
-
     /// States and innovations of every layer for one batch in the network's own units, for checks against reference
     /// vectors; parameters are left alone.
     pub(crate) fn trace(&self, x: Input<'_>, seen: Seen<'_>) -> Result<Vec<Trace>> {

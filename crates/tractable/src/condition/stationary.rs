@@ -35,7 +35,7 @@ pub(super) fn condition(net: &Network, x: Input<'_>, at: usize, wanted: &Wanted<
             net.in_derivative_units(slope, d).iter().map(|unit| wanted.noise_var / (unit * unit)).collect();
         let spread: Vec<f64> = (0..d * d).map(|i| if i / d == i % d { var[i / d] } else { 0.0 }).collect();
         let out = Linearised { at: &prior.mean, mean: &mean, slopes: &second, spread: &spread };
-        let mut updated = linear::update(&prior, &out, &Wish { y: &vec![0.0; d], noise: &noise });
+        let mut updated = linear::condition_on(&prior, &out, &Wish { y: &vec![0.0; d], noise: &noise });
         if aim.towards != 0.0 && !bends(&second, d, aim.towards) {
             // The curve bends the other way: every entry goes up or down by as much as it would go to the other kind.
             let (p, times) = (prior.var(), prior.times(&second));

@@ -387,7 +387,7 @@ fn success_does_not_hang_on_epochs() {
     let targets = Targets::all_wrong(&labels);
     let (x, learned) = blobs(480, 1);
     let mut net = small().noise_std([0.3]).device(Device::cpu(2)).build().unwrap();
-    for batches in [6, 60, 120] {
+    for batches in [30, 60, 120] {
         for from in (0..8 * batches).step_by(8) {
             let rows: Vec<usize> = (from..from + 8).map(|i| i % 480).collect();
             let labels: Vec<usize> = rows.iter().map(|&r| learned[r]).collect();

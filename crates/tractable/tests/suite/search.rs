@@ -170,7 +170,9 @@ fn limits_hold_and_others_do_the_rest() {
         let mut slow = net.searching(&prior, Wanted::from(&far).known_weights()).unwrap();
         let step = slow.round().unwrap().posterior().unwrap().mean().to_vec();
         assert!((0.5..=1.01).contains(&step[0]), "{step:?}");
-        (0..120).for_each(|_| drop(slow.round().unwrap()));
+        for _ in 0..120 {
+            slow.round().unwrap();
+        }
         assert!((slow.posterior().unwrap().mean()[0] - 50.0).abs() < 1e-2);
         assert!(held.limits(vec![0.0; 2], vec![1.0; 3]).is_err());
         assert!(held.limits(vec![0.0; 3], vec![1.0, -1.0, 1.0]).is_err());

@@ -219,7 +219,9 @@ impl Wish {
                 let one = |(o, b): (usize, &Option<Belief>)| {
                     let b = (*b)?;
                     let off = (b.mean - said[o]).abs();
-                    Some(if off == 0.0 { 0.0 } else { off / b.std.hypot(said[values.len() + o].sqrt()) })
+                    // What is wanted exactly is found to three digits or so.
+                    let met = off <= DIGITS * b.mean.abs().max(said[o].abs());
+                    Some(if met { 0.0 } else { off / b.std.hypot(said[values.len() + o].sqrt()) })
                 };
                 Some(values.iter().enumerate().filter_map(one).fold(0.0, f64::max))
             }
@@ -252,6 +254,9 @@ impl Wish {
 
 /// A wish is out of reach where the prediction is off by more standard deviations than this.
 const FAR: f64 = 3.0;
+
+/// A prediction that differs by this share is the wish.
+const DIGITS: f64 = 2e-3;
 
 /// Variance of a wish that is to be met exactly, beside others that are not.
 const EXACT: f64 = 1e-60;
