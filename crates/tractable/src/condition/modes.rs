@@ -132,13 +132,17 @@ fn by_density(cloud: &Cloud, lumps: &[(f64, Around)]) -> Vec<(f64, Around)> {
     parts.iter().filter(|p| !p.is_empty()).map(|p| cloud.moments(p)).collect()
 }
 
-/// Points that stand for all, every one for the same weight.
+/// Points that stand for all, every one for the same weight; each from another place of its share of them, because points of a
+/// lattice that are evenly apart in its order are neighbours in space.
 fn representatives(cloud: &Cloud) -> Vec<usize> {
+    const GOLDEN: f64 = 0.618_033_988_749_895;
     let mut chosen = Vec::with_capacity(STAND);
     let mut sum = 0.0;
     for (i, w) in cloud.weights.iter().enumerate() {
         sum += w;
-        while chosen.len() < STAND && sum * STAND as f64 > chosen.len() as f64 + 0.5 {
+        while chosen.len() < STAND
+            && sum * STAND as f64 > chosen.len() as f64 + (GOLDEN * (chosen.len() + 1) as f64).fract()
+        {
             chosen.push(i);
         }
     }
