@@ -5,7 +5,7 @@
 
 mod iterate;
 mod lattice;
-mod linear;
+pub(crate) mod linear;
 mod modes;
 mod points;
 mod posterior;
@@ -21,7 +21,6 @@ use crate::network::{Ask, Chosen, Network};
 use crate::output::{Aim, ObservationBuffer, Wanted};
 pub(crate) use iterate::iterate;
 use linear::Wish;
-pub(crate) use linear::{Linearised, condition_on};
 pub(crate) use points::MOST as MOST_POINTS;
 use posterior::Learned;
 pub use posterior::{Found, Mode, Posterior};
