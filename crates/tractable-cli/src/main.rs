@@ -18,6 +18,7 @@ Example:
   tractable train housing.csv --target price -o run/
   tractable evaluate run/ test.csv
   tractable predict run/ new.csv -o prices.csv
+  tractable condition run/ --given 'rooms=5,age=20±5' --want 'price=300±10'
   tractable train digits --epochs 3
   tractable optimize --objective 'x^3-3*x' --bounds -2:2 --maximize
 
@@ -42,6 +43,8 @@ enum Command {
     Train(Box<cmd::train::Args>),
     /// An interval, or class probabilities, for every row of a CSV file
     Predict(cmd::predict::Args),
+    /// What the inputs must be, given what is known of them and what is wanted of the outputs
+    Condition(cmd::condition::Args),
     /// How good a model's predictions are on a CSV file with targets, or on images
     Evaluate(cmd::evaluate::Args),
     /// Find where a function, a model or data are largest or smallest
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => cmd::demo::run(&args),
         Command::Train(args) => cmd::train::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),
+        Command::Condition(args) => cmd::condition::run(&args),
         Command::Evaluate(args) => cmd::evaluate::run(&args),
         Command::Optimize(args) => cmd::optimize::run(&args),
         Command::Rl(args) => cmd::rl::run(&args),

@@ -5,6 +5,7 @@
 pub mod attack;
 pub mod cmd;
 pub mod console;
+mod csv;
 mod fetch;
 pub mod files;
 pub mod image_sets;

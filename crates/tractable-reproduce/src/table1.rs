@@ -168,7 +168,7 @@ fn attack_set(args: &Args, set: &Set, model: &Path, net: &Network, images: &Imag
             Job { net, images, choice, method, settings, seed: 0, random_start: false, budget, quiet: false };
         Ok::<_, Exit>(job.run(|_, _, _| {})?.0)
     };
-    let papers = || Settings::new().iterations(args.iterations).prior_std(args.prior_std);
+    let papers = || Settings::new().iterations(args.iterations).prior_std(args.prior_std).unsure_weights();
     let mut table = Vec::new();
     for (name, settings) in [("not clipped, as in the paper", papers().unclipped()), ("clipped", papers())] {
         let targeted = run(name, Choice::All, Method::Infer, settings, None)?;
@@ -178,6 +178,7 @@ fn attack_set(args: &Args, set: &Set, model: &Path, net: &Network, images: &Imag
     for budget in set.budgets.into_iter().filter(|_| !args.no_budgets) {
         let wider = papers().prior_std(args.budget_prior_std);
         let ways = [
+            ("inference, known weights".into(), Method::Infer, Settings::new().iterations(args.iterations)),
             (format!("inference, std {}", args.prior_std), Method::Infer, papers()),
             (format!("inference, std {}", args.budget_prior_std), Method::Infer, wider),
             ("PGD-40".into(), Method::Pgd, Settings::new().iterations(40)),

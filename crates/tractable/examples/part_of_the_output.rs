@@ -14,8 +14,8 @@ fn main() -> tractable::Result<()> {
     // x is somewhere around 0.2; the sine is to be 0.8. Of the cosine nothing is said.
     let prior = Gaussian::new(vec![0.2], vec![0.0025], 1)?;
     let wanted = Matrix::new(vec![0.8, 0.0], 2)?;
-    let wish = Wanted::from(&wanted).only(&[true, false]).noise_var(0.01).rounds(100);
-    let x = net.search(&prior, wish)?;
+    let wish = Wanted::from(&wanted).only(&[true, false]).noise_var(0.0001);
+    let x = net.condition(&prior, wish)?;
     println!("x: {:.3}", x.mean()[0]);
     println!("std of x: {:.3}", x.std()[0]);
     let y = net.predict(&x)?;

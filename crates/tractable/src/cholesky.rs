@@ -27,6 +27,14 @@ pub(crate) fn solve(factor: &[f64], n: usize, v: &mut [f64]) {
     }
 }
 
+/// Solves `L' x = v` in place.
+pub(crate) fn solve_turned(factor: &[f64], n: usize, v: &mut [f64]) {
+    for i in (0..n).rev() {
+        let known: f64 = (i + 1..n).map(|j| factor[j * n + i] * v[j]).sum();
+        v[i] = (v[i] - known) / factor[i * n + i];
+    }
+}
+
 /// `L v`, in place.
 pub(crate) fn times(factor: &[f64], n: usize, v: &mut [f64]) {
     for i in (0..n).rev() {
@@ -53,6 +61,10 @@ mod tests {
             solve(&l, 3, &mut v);
             times(&l, 3, &mut v);
             (0..3).for_each(|row| assert!((v[row] - a[row * 3 + column]).abs() < 1e-14));
+            // A column of the matrix, solved, is a column of one.
+            solve(&l, 3, &mut v);
+            solve_turned(&l, 3, &mut v);
+            (0..3).for_each(|row| assert!((v[row] - f64::from(u8::from(row == column))).abs() < 1e-14));
         }
         // 4 (15 - 1) - 2 (6 - 0.6) + 0.6 (2 - 3)
         assert!((ln_det(&l, 3) - (44.6f64).ln()).abs() < 1e-14);

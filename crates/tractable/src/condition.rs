@@ -10,7 +10,9 @@ mod modes;
 mod points;
 mod posterior;
 mod prior;
+mod search;
 mod stationary;
+mod step;
 
 pub(crate) use crate::engine::ActivePass;
 use crate::error::{Error, Result};
@@ -19,14 +21,17 @@ use crate::network::{Ask, Chosen, Network};
 use crate::output::{Aim, ObservationBuffer, Wanted};
 pub(crate) use iterate::iterate;
 use linear::Wish;
-pub(crate) use linear::{Linearised, update};
+pub(crate) use linear::{Linearised, condition_on};
 pub(crate) use points::MOST as MOST_POINTS;
 use posterior::Learned;
 pub use posterior::{Found, Mode, Posterior};
 pub(crate) use prior::{Covariance, Prior};
+pub use search::Search;
 
 /// Units of a hidden layer whose covariance is worked out; beyond, they count as independent.
 const MOST_UNITS: usize = 512;
+/// What is wanted exactly is wanted to this share of how far the output goes with what is unknown.
+pub(crate) const EXACTLY: f64 = 1e-3;
 /// Samples that are linearised side by side.
 const SIDE_BY_SIDE: usize = 64;
 
@@ -58,6 +63,10 @@ impl Network {
     ) -> Result<Posterior> {
         let (x, wanted) = (self.check_input(x.into())?, wanted.into());
         let at = self.moving(x, &wanted)?;
+        if wanted.other_than {
+            let why = "any label but one is for a search; a posterior is of what is wanted";
+            return Err(Error::invalid("wanted", why));
+        }
         if matches!(wanted.goal, Aim::Stationary { .. }) {
             return stationary::condition(self, x, at, &wanted);
         }
@@ -106,6 +115,7 @@ impl Network {
 
     /// One sample whose few unknown entries are found by points.
     fn by_points(&self, task: &Task) -> Result<Answer> {
+        let task = &task.at_least_noisy(self)?;
         let mut pass = self.pass();
         let mut weigh = |places: &[f64]| task.weigh(self, &mut *pass, places);
         let mut start = || {
@@ -210,6 +220,7 @@ impl Network {
 }
 
 /// One sample to condition: its prior, and the outputs that are wanted.
+#[derive(Clone)]
 pub(crate) struct Task {
     pub(crate) at: usize,
     pub(crate) prior: Prior,
@@ -240,6 +251,20 @@ impl Task {
 
     pub(crate) fn wish(&self) -> Wish<'_> {
         Wish { y: &self.y, noise: &self.noise }
+    }
+
+    /// With noise for points to be weighed by, where what is wanted leaves none.
+    fn at_least_noisy(&self, net: &Network) -> Result<Task> {
+        let (var, mut task) = (self.prior.var(), self.clone());
+        let x = Input::uncertain(&self.prior.mean, &var, var.len())?;
+        let rows = net.rows(x, &self.chosen, Ask::Slopes)?;
+        let moved = self.prior.times(&rows.slopes);
+        for (i, noise) in task.noise.iter_mut().enumerate() {
+            let lines = [&rows.slopes, &moved].map(|v| &v[i * var.len()..][..var.len()]);
+            let by_state: f64 = lines[0].iter().zip(lines[1]).map(|(a, p)| a * p).sum();
+            *noise = noise.max(EXACTLY * EXACTLY * by_state);
+        }
+        Ok(task)
     }
 
     /// How well outputs with this mean and covariance explain what is wanted. Where weights are known, the covariance that

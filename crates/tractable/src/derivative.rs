@@ -221,12 +221,8 @@ impl Network {
     ) -> Result<Matrix> {
         let (x, wrt) = (self.check_input(x.into())?, wrt.into());
         let slope = self.slope(wrt.layer, wrt.output, wrt.gate)?;
-        let (states, contents) = (self.states(x)?, self.all_contents()?);
-        let weights: Vec<&[f64]> = contents.iter().map(|c| &c.parameters.mean[..]).collect();
-        let width = states[slope.at][0].len() / x.rows();
-        let mut second: Vec<f64> = (0..x.rows())
-            .flat_map(|row| second::by_units(&self.graph, &weights, &states, slope, row, x.rows()))
-            .collect();
+        let mut second = self.second_derivative_in(&*self.forward(x)?, slope, x.rows())?;
+        let width = second.len() / x.rows();
         let y_unit = self.output_scaler().map_or(1.0, |s| s.std()[slope.output]);
         let x_units = self.scaler_at(slope.at).map_or(&[1.0][..], |s| s.std());
         second.iter_mut().enumerate().for_each(|(i, v)| *v *= y_unit / x_units[i % x_units.len()].powi(2));
@@ -240,11 +236,36 @@ impl Network {
         pass.write(slope.at, place, None)?;
         pass.run(&self.graph.forward(slope.at, Purpose::Predict), None)?;
         let [mean, var, _] = pass.derivative(slope)?;
+        let second = self.second_derivatives_in(&*pass, slope, 1)?;
+        Ok([mean, var, second])
+    }
+
+    /// The second derivative by every unit, of so many rows after a pass forward, in the network's own units.
+    pub(crate) fn second_derivative_in(
+        &self,
+        pass: &dyn ActivePass,
+        slope: Slope,
+        rows: usize,
+    ) -> Result<Vec<f64>> {
         let states = (0..self.graph.shapes.len()).map(|s| pass.read_prior(s)).collect::<Result<Vec<_>>>()?;
         let contents = self.all_contents()?;
         let weights: Vec<&[f64]> = contents.iter().map(|c| &c.parameters.mean[..]).collect();
-        let second = second::matrix(&self.graph, &weights, &states, slope);
-        Ok([mean, var, second])
+        let of_row = |row| second::by_units(&self.graph, &weights, &states, slope, row, rows);
+        Ok((0..rows).flat_map(of_row).collect())
+    }
+
+    /// All second derivatives of so many rows after a pass forward, `[rows, width, width]`, in the network's own units.
+    pub(crate) fn second_derivatives_in(
+        &self,
+        pass: &dyn ActivePass,
+        slope: Slope,
+        rows: usize,
+    ) -> Result<Vec<f64>> {
+        let states = (0..self.graph.shapes.len()).map(|s| pass.read_prior(s)).collect::<Result<Vec<_>>>()?;
+        let contents = self.all_contents()?;
+        let weights: Vec<&[f64]> = contents.iter().map(|c| &c.parameters.mean[..]).collect();
+        let of_row = |row| second::matrix(&self.graph, &weights, &states, slope, row, rows);
+        Ok((0..rows).flat_map(of_row).collect())
     }
 
     /// A derivative by every unit of a layer is so much in the user's units where it is 1 in the network's own.

@@ -120,7 +120,7 @@ pub mod verify;
 
 pub use backend::{Device, UpdateRule};
 pub use builder::NetworkBuilder;
-pub use condition::{Found, Mode, Posterior};
+pub use condition::{Found, Mode, Posterior, Search};
 pub use derivative::{Derivative, Wrt};
 pub use ensemble::Ensemble;
 pub use error::{Error, Result};
@@ -128,7 +128,7 @@ pub use gaussian::{Gaussian, Input, Matrix};
 pub use layer::{Layer, Node, Prior, Scheme};
 pub use moments::Activation;
 pub use moments::derivative::Gate;
-pub use network::{LearnInfo, Network, Search, Sums};
+pub use network::{LearnInfo, Network, Sums};
 pub use output::{Extremum, Noise, Observation, Output, Prediction, Spread, Tree, Wanted};
 pub use shape::{Padding, Shape, Window};
 pub use train::{EarlyStopping, Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples};

@@ -5,7 +5,6 @@ mod forget;
 mod gradient;
 mod resident;
 mod rows;
-mod search;
 mod settings;
 mod slopes;
 mod snapshot;
@@ -14,7 +13,6 @@ mod spec;
 pub use accumulate::Sums;
 pub(crate) use resident::Resident;
 pub(crate) use rows::{Ask, Chosen};
-pub use search::Search;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use spec::Spec;
 
@@ -54,7 +52,7 @@ pub struct Network {
     pub(crate) graph: Arc<Graph>,
     engine: Box<dyn Engine>,
     /// The plan of a prediction.
-    forward: Vec<Op>,
+    pub(crate) forward: Vec<Op>,
     /// Buffers of `learn`, kept from batch to batch.
     observed: ObservationBuffer,
     standard: [Vec<f64>; 2],
@@ -227,7 +225,7 @@ impl Network {
     }
 
     /// The mean and variance of a state (0 is the input) as a user knows them; finite in those units too.
-    fn in_users_units(&self, [mean, var]: MeanVar, rows: usize, state: usize) -> Result<Gaussian> {
+    pub(crate) fn in_users_units(&self, [mean, var]: MeanVar, rows: usize, state: usize) -> Result<Gaussian> {
         let width = mean.len() / rows;
         let (mean, var) = match self.scaler_at(state) {
             None => (mean, var),
@@ -473,12 +471,6 @@ impl Network {
         (0..self.spec.layers.len()).map(|i| Ok(self.contents(i)?.unwrap_or_default())).collect()
     }
 
-    /// Mean and variance of every state, in the network's own units.
-    pub(crate) fn states(&self, x: Input<'_>) -> Result<Vec<MeanVar>> {
-        let pass = self.forward(x)?;
-        (0..self.graph.shapes.len()).map(|state| pass.read_prior(state)).collect()
-    }
-
     /// States and innovations of every layer for one batch in the network's own units, for checks against reference
     /// vectors; parameters are left alone.
     pub(crate) fn trace(&self, x: Input<'_>, seen: Seen<'_>) -> Result<Vec<Trace>> {
@@ -512,7 +504,7 @@ impl Network {
     }
 
     /// The largest number to observe: its square must not overflow.
-    fn largest(&self) -> f64 {
+    pub(crate) fn largest(&self) -> f64 {
         if self.is_double() { 1e150 } else { 1e18 }
     }
 
@@ -523,7 +515,7 @@ impl Network {
 }
 
 /// Numbers in the network's own units; `buffers` hold them where those differ.
-fn standardized<'x>(
+pub(crate) fn standardized<'x>(
     scaler: Option<&Scaler>,
     x: Input<'x>,
     buffers: &'x mut [Vec<f64>; 2],

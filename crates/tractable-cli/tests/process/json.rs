@@ -87,6 +87,7 @@ fn lines_are_as_the_book_says() {
     on(&["train", "digits", "--limit", "100", "--epochs", "1", "--net", "mlp", "-o", "digits"]);
     on(&["predict", "run", "data.csv"]);
     on(&["predict", "kinds", "classes.csv"]);
+    on(&["condition", "run", "--given", "a=0.5", "--want", "y=31±0.1"]);
     on(&["evaluate", "run", "data.csv"]);
     on(&["evaluate", "kinds", "classes.csv"]);
     on(&["evaluate", "digits", "--ood", "digits", "--limit", "20"]);

@@ -7,6 +7,7 @@ mod bad_models;
 mod browser;
 #[cfg(unix)]
 mod chromium;
+mod condition;
 mod demo;
 mod documents;
 mod ensemble;

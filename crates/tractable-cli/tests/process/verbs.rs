@@ -282,9 +282,17 @@ fn completions_and_help() {
     for shell in ["bash", "zsh", "fish", "powershell"] {
         assert!(place.ok(&["completions", shell]).contains("tractable"), "{shell}");
     }
-    for verb in
-        ["train", "predict", "evaluate", "inspect", "verify", "reproduce", "completions", "data fetch"]
-    {
+    for verb in [
+        "train",
+        "predict",
+        "condition",
+        "evaluate",
+        "inspect",
+        "verify",
+        "reproduce",
+        "completions",
+        "data fetch",
+    ] {
         let help = place.ok(&[&verb.split(' ').collect::<Vec<_>>()[..], &["--help"]].concat());
         assert!(help.contains("Example"), "{verb}");
         assert!(help.lines().count() <= 70, "{verb}: {} lines", help.lines().count());

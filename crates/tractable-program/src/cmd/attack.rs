@@ -57,9 +57,12 @@ pub struct Args {
     /// Iterations at most [default: 100, for pgd 40]
     #[arg(long, value_name = "N")]
     iterations: Option<usize>,
-    /// Standard deviation of every pixel at the start (infer)
+    /// Standard deviation of every pixel: no iteration goes farther than a draw of it would (infer)
     #[arg(long, value_name = "X", default_value_t = 0.03)]
     prior_std: f64,
+    /// Count what is not known of the weights, as in the paper; attacks on young networks then fail (infer)
+    #[arg(long)]
+    unsure_weights: bool,
     /// Distance from the image at most: linf:0.1, linf:8/255 or l2:0.5
     #[arg(long, value_name = "BUDGET")]
     budget: Option<Budget>,
@@ -227,6 +230,7 @@ fn settings(args: &Args, method: Method, budget: Option<Budget>, frozen: Option<
     let iterations = args.iterations.unwrap_or(if method == Method::Pgd { 40 } else { 100 });
     let settings = Settings::new().iterations(iterations).prior_std(args.prior_std);
     let settings = if args.no_clip { settings.unclipped() } else { settings };
+    let settings = if args.unsure_weights { settings.unsure_weights() } else { settings };
     let settings = budget.into_iter().fold(settings, Settings::budget);
     let settings = frozen.into_iter().fold(settings, Settings::frozen);
     args.stop_at.into_iter().fold(settings, |s, p| s.stop(Stop::Probability(p)))

@@ -3,6 +3,7 @@
 pub mod attack;
 pub mod bench;
 pub mod completions;
+pub mod condition;
 pub mod data;
 pub mod demo;
 pub mod evaluate;

@@ -1,16 +1,14 @@
 //! `tractable predict`: streams a CSV file through a model, some thousand rows at a time.
 
-use crate::files::NewFile;
+use crate::csv::{self, Fail};
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome, file_error};
-use crate::run::load_model;
+use crate::report::{Exit, Outcome};
+use crate::run::{class_names, load_model};
 use crate::scores::in_parts;
 use serde::Serialize;
-use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use tractable::data::CsvRows;
 use tractable::{Ensemble, Matrix, Output, Prediction, metrics};
 
@@ -67,36 +65,7 @@ pub fn run(args: &Args) -> Outcome {
     let model = load_model(&args.model)?;
     let model = &if args.fast { model.quick() } else { model };
     let mut rows = CsvRows::open(&args.file, model.input_names())?;
-    let Some(path) = &args.out else {
-        let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        predict(args, model, &mut rows, &mut out, &Exit::from)?;
-        return Ok(out.flush()?);
-    };
-    if let (Ok(from), Ok(to)) = (fs::canonicalize(&args.file), fs::canonicalize(path))
-        && from == to
-    {
-        return Err(Exit::Error(format!("-o {}: that is the input", path.display())));
-    }
-    let fail = file_error(path, "write it");
-    if fs::metadata(path).is_ok_and(|m| !m.is_file()) {
-        // A pipe or a device is written into, not replaced.
-        let fail = |e: io::Error| match e.kind() {
-            ErrorKind::BrokenPipe => Exit::PipeClosed,
-            _ => fail(e),
-        };
-        let file = File::options().write(true).open(path).map_err(file_error(path, "open it"))?;
-        let mut out = BufWriter::with_capacity(1 << 16, file);
-        predict(args, model, &mut rows, &mut out, &fail)?;
-        return out.flush().map_err(fail);
-    }
-    if path.file_name().is_none() {
-        return Err(Exit::Error(format!("{}: not a file name", path.display())));
-    }
-    // Under another name until it is whole.
-    let file = pointed_to(path).and_then(|path| NewFile::beside(&path));
-    let mut out = BufWriter::with_capacity(1 << 16, file.map_err(file_error(path, "create a file there"))?);
-    predict(args, model, &mut rows, &mut out, &fail)?;
-    out.into_inner().map_err(|e| e.into_error()).and_then(NewFile::keep).map_err(&fail)
+    csv::write_to(args.out.as_deref(), &args.file, |out, fail| predict(args, model, &mut rows, out, fail))
 }
 
 fn check_probability(flag: &str, p: f64) -> Outcome {
@@ -106,23 +75,12 @@ fn check_probability(flag: &str, p: f64) -> Outcome {
     }
 }
 
-/// Where symbolic links lead; there need not be a file yet.
-fn pointed_to(path: &Path) -> io::Result<PathBuf> {
-    let mut path = path.to_path_buf();
-    // As many as the system follows.
-    for _ in 0..40 {
-        let Ok(target) = fs::read_link(&path) else { return Ok(path) };
-        path = path.parent().unwrap_or(Path::new("")).join(target);
-    }
-    Err(io::Error::other("too many symbolic links"))
-}
-
 fn predict(
     args: &Args,
     model: &Ensemble,
     rows: &mut CsvRows,
-    out: &mut impl Write,
-    fail: &dyn Fn(io::Error) -> Exit,
+    out: &mut dyn Write,
+    fail: Fail<'_>,
 ) -> Outcome {
     let columns = Columns::of(model, args);
     let mut progress = ProgressDisplay::new(None);
@@ -193,9 +151,9 @@ struct Numbers {
 impl<'a> Columns<'a> {
     fn of(model: &'a Ensemble, args: &Args) -> Self {
         let outputs = model.output_names();
-        if let Output::Classes { classes } = model.output() {
+        if let Output::Classes { .. } = model.output() {
             let target = outputs.first().map_or("class", String::as_str);
-            return Columns::Classes { target, names: class_names(model.class_names(), classes) };
+            return Columns::Classes { target, names: class_names(model) };
         }
         let ends = match args.quantiles.is_empty() {
             true => vec!["lower".into(), "upper".into()],
@@ -222,8 +180,7 @@ impl<'a> Columns<'a> {
                 std::iter::once(target.to_string()).chain(names.iter().map(|n| format!("p_{n}"))).collect()
             }
         };
-        *text += &cells.iter().map(|c| quoted(c)).collect::<Vec<_>>().join(",");
-        text.push('\n');
+        csv::texts(text, &cells);
     }
 
     /// Predicts and appends a chunk of rows; `before` were written already.
@@ -240,7 +197,10 @@ impl<'a> Columns<'a> {
                             json_row(text, &Row { values: Some(values), ..Row::new(row) });
                         } else {
                             let targets = 0..targets.len();
-                            csv_row(text, targets.flat_map(|t| (0..columns.len()).map(move |c| of(c, t))));
+                            csv::numbers(
+                                text,
+                                targets.flat_map(|t| (0..columns.len()).map(move |c| of(c, t))),
+                            );
                         }
                         row += 1;
                     }
@@ -255,9 +215,9 @@ impl<'a> Columns<'a> {
                             let row = Row { class: Some(class), probabilities: Some(p), ..Row::new(row) };
                             json_row(text, &row);
                         } else {
-                            *text += &quoted(class);
+                            *text += &csv::quoted(class);
                             text.push(',');
-                            csv_row(text, p.iter().copied());
+                            csv::numbers(text, p.iter().copied());
                         }
                         row += 1;
                     }
@@ -301,18 +261,6 @@ fn numbers(out: &Prediction, args: &Args) -> tractable::Result<Vec<Vec<f64>>> {
     Ok(all)
 }
 
-/// A name for every class: a network may have more than its data had names for. The others get their number.
-fn class_names(names: &[String], classes: usize) -> Vec<String> {
-    let numbered = |k: usize| {
-        let mut name = k.to_string();
-        while names.contains(&name) {
-            name.insert(0, '#');
-        }
-        name
-    };
-    (0..classes).map(|k| names.get(k).cloned().unwrap_or_else(|| numbered(k))).collect()
-}
-
 impl Row<'_> {
     fn new(row: u64) -> Self {
         Row { r#type: "row", row, values: None, class: None, probabilities: None }
@@ -322,22 +270,4 @@ impl Row<'_> {
 fn json_row(text: &mut String, row: &Row<'_>) {
     *text += &serde_json::to_string(row).expect("a row is plain numbers");
     text.push('\n');
-}
-
-/// The shortest digits that read back as the same numbers.
-fn csv_row(text: &mut String, cells: impl IntoIterator<Item = f64>) {
-    for (i, v) in cells.into_iter().enumerate() {
-        let comma = if i > 0 { "," } else { "" };
-        write!(text, "{comma}{v:?}").expect("a string takes everything");
-    }
-    text.push('\n');
-}
-
-/// A cell of text, in quotes where CSV needs them.
-fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) || cell != cell.trim() {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell.to_string()
-    }
 }

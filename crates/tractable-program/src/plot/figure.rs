@@ -17,6 +17,8 @@ const EDGE: f64 = 14.0;
 const TICK: f64 = 5.0;
 /// From an area up to what is above it: the number at the top of its axis reaches there.
 const LIFT: f64 = 11.0;
+/// Steps from no shade to full shade of a map.
+const SHADES: f64 = 32.0;
 
 /// Panels in a grid, row by row.
 pub struct Figure {
@@ -321,6 +323,28 @@ fn draw_series(
                 canvas.rectangle(bar, paint.clone(), 0.55, Some(paint.clone()));
             }
         }
+        Mark::Shades { x, y, shades } => {
+            for (row, shades) in shades.chunks_exact(x.len() - 1).enumerate() {
+                // Whole pixels, lest seams show; neighbours of one shade are one rectangle.
+                let (bottom, top) = (y_at(y[row]).round(), y_at(y[row + 1]).round());
+                let step = |shade: &f64| (shade.clamp(0.0, 1.0) * SHADES).round();
+                let mut from = 0;
+                for run in shades.chunk_by(|a, b| step(a) == step(b)) {
+                    let (left, right) = (x_at(x[from]).round(), x_at(x[from + run.len()]).round());
+                    from += run.len();
+                    if step(&run[0]) > 0.0 {
+                        let cell = Area { left, top, width: right - left, height: bottom - top };
+                        canvas.rectangle(cell, paint.clone(), step(&run[0]) / SHADES, None);
+                    }
+                }
+            }
+        }
+        Mark::Pieces(pieces) => {
+            for [(x, y), (to_x, to_y)] in pieces {
+                let ends = vec![(x_at(*x), y_at(*y)), (x_at(*to_x), y_at(*to_y))];
+                canvas.stroke(ends, &paint, style::LINE_WIDTH);
+            }
+        }
         Mark::Vertical(x) => {
             let ends = [(x_at(*x), area.top), (x_at(*x), area.bottom())];
             canvas.dashes(&ends, &paint, style::MARKER_WIDTH);
@@ -338,7 +362,10 @@ fn draw_sample(canvas: &mut Canvas, area: Area, series: &Series) {
     let middle = area.top + area.height / 2.0;
     let ends = [(area.left, middle), (area.right(), middle)];
     match series.shape {
-        Mark::Line { dashed: false, .. } => canvas.stroke(ends.into(), &paint, style::LINE_WIDTH),
+        Mark::Line { dashed: false, .. } | Mark::Pieces(_) => {
+            canvas.stroke(ends.into(), &paint, style::LINE_WIDTH);
+        }
+        Mark::Shades { .. } => canvas.rectangle(area, paint, 0.8, None),
         Mark::Line { dashed: true, .. } => canvas.dashes(&ends, &paint, style::LINE_WIDTH),
         Mark::Vertical(_) | Mark::Horizontal(_) => canvas.dashes(&ends, &paint, style::MARKER_WIDTH),
         Mark::Band { .. } => canvas.rectangle(area, paint, style::BAND_OPACITY, None),

@@ -7,6 +7,7 @@ mod animation;
 mod axis;
 mod base64;
 mod canvas;
+mod contour;
 mod drawing;
 mod figure;
 mod image_grid;

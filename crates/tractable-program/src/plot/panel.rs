@@ -1,6 +1,7 @@
 //! One set of axes and what is drawn on it. Numbers are checked when the picture is made.
 
 use super::axis::{Axis, Scale};
+use super::contour::contour;
 use super::style::Color;
 
 /// What one series is made of.
@@ -24,6 +25,14 @@ pub(super) enum Mark {
         edges: Vec<f64>,
         heights: Vec<f64>,
     },
+    /// Shades from 0 to 1 of the cells between edges, row after row from below.
+    Shades {
+        x: Vec<f64>,
+        y: Vec<f64>,
+        shades: Vec<f64>,
+    },
+    /// Pieces of a curve, each from one place to another.
+    Pieces(Vec<[(f64, f64); 2]>),
     Vertical(f64),
     Horizontal(f64),
 }
@@ -87,6 +96,26 @@ impl Panel {
     /// Bars from zero; `edges` has one number more than `heights`, growing.
     pub(crate) fn bars(self, name: &str, color: Color, edges: &[f64], heights: &[f64]) -> Self {
         self.with(name, color, Mark::Bars { edges: edges.into(), heights: heights.into() })
+    }
+
+    /// A map: cells between the edges `x` and `y`, shaded from 0 to 1, row after row from below.
+    pub(crate) fn shades(self, name: &str, color: Color, x: &[f64], y: &[f64], shades: &[f64]) -> Self {
+        self.with(name, color, Mark::Shades { x: x.into(), y: y.into(), shades: shades.into() })
+    }
+
+    /// Where a function on a grid, row after row from below, has a value; nothing where it has not.
+    pub(crate) fn level(
+        self,
+        name: &str,
+        color: Color,
+        grid: [&[f64]; 2],
+        values: &[f64],
+        level: f64,
+    ) -> Self {
+        match contour(grid, values, level) {
+            pieces if pieces.is_empty() => self,
+            pieces => self.with(name, color, Mark::Pieces(pieces)),
+        }
     }
 
     /// A dashed line across the panel at `x`.
@@ -187,6 +216,10 @@ impl Series {
             (Mark::Band { lower, upper, .. }, _) => [lower.as_slice(), upper].concat(),
             (Mark::Bars { edges, .. }, 0) => edges.clone(),
             (Mark::Bars { heights, .. }, _) => [heights.as_slice(), &[0.0]].concat(),
+            (Mark::Shades { x, .. }, 0) => x.clone(),
+            (Mark::Shades { y, .. }, _) => y.clone(),
+            (Mark::Pieces(pieces), 0) => pieces.iter().flatten().map(|p| p.0).collect(),
+            (Mark::Pieces(pieces), _) => pieces.iter().flatten().map(|p| p.1).collect(),
             (Mark::Vertical(v), 0) | (Mark::Horizontal(v), 1) => vec![*v],
             (Mark::Vertical(_) | Mark::Horizontal(_), _) => Vec::new(),
         }
@@ -237,6 +270,18 @@ impl Series {
                     return Err("bars stand on zero, which is not on a log axis".into());
                 }
                 drawable("a height", heights, Scale::Linear)
+            }
+            Mark::Shades { x, y, shades } => {
+                if shades.len() != (x.len() - 1) * (y.len() - 1) {
+                    return Err(format!("{} shades between {} and {} edges", shades.len(), x.len(), y.len()));
+                }
+                drawable("an edge of x", x, scales[0])?;
+                drawable("an edge of y", y, scales[1])?;
+                drawable("a shade", shades, Scale::Linear)
+            }
+            Mark::Pieces(_) => {
+                drawable("x", &self.spanned(0), scales[0])?;
+                drawable("y", &self.spanned(1), scales[1])
             }
             Mark::Vertical(x) => drawable("x", &[*x], scales[0]),
             Mark::Horizontal(y) => drawable("y", &[*y], scales[1]),

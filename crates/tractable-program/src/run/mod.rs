@@ -31,7 +31,7 @@ pub(crate) use session::Training;
 use crate::console::note;
 use crate::report::{Exit, Outcome};
 use std::path::{Path, PathBuf};
-use tractable::{Device, Ensemble, Network};
+use tractable::{Device, Ensemble, Network, Output};
 
 /// The model in a run's folder, or the file itself.
 pub(crate) fn locate(path: &Path) -> Outcome<PathBuf> {
@@ -83,6 +83,20 @@ pub fn load_trained(path: &Path, device: Device) -> Outcome<Network> {
     };
     check_trained(&net, &path)?;
     Ok(net)
+}
+
+/// A name for every class: a network may have more than its data had names for. The others get their number.
+pub(crate) fn class_names(model: &Ensemble) -> Vec<String> {
+    let names = model.class_names();
+    let numbered = |k: usize| {
+        let mut name = k.to_string();
+        while names.contains(&name) {
+            name.insert(0, '#');
+        }
+        name
+    };
+    let classes = if let Output::Classes { classes } = model.output() { classes } else { 0 };
+    (0..classes).map(|k| names.get(k).cloned().unwrap_or_else(|| numbered(k))).collect()
 }
 
 fn check_trained(net: &Network, path: &Path) -> Outcome {

@@ -31,7 +31,7 @@ const FLOORS: &[&[&str]] = &[
     &["console"],
     &["report"],
     &["files", "interrupt", "progress"],
-    &["jobs", "results", "plot", "objective", "image_sets"],
+    &["csv", "jobs", "results", "plot", "objective", "image_sets"],
     &["page", "fetch", "settings", "scores"],
     &["run"],
     // What the verbs are about.

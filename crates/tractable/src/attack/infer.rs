@@ -5,6 +5,7 @@ use super::{Attacked, Settings, Targets};
 use crate::error::Result;
 use crate::gaussian::{Input, Matrix};
 use crate::network::Network;
+use crate::output::Wanted;
 
 /// Changes images until the network takes them for other classes, by inference: the posterior of the image given the
 /// wanted label, again and again. One result for each attack that `targets` asks for, in their order.
@@ -41,10 +42,19 @@ pub fn infer(
             return Ok(Moved { output, exact: true, mean: lanes.mean.clone(), var: lanes.var.clone() });
         }
         let labels: Vec<usize> = lanes.tasks.iter().map(|t| t.towards).collect();
-        let mut image = lanes.net.searching(x, &labels)?;
+        let known = lanes.settings.known_weights;
+        let shown: Vec<usize> = lanes.tasks.iter().map(|t| t.label).collect();
+        let wanted = match known {
+            true if lanes.tasks.iter().all(|t| t.target.is_none()) => Wanted::other_than(&shown),
+            true => Wanted::from(&labels[..]).known_weights(),
+            false => Wanted::from(&labels[..]),
+        };
+        let mut image = lanes.net.searching(x, wanted)?;
+        let [low, high] = lanes.boxes();
+        image.limits(low, high)?;
         let output = image.round()?.output()?;
         let posterior = image.posterior()?;
-        Ok(Moved { output, exact: false, mean: posterior.mean().to_vec(), var: posterior.var().to_vec() })
+        Ok(Moved { output, exact: known, mean: posterior.mean().to_vec(), var: posterior.var().to_vec() })
     };
     lanes::run(net, images, targets, settings, &Method { begin: &|_, _, _| prior_var, step: &step })
 }

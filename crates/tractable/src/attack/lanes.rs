@@ -104,6 +104,15 @@ impl Lanes<'_> {
         Limits::new(self.settings, self.images.row(image), image)
     }
 
+    /// Lowest and highest value of every pixel of every lane.
+    pub(super) fn boxes(&self) -> [Vec<f64>; 2] {
+        let mut all = [Vec::new(), Vec::new()];
+        for lane in 0..self.tasks.len() {
+            all.iter_mut().zip(self.limits(lane).boxes()).for_each(|(all, own)| all.extend(own));
+        }
+        all
+    }
+
     fn enter(&mut self, task: Task, number: usize, method: &Method<'_>) {
         let mut x = self.images.row(task.image).to_vec();
         let var = (method.begin)(number, &task, &mut x);

@@ -23,6 +23,17 @@ impl<'a> Limits<'a> {
         self.frozen.is_some_and(|f| f[pixel])
     }
 
+    /// Lowest and highest value of every pixel, as far as each has limits of its own.
+    pub(super) fn boxes(&self) -> [Vec<f64>; 2] {
+        let (low, high) = self.settings.range.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        let size = match self.settings.budget {
+            Some(Budget::Linf(size)) => size,
+            _ => f64::INFINITY,
+        };
+        let lowest = self.image.iter().map(|x| (x - size).max(low.min(*x))).collect();
+        [lowest, self.image.iter().map(|x| (x + size).min(high.max(*x))).collect()]
+    }
+
     /// Brings an image to the nearest place inside the budget, then every pixel into its range, which only brings
     /// it nearer to where it began.
     pub(super) fn project(&self, x: &mut [f64]) {

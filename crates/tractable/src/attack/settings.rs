@@ -101,6 +101,7 @@ pub struct Settings {
     pub(super) stop: Stop,
     pub(super) step: Option<f64>,
     pub(super) random_start: Option<u64>,
+    pub(super) known_weights: bool,
 }
 
 impl Default for Settings {
@@ -110,7 +111,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The paper's: at most 100 iterations, a prior standard deviation of 0.03; pixels stay between 0 and 1, no
+    /// At most 100 iterations, a prior standard deviation of 0.03, as in the paper; pixels stay between 0 and 1, no
     /// budget, done as soon as the label has changed.
     ///
     /// ```
@@ -126,6 +127,7 @@ impl Settings {
             stop: Stop::Flipped,
             step: None,
             random_start: None,
+            known_weights: true,
         }
     }
 
@@ -139,7 +141,19 @@ impl Settings {
         self
     }
 
-    /// Standard deviation that [`infer`](super::infer) gives every pixel at the start: larger moves faster and further.
+    /// Whether [`infer`](super::infer) takes the weights as unsure, as in the paper: then their doubt excuses an image that does not
+    /// show its target, and an attack on a network that has learned little rarely succeeds. They are known unless this is called.
+    ///
+    /// ```
+    /// let papers = tractable::attack::Settings::new().unsure_weights();
+    /// ```
+    pub fn unsure_weights(mut self) -> Self {
+        self.known_weights = false;
+        self
+    }
+
+    /// Standard deviation that [`infer`](super::infer) gives every pixel: no iteration goes farther than a draw of it would. With
+    /// [unsure weights](Settings::unsure_weights) it is that of the start.
     ///
     /// ```
     /// let settings = tractable::attack::Settings::new().prior_std(0.1);

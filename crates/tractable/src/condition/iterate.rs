@@ -77,7 +77,7 @@ pub(crate) fn iterate<'n>(
                 slopes: &rows.slopes_of(i)[..own * d],
                 spread: &spread.collect::<Vec<_>>(),
             };
-            let mut updated = linear::update(&task.prior, &out, &task.wish());
+            let mut updated = linear::condition_on(&task.prior, &out, &task.wish());
             let share = if step == 1 { 1.0 } else { 0.5 };
             let mut converged = true;
             for u in 0..d {

@@ -31,7 +31,7 @@ pub(crate) struct Updated {
 }
 
 /// T47. `V = A P A' + Om + R = C C'`, `B = C^-1 A P`, `mean = m0 + B' C^-1 (y - ybar - A (m0 - m))`, `cov = P - B' B`.
-pub(crate) fn update(prior: &Prior, out: &Linearised<'_>, wish: &Wish<'_>) -> Updated {
+pub(crate) fn condition_on(prior: &Prior, out: &Linearised<'_>, wish: &Wish<'_>) -> Updated {
     let (d, k) = (prior.width(), wish.y.len());
     let var = prior.var();
     let mut factor = prior.times(out.slopes);

@@ -26,28 +26,27 @@ pub(crate) fn lumps(
 /// Cuts a grid where its density has deep valleys.
 fn on_a_line(cloud: &Cloud) -> Vec<(f64, Around)> {
     let deep = libm::exp(-DEEP);
-    let weights = &cloud.weights;
     // Where lumps begin; the peak of the current one, and the lowest place since.
     let mut cuts = vec![0];
     let (mut peak, mut lowest) = (0.0, (f64::INFINITY, 0));
-    for (i, &w) in weights.iter().enumerate() {
+    for (i, w) in (0..cloud.u.len()).map(|i| (i, cloud.density(i))) {
         if w < lowest.0 {
             lowest = (w, i);
         }
         if lowest.0 < deep * peak && lowest.0 < deep * w {
-            let so_far: f64 = weights[*cuts.last().expect("there is one")..lowest.1].iter().sum();
-            let rest: f64 = weights[lowest.1..].iter().sum();
-            if so_far >= LEAST && rest >= LEAST {
-                cuts.push(lowest.1);
-                peak = 0.0;
-            }
+            cuts.push(lowest.1);
+            peak = 0.0;
         }
         if w > peak {
             (peak, lowest) = (w, (w, i));
         }
     }
-    cuts.push(weights.len());
-    cuts.windows(2).map(|c| cloud.moments(&(c[0]..c[1]).collect::<Vec<_>>())).collect()
+    cuts.push(cloud.u.len());
+    let mut lumps: Vec<_> =
+        cuts.windows(2).map(|c| cloud.moments(&(c[0]..c[1]).collect::<Vec<_>>())).collect();
+    // What is too light to be told is left out.
+    lumps.retain(|l| l.0 >= LEAST);
+    lumps
 }
 
 /// Joins points that stand for all where the way from one to the other leads through no valley.

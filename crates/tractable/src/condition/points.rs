@@ -14,10 +14,15 @@ pub(crate) const MOST: usize = lattice::MOST;
 // there (mean and standard deviation of every input within 10 %): 96 %; twice MANY: 98 %, and twice the time at worst;
 // ENOUGH 256, looking around below 64 with half of AROUND: 90 %.
 
-/// Points of a line, how far they reach, and as how many points that all count the same they must be as good.
+/// Points of a line, how far they reach, as how many points that all count the same they must be as good, and how many peaks are
+/// looked at more closely.
 const LINE: usize = 512;
 const REACH: f64 = 6.0;
 const ENOUGH_OF_LINE: f64 = 64.0;
+const PEAKS: usize = 32;
+/// Parts that a cell is divided into, and how often.
+const PARTS: usize = 8;
+const LEVELS: usize = 5;
 /// Points of a space: at first, and at most.
 const FEW: usize = 2048;
 const MANY: usize = 1 << 14;
@@ -43,6 +48,8 @@ pub(crate) struct Cloud {
     pub(crate) u: Vec<f64>,
     /// They add up to 1.
     pub(crate) weights: Vec<f64>,
+    /// Of a line: how long a part of it every point stands for.
+    pub(crate) widths: Vec<f64>,
 }
 
 impl Cloud {
@@ -70,6 +77,11 @@ impl Cloud {
         (total, (mean, cov))
     }
 
+    /// The density at a point of a line.
+    pub(crate) fn density(&self, i: usize) -> f64 {
+        self.weights[i] / self.widths[i]
+    }
+
     pub(crate) fn all(&self) -> Vec<usize> {
         (0..self.weights.len()).collect()
     }
@@ -90,7 +102,7 @@ pub(crate) fn sample(
         let more: Vec<f64> = (ln.len()..n).flat_map(|i| normal_point(i as u32, width)).collect();
         ln.extend(weigh(&more)?);
         u.extend(more);
-        let cloud = Cloud { width, u: u.clone(), weights: relative(&ln)? };
+        let cloud = Cloud { width, u: u.clone(), weights: relative(&ln)?, widths: Vec::new() };
         if cloud.effective() >= ENOUGH || n >= MANY {
             break cloud;
         }
@@ -119,7 +131,7 @@ pub(crate) fn sample(
                 ln[i] + prior - ln_sum([drawn + prior].into_iter().chain(from))
             })
             .collect();
-        cloud = Cloud { width, u: u.clone(), weights: relative(&corrected)? };
+        cloud = Cloud { width, u: u.clone(), weights: relative(&corrected)?, widths: Vec::new() };
         if cloud.effective() >= ENOUGH {
             break;
         }
@@ -127,33 +139,62 @@ pub(crate) fn sample(
     Ok(cloud)
 }
 
-/// An even grid of one unknown; cells that count are divided while few points do.
+/// Cells of one unknown, even at first; where much weight lies in a few of them, those are divided.
 fn line(weigh: &mut Weigh<'_>) -> Result<Cloud> {
-    let mut step = 2.0 * REACH / LINE as f64;
-    let mut from: Vec<f64> = (0..LINE).map(|i| step * i as f64 - REACH).collect();
-    for last in [false, false, false, true] {
-        let u: Vec<f64> = from.iter().map(|from| from + 0.5 * step).collect();
-        let ln: Vec<f64> = weigh(&u)?.iter().zip(&u).map(|(ln, u)| ln - 0.5 * u * u).collect();
-        let cloud = Cloud { width: 1, u, weights: relative(&ln)? };
-        if last || cloud.effective() >= ENOUGH_OF_LINE {
-            return Ok(cloud);
+    let mut widths = vec![2.0 * REACH / LINE as f64; LINE];
+    let mut u: Vec<f64> = (0..LINE).map(|i| widths[0] * (i as f64 + 0.5) - REACH).collect();
+    let mut ln = posterior(weigh, &u)?;
+    for level in 0..=LEVELS {
+        let weights =
+            relative(&ln.iter().zip(&widths).map(|(ln, w)| ln + libm::log(*w)).collect::<Vec<_>>())?;
+        let cloud = Cloud { width: 1, u, weights, widths };
+        if level == LEVELS || cloud.effective() >= ENOUGH_OF_LINE {
+            return Ok(within_reach(cloud));
         }
-        // A narrow peak may lie between two points: what is kept are cells far below what counts, and their neighbours.
-        let highest = cloud.weights.iter().fold(0.0, |m: f64, w| m.max(*w));
-        let near = |i: usize| i.saturating_sub(1)..(i + 2).min(from.len());
-        let counts = |i: &usize| near(*i).any(|i| cloud.weights[i] > 1e-22 * highest);
-        let kept: Vec<f64> = (0..from.len()).filter(counts).map(|i| from[i]).collect();
-        let parts = (LINE / kept.len()).max(2);
-        step /= parts as f64;
-        from = kept.iter().flat_map(|from| (0..parts).map(move |i| from + step * i as f64)).collect();
+        // A narrow peak may lie between two points: the highest are divided however low they look, with their neighbours.
+        let near = |i: usize| i.saturating_sub(1)..(i + 2).min(ln.len());
+        let is_peak = |i: &usize| ln[*i].is_finite() && near(*i).all(|j| ln[j] <= ln[*i]);
+        let mut peaks: Vec<usize> = (0..ln.len()).filter(is_peak).collect();
+        peaks.sort_by(|&a, &b| ln[b].total_cmp(&ln[a]));
+        peaks.truncate(PEAKS);
+        let mut divided: Vec<bool> = cloud.weights.iter().map(|w| w * ENOUGH_OF_LINE > 0.1).collect();
+        peaks.iter().for_each(|&i| near(i).for_each(|j| divided[j] = true));
+        let parts = |i: usize| if divided[i] { PARTS } else { 1 };
+        let cells = (0..ln.len()).flat_map(|i| (0..parts(i)).map(move |part| (i, part)));
+        let place = |(i, part): (usize, usize)| {
+            let width = cloud.widths[i] / parts(i) as f64;
+            (cloud.u[i] - 0.5 * cloud.widths[i] + width * (part as f64 + 0.5), width)
+        };
+        (u, widths) = cells.clone().map(place).unzip();
+        let fresh: Vec<f64> =
+            cells.clone().zip(&u).filter(|((i, _), _)| divided[*i]).map(|(_, u)| *u).collect();
+        let mut fresh = posterior(weigh, &fresh)?.into_iter();
+        let known = |(i, _)| if divided[i] { fresh.next().unwrap_or(f64::NAN) } else { ln[i] };
+        ln = cells.map(known).collect();
     }
-    unreachable!("the last grid is returned")
+    unreachable!("the last line is returned")
+}
+
+/// `ln` of likelihood times prior, but for a constant.
+fn posterior(weigh: &mut Weigh<'_>, u: &[f64]) -> Result<Vec<f64>> {
+    Ok(weigh(u)?.iter().zip(u).map(|(ln, u)| ln - 0.5 * u * u).collect())
+}
+
+/// A line whose likeliest place is its end says next to nothing: what is wanted lies beyond what the prior reaches.
+fn within_reach(cloud: Cloud) -> Cloud {
+    let likeliest = (0..cloud.u.len()).max_by(|&a, &b| cloud.density(a).total_cmp(&cloud.density(b)));
+    match likeliest.map(|i| (cloud.u[i], cloud.widths[i])) {
+        Some((end, width)) if end.abs() > REACH - width => {
+            Cloud { width: 1, u: vec![end], weights: vec![1.0], widths: vec![width] }
+        }
+        _ => cloud,
+    }
 }
 
 /// Weights from their logarithms, relative to the largest, that add up to 1.
 fn relative(ln: &[f64]) -> Result<Vec<f64>> {
-    let highest = ln.iter().fold(f64::NEG_INFINITY, |m, &v| if v.is_nan() { v } else { m.max(v) });
-    if !highest.is_finite() {
+    let highest = ln.iter().fold(f64::NEG_INFINITY, |m, &v| m.max(v));
+    if !highest.is_finite() || ln.iter().any(|v| v.is_nan()) {
         let why = "no input that the prior allows gives exactly this, and neither noise nor the weights leave room; want it \
                    less exactly";
         return Err(Error::invalid("wanted output", why));
@@ -163,7 +204,7 @@ fn relative(ln: &[f64]) -> Result<Vec<f64>> {
     Ok(weights.iter().map(|w| w / total).collect())
 }
 
-fn normal_point(i: u32, width: usize) -> impl Iterator<Item = f64> {
+pub(super) fn normal_point(i: u32, width: usize) -> impl Iterator<Item = f64> {
     lattice::point(i, width).map(|p| Tails::Normal.quantile(p))
 }
 
@@ -176,14 +217,19 @@ fn ln_sum(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     highest + libm::log(terms.map(|t| libm::exp(t - highest)).sum::<f64>())
 }
 
-/// Mean and covariance of what counts, held by an earlier proposal where that are few points.
+/// Mean and covariance of what counts. Where that are few points it is held by an earlier proposal, or spread by how far points
+/// of the prior lie apart.
 fn estimate(cloud: &Cloud, first: Option<&Proposal>) -> Around {
     let (_, (mean, mut cov)) = cloud.moments(&cloud.all());
     let held = cloud.width as f64 + 1.0;
     let share = held / (held + cloud.effective());
+    let apart = 4.0 * (cloud.weights.len() as f64).powf(-1.0 / cloud.width as f64);
     for (i, c) in cov.iter_mut().enumerate() {
-        let one = if i % (cloud.width + 1) == 0 { 1.0 } else { 0.0 };
-        *c += share * (first.map_or(one, |p| p.covariance[i] / (WIDER * WIDER)) - *c);
+        match first {
+            Some(first) => *c += share * (first.covariance[i] / (WIDER * WIDER) - *c),
+            None if i % (cloud.width + 1) == 0 => *c += (apart * apart).min(1.0),
+            None => {}
+        }
     }
     (mean, cov)
 }

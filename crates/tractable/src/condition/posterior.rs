@@ -170,6 +170,19 @@ impl Posterior {
         Ok(Posterior::of(answers, None).expect("what is finite stays so"))
     }
 
+    /// One row, in the user's units.
+    pub(crate) fn answer(&self, row: usize) -> Result<Answer> {
+        let at = row * self.width()..(row + 1) * self.width();
+        let Row { modes, found, .. } = self.rows[row].clone();
+        Ok(Answer {
+            mean: self.mean()[at.clone()].to_vec(),
+            var: self.var()[at].to_vec(),
+            covariance: Learned::Full(self.covariance(row)?.data().to_vec()),
+            modes,
+            found,
+        })
+    }
+
     /// Mean and variance of every entry.
     ///
     /// ```

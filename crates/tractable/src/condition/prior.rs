@@ -1,5 +1,6 @@
 //! What is known of a state before anything is wanted of the output: one sample, in the network's own units.
 
+use super::points;
 use crate::cholesky;
 use std::sync::Arc;
 
@@ -66,6 +67,14 @@ impl Prior {
         let mut x = self.mean.clone();
         self.scaled(free, u).iter().zip(free).for_each(|(v, &i)| x[i] += v);
         x
+    }
+
+    /// So many places of the prior, one after the other.
+    pub(crate) fn draws(&self, n: usize) -> Vec<f64> {
+        let free = self.free();
+        (0..n as u32)
+            .flat_map(|i| self.place(&free, &points::normal_point(i, free.len()).collect::<Vec<_>>()))
+            .collect()
     }
 
     /// `L u` for the free entries.

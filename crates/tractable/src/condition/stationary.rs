@@ -1,8 +1,9 @@
 //! The posterior of a state where the output is to have a maximum, a minimum or either: its derivative is zero.
 
 use super::linear::{self, Linearised, Wish};
-use super::{Answer, Found, Posterior, Priors};
+use super::{Answer, EXACTLY, Found, Posterior, Prior, Priors, points};
 use crate::cholesky;
+use crate::engine::Slope;
 use crate::error::Result;
 use crate::gaussian::Input;
 use crate::moments::derivative::{shrunk, stationary};
@@ -19,12 +20,22 @@ pub(super) fn condition(net: &Network, x: Input<'_>, at: usize, wanted: &Wanted<
     for sample in 0..x.rows() {
         let one = x.rows_between(sample, sample + 1);
         let prior = priors.of(net, x, sample)?;
-        let (d, [mean, var, second]) = (prior.width(), net.curvature(one, &prior.mean, slope)?);
+        if at == 0 && prior.free().len() <= points::MOST {
+            let places = Places { net, slope, aim, noise_var: wanted.noise_var, known: wanted.known_weights };
+            if let Some(answer) = places.answer(&prior)? {
+                answers.push(answer);
+                continue;
+            }
+        }
+        let (d, [mean, mut var, second]) = (prior.width(), net.curvature(one, &prior.mean, slope)?);
+        if wanted.known_weights {
+            var.fill(0.0);
+        }
         let noise: Vec<f64> =
             net.in_derivative_units(slope, d).iter().map(|unit| wanted.noise_var / (unit * unit)).collect();
         let spread: Vec<f64> = (0..d * d).map(|i| if i / d == i % d { var[i / d] } else { 0.0 }).collect();
         let out = Linearised { at: &prior.mean, mean: &mean, slopes: &second, spread: &spread };
-        let mut updated = linear::update(&prior, &out, &Wish { y: &vec![0.0; d], noise: &noise });
+        let mut updated = linear::condition_on(&prior, &out, &Wish { y: &vec![0.0; d], noise: &noise });
         if aim.towards != 0.0 && !bends(&second, d, aim.towards) {
             // The curve bends the other way: every entry goes up or down by as much as it would go to the other kind.
             let (p, times) = (prior.var(), prior.times(&second));
@@ -35,9 +46,81 @@ pub(super) fn condition(net: &Network, x: Input<'_>, at: usize, wanted: &Wanted<
                 (updated.mean[i], updated.var[i]) = (prior.mean[i] + d_mean, shrunk(p[i], d_var));
             }
         }
-        answers.push(Answer::linear(prior, updated, Found::Linearised { steps: 1, converged: true }));
+        // It got there if little is left of the slope, or less than is known of it.
+        let [left, _, _] = net.curvature(one, &updated.mean, slope)?;
+        let size = |d: &[f64]| d.iter().zip(&prior.var()).map(|(d, p)| d * d * p).sum::<f64>();
+        let unknown: f64 = var.iter().zip(&prior.var()).map(|(v, p)| v * p).sum();
+        let converged = size(&left) <= (0.01 * size(&mean)).max(unknown);
+        answers.push(Answer::linear(prior, updated, Found::Linearised { steps: 1, converged }));
     }
     net.posterior(answers, at)
+}
+
+/// What places are weighed by: T52, `ln N(0; D(x), V(x) + R)` summed over the entries that are unknown, where the curve bends as it
+/// is to.
+struct Places<'n> {
+    net: &'n Network,
+    slope: Slope,
+    aim: Extremum<'n>,
+    noise_var: f64,
+    known: bool,
+}
+
+impl Places<'_> {
+    /// `None` where no place of the prior has such a point, or too few tell.
+    fn answer(&self, prior: &Prior) -> Result<Option<Answer>> {
+        let free = prior.free();
+        // A slope of zero is zero to a thousandth of how far slopes go.
+        let drawn = prior.draws(64);
+        let [mean, ..] = self.derivatives(&drawn, prior.width())?;
+        let units = self.net.in_derivative_units(self.slope, prior.width());
+        let least: Vec<f64> = free
+            .iter()
+            .map(|&i| {
+                let size = mean.iter().skip(i).step_by(prior.width()).map(|d| d * d).sum::<f64>() / 64.0;
+                (self.noise_var / units[i].powi(2)).max(EXACTLY * EXACTLY * size)
+            })
+            .collect();
+        let mut weigh = |places: &[f64]| {
+            let d = prior.width();
+            let [mean, var, second] = self.derivatives(places, d)?;
+            let ln = |row: usize| {
+                let entry = |(&i, least): (&usize, &f64)| {
+                    let i = row * d + i;
+                    if self.aim.towards * second[i] > 0.0 {
+                        return f64::NEG_INFINITY;
+                    }
+                    let var = if self.known { *least } else { var[i] + least };
+                    -0.5 * (mean[i] * mean[i] / var + libm::log(var))
+                };
+                free.iter().zip(&least).map(entry).sum::<f64>()
+            };
+            Ok((0..places.len() / d).map(ln).collect::<Vec<f64>>())
+        };
+        // That no place bends so is no error: then it is told by the slope.
+        if weigh(&drawn)?.iter().all(|&ln| ln == f64::NEG_INFINITY) {
+            return Ok(None);
+        }
+        Answer::by_points(prior, &mut weigh, &mut || Ok(None))
+    }
+
+    /// Mean and variance of the derivative, and the second derivative, at known places.
+    fn derivatives(&self, places: &[f64], d: usize) -> Result<[Vec<f64>; 3]> {
+        let mut all = [const { Vec::new() }; 3];
+        for places in places.chunks(d * self.net.rows_at_once()) {
+            let rows = places.len() / d;
+            let mut pass = self.net.pass();
+            pass.write(0, places, None)?;
+            pass.run(&self.net.forward, None)?;
+            let [mean, var, _] = pass.derivative(self.slope)?;
+            let second = match self.aim.towards == 0.0 {
+                true => vec![0.0; mean.len()],
+                false => self.net.second_derivative_in(&*pass, self.slope, rows)?,
+            };
+            all.iter_mut().zip([mean, var, second]).for_each(|(all, part)| all.extend(part));
+        }
+        Ok(all)
+    }
 }
 
 /// Whether a second derivative is that of a maximum (1) or a minimum (-1) in all directions.

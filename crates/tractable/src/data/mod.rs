@@ -2,7 +2,7 @@
 //!
 //! [`csv`] reads a file into a [`Table`]; naming the target makes it a [`Dataset`]; a [`Scaler`] is
 //! computed from the part that is trained on. [`CsvRows`] reads files larger than memory piece by piece,
-//! for prediction. These three need the feature `csv`; compressed image files need `gzip`.
+//! for prediction, and [`CsvCells`] row by row as they are written. These four need the feature `csv`; compressed image files need `gzip`.
 //!
 //! [`Images`] are labelled images: [`mnist`], [`fashion_mnist`] and [`cifar10`] read the public sets, [`idx`] and
 //! [`cifar_batches`] any files of their forms, and [`digits`] needs no files at all.
@@ -21,6 +21,8 @@
 mod augment;
 #[cfg(feature = "csv")]
 mod cell;
+#[cfg(feature = "csv")]
+mod cells;
 mod cifar;
 #[cfg(feature = "csv")]
 mod csv;
@@ -42,7 +44,7 @@ mod spelling;
 mod table;
 
 #[cfg(feature = "csv")]
-pub use self::{csv::csv, rows::CsvRows, table::Table};
+pub use self::{cells::CsvCells, csv::csv, rows::CsvRows, table::Table};
 pub use augment::Augment;
 pub use cifar::cifar_batches;
 pub use dataset::{Dataset, Target};

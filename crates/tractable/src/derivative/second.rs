@@ -25,11 +25,18 @@ pub(super) fn by_units(
     second
 }
 
-/// All second derivatives of one sample, `d^2(output)/(d(unit) d(other))`, row after row.
-pub(super) fn matrix(graph: &Graph, weights: &[&[f64]], states: &[MeanVar], slope: Slope) -> Vec<f64> {
+/// All second derivatives of a sample, `d^2(output)/(d(unit) d(other))`, row after row.
+pub(super) fn matrix(
+    graph: &Graph,
+    weights: &[&[f64]],
+    states: &[MeanVar],
+    slope: Slope,
+    row: usize,
+    rows: usize,
+) -> Vec<f64> {
     let width = graph.shapes[slope.at].len();
     let mut second = vec![0.0; width * width];
-    each_bend(graph, weights, states, slope, (0, 1), |bend, t| {
+    each_bend(graph, weights, states, slope, (row, rows), |bend, t| {
         for (row, a) in second.chunks_exact_mut(width).zip(t) {
             row.iter_mut().zip(t).for_each(|(sum, b)| *sum += bend * a * b); // T36
         }

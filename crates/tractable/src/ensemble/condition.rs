@@ -1,7 +1,7 @@
 //! What an input must be, by all networks of a model together: places are weighed by what the calibrated model predicts there.
 
 use super::Ensemble;
-use crate::condition::{Answer, Covariance, MOST_POINTS, Posterior, Prior};
+use crate::condition::{Answer, Covariance, EXACTLY, MOST_POINTS, Posterior, Prior};
 use crate::error::{Error, Result};
 use crate::gaussian::{Input, Matrix};
 use crate::output::{Aim, DefaultNoise, ObservationBuffer, Output, Wanted};
@@ -40,6 +40,7 @@ pub(super) fn condition(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> R
             continue;
         }
         let label = observation.label(row);
+        let least = if label.is_some() { vec![0.0; units] } else { least_noise(model, &prior)? };
         let mut weigh = |places: &[f64]| -> Result<Vec<f64>> {
             let places = Matrix::new(places.to_vec(), x.width())?;
             if let (Output::Classes { classes }, Some(label)) = (output, label) {
@@ -50,7 +51,7 @@ pub(super) fn condition(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> R
             let ln = |i: usize| {
                 let entry = |o: usize| {
                     let var = if wanted.known_weights { 0.0 } else { out.var()[i * units + o] };
-                    let var = var + seen.noise.at(0, o, units);
+                    let var = var + seen.noise.at(0, o, units).max(least[o]);
                     let off = seen.y[o] - out.mean()[i * units + o];
                     -0.5 * (off * off / var + libm::log(var))
                 };
@@ -61,10 +62,26 @@ pub(super) fn condition(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> R
         match Answer::by_points(&prior, &mut weigh, &mut || Ok(None))? {
             Some(answer) => answers.push(answer),
             // So far from anything likely that places cannot tell: the networks, each for itself.
-            None => return pooled(model, x, wanted),
+            None => {
+                let goal = Aim::Output(observation.row(row));
+                answers.push(pooled(model, one, Wanted { goal, ..wanted })?.answer(0)?);
+            }
         }
     }
     Ok(Posterior::of(answers, None).expect("means of finite places are finite"))
+}
+
+/// The noise that a wish has at least: what is wanted exactly is wanted to a thousandth of how far the outputs go.
+fn least_noise(model: &Ensemble, prior: &Prior) -> Result<Vec<f64>> {
+    let places = Matrix::new(prior.draws(64), prior.width())?;
+    let out = model.predict(&places)?;
+    let units = out.width();
+    let of = |o: usize| out.mean().iter().skip(o).step_by(units);
+    let var = |o: usize| {
+        let mean = of(o).sum::<f64>() / places.rows() as f64;
+        of(o).map(|y| (y - mean).powi(2)).sum::<f64>() / places.rows() as f64
+    };
+    Ok((0..units).map(|o| EXACTLY * EXACTLY * var(o)).collect())
 }
 
 /// Every network answers for itself, and the answers are put together.

@@ -71,8 +71,8 @@ impl Goal {
 
     fn wanted(self) -> Extremum<'static> {
         match self {
-            Goal::Minimum => Wanted::minimum(),
-            Goal::Maximum => Wanted::maximum(),
+            Goal::Minimum => Wanted::minimum().second_order(),
+            Goal::Maximum => Wanted::maximum().second_order(),
         }
     }
 }

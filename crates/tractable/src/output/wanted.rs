@@ -4,17 +4,17 @@ use super::Observation;
 use crate::gaussian::Matrix;
 use crate::moments::derivative::Gate;
 
-/// What `condition` is asked for: an output, or some of it, or a label; or that the output has a maximum, a minimum or
-/// either there; which layer's posterior to return; and how often to repeat.
+/// What `condition` and `search` are asked for: an output, or some of it, or a label; or that the output has a maximum, a
+/// minimum or either there; which layer's posterior to return; and how often a search repeats its step.
 ///
 /// ```
 /// use tractable::{Activation, Gaussian, Matrix, Network, Wanted};
 /// let net = Network::mlp([2, 16, 1], Activation::Tanh).seed(3).build()?;
 /// let prior = Gaussian::new(vec![0.1, -0.2], vec![0.5, 0.5], 2)?;
 /// let y = Matrix::column(vec![1.0])?;
-/// let x = net.search(&prior, Wanted::from(&y).noise_var(0.01))?;
-/// assert!(x.var().iter().all(|&v| v <= 0.5));
-/// let hidden = net.search(&prior, Wanted::from(&y).layer("tanh1"))?;
+/// let x = net.condition(&prior, Wanted::from(&y).noise_var(0.01))?;
+/// assert_eq!(x.width(), 2);
+/// let hidden = net.condition(&prior, Wanted::from(&y).layer("tanh1"))?;
 /// assert_eq!(hidden.width(), 16);
 /// # Ok::<(), tractable::Error>(())
 /// ```
@@ -26,6 +26,8 @@ pub struct Wanted<'a> {
     pub(crate) rounds: usize,
     pub(crate) known_weights: bool,
     pub(crate) covariance: Option<&'a Matrix>,
+    /// Labels are those that are not wanted.
+    pub(crate) other_than: bool,
 }
 
 /// What is wanted.
@@ -39,6 +41,7 @@ pub(crate) enum Aim<'a> {
         output: Option<usize>,
         gate: Gate,
         only: bool,
+        second_order: bool,
     },
 }
 
@@ -51,6 +54,7 @@ impl<'a, T: Into<Observation<'a>>> From<T> for Wanted<'a> {
             rounds: 1,
             known_weights: false,
             covariance: None,
+            other_than: false,
         }
     }
 }
@@ -74,26 +78,37 @@ pub struct Extremum<'a> {
     noise_var: f64,
     layer: Option<&'a str>,
     rounds: usize,
+    second_order: bool,
+    known_weights: bool,
 }
 
 impl<'a> From<Extremum<'a>> for Wanted<'a> {
     fn from(e: Extremum<'a>) -> Self {
-        let goal = Aim::Stationary { towards: e.towards, output: e.output, gate: e.gate, only: false };
-        let Extremum { noise_var, layer, rounds, .. } = e;
-        Wanted { goal, noise_var, layer, rounds, known_weights: false, covariance: None }
+        let Extremum { towards, output, gate, noise_var, layer, rounds, second_order, known_weights } = e;
+        let goal = Aim::Stationary { towards, output, gate, only: false, second_order };
+        Wanted { goal, noise_var, layer, rounds, known_weights, covariance: None, other_than: false }
     }
 }
 
 impl<'a> Extremum<'a> {
     /// What a wish for a stationary point is about.
     pub(crate) fn of(wanted: &Wanted<'a>) -> Option<Self> {
-        let Aim::Stationary { towards, output, gate, .. } = wanted.goal else { return None };
-        let &Wanted { noise_var, layer, rounds, .. } = wanted;
-        Some(Extremum { towards, output, gate, noise_var, layer, rounds })
+        let Aim::Stationary { towards, output, gate, second_order, .. } = wanted.goal else { return None };
+        let &Wanted { noise_var, layer, rounds, known_weights, .. } = wanted;
+        Some(Extremum { towards, output, gate, noise_var, layer, rounds, second_order, known_weights })
     }
 
     fn towards(towards: f64) -> Self {
-        Extremum { towards, output: None, gate: Gate::default(), noise_var: 0.0, layer: None, rounds: 1 }
+        Extremum {
+            towards,
+            output: None,
+            gate: Gate::default(),
+            noise_var: 0.0,
+            layer: None,
+            rounds: 1,
+            second_order: false,
+            known_weights: false,
+        }
     }
 
     /// Which output is to be at its maximum or minimum, from 0; needed where there are several.
@@ -113,6 +128,34 @@ impl<'a> Extremum<'a> {
     /// ```
     pub fn gate(mut self, gate: Gate) -> Self {
         self.gate = gate;
+        self
+    }
+
+    /// In a [search](crate::Network::search), how a place goes with the derivative by second derivatives, as
+    /// [`condition`](crate::Network::condition) always does (T50), in place of the paper's covariance (T31), which takes all units
+    /// as independent and overstates the step of a place that is unsure. It costs more: second derivatives of every row.
+    ///
+    /// ```
+    /// use tractable::{Activation, Gaussian, Network, Wanted};
+    /// let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(1).build()?;
+    /// let start = Gaussian::new(vec![0.3], vec![0.01], 1)?;
+    /// let higher = net.search(&start, Wanted::maximum().second_order())?;
+    /// assert!(net.predict(&higher)?.mean()[0] > net.predict(&start)?.mean()[0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn second_order(mut self) -> Self {
+        self.second_order = true;
+        self
+    }
+
+    /// Count the weights as known: what is not known of them does not hold the place back. As [`Wanted::known_weights`]; in a
+    /// search it needs [`second_order`](Extremum::second_order), which it brings.
+    ///
+    /// ```
+    /// let straight_there = tractable::Wanted::maximum().known_weights();
+    /// ```
+    pub fn known_weights(mut self) -> Self {
+        (self.second_order, self.known_weights) = (true, true);
         self
     }
 
@@ -191,8 +234,8 @@ impl<'a> Wanted<'a> {
         Extremum::towards(-1.0)
     }
 
-    /// How exactly the output is wanted, as a variance in its own units. 0, the default, wants it exactly, in one
-    /// linear step, which can overshoot where the prior is wide: see [`rounds`](Wanted::rounds).
+    /// How exactly the output is wanted, as a variance in its own units; 0, the default, wants it exactly. A search goes there in
+    /// one linear step, which can overshoot where the prior is wide: see [`rounds`](Wanted::rounds).
     ///
     /// ```
     /// # use tractable::{Matrix, Wanted};
@@ -249,6 +292,22 @@ impl<'a> Wanted<'a> {
     pub fn known_weights(mut self) -> Self {
         self.known_weights = true;
         self
+    }
+
+    /// Any label but this, one a row. A [search](crate::Network::search) with [known weights](Wanted::known_weights), which this
+    /// is, goes towards the class that it takes least to reach, in every round anew; a posterior has no such thing.
+    ///
+    /// ```
+    /// use tractable::{Activation, Gaussian, Network, Wanted};
+    /// let net = Network::mlp([4, 16, 3], Activation::Relu).classes(3).seed(1).build()?;
+    /// let x = Gaussian::new(vec![0.1, 0.2, 0.3, 0.4], vec![0.01; 4], 4)?;
+    /// let label = net.predict_classes(&x)?.row(0).iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).unwrap().0;
+    /// let other = net.search(&x, Wanted::other_than(&[label]).rounds(20))?;
+    /// assert!(net.predict_classes(&other)?.row(0)[label] < 0.5);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn other_than(labels: &'a [usize]) -> Self {
+        Wanted { other_than: true, ..Wanted::from(labels).known_weights() }
     }
 
     /// Covariance of the input's entries with each other before anything is wanted, `[width, width]`, the same for every row:

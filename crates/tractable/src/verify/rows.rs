@@ -4,7 +4,7 @@ use super::Worst;
 use super::json::Golden;
 use super::pass::{Net, build, sample};
 use crate::backend::{Device, Field};
-use crate::condition::{Covariance, Linearised, Prior, Task, iterate, update};
+use crate::condition::{Covariance, Linearised, Prior, Task, condition_on, iterate};
 use crate::error::Result;
 use crate::gaussian::Input;
 use crate::network::{Ask, Chosen};
@@ -46,7 +46,7 @@ pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Resul
         };
         let seen = network.rows(x, &task.chosen, Ask::Both)?;
         let out = Linearised { at: mean, mean: &seen.mean, slopes: &seen.slopes, spread: &seen.spread };
-        let once = update(&task.prior, &out, &task.wish());
+        let once = condition_on(&task.prior, &out, &task.wish());
         let posterior = golden.get("posterior")?;
         worst.check(&posterior, "mean", &once.mean)?;
         worst.check(&posterior, "var", &once.var)?;

@@ -105,6 +105,7 @@ fn applications_use_the_public_interface() {
     let of =
         |folders: &'static [&'static str]| files.iter().filter(move |(f, _)| folders.contains(&module(f)));
     let below = &[
+        "condition",
         "network",
         "engine",
         "graph",

@@ -65,7 +65,8 @@ fn inference_is_conditioning_repeated() {
     let targets: Vec<usize> = labels.iter().map(|l| (l + 2) % CLASSES).collect();
     for scaled in [false, true] {
         let net = trained(Device::cpu(2), scaled);
-        let settings = Settings::new().iterations(7).prior_std(0.05).unclipped().stop(Stop::Never);
+        let settings =
+            Settings::new().iterations(7).prior_std(0.05).unclipped().stop(Stop::Never).unsure_weights();
         let found = attack::infer(&net, &images, &Targets::given(&labels, &targets), &settings).unwrap();
         let mut x = Gaussian::around(&images, 0.05 * 0.05).unwrap();
         match scaled {
@@ -377,4 +378,30 @@ fn an_image_that_cannot_move_is_reported() {
     let found = attack::infer(&net, &image, &Targets::all_wrong(&[1]), &settings).unwrap();
     assert_eq!(found.len(), 2);
     assert!(found.iter().all(|a| a.l_inf < 1e-7), "{found:?}");
+}
+
+/// The doubt of weights that have learned little does not swallow the wish.
+#[test]
+fn success_does_not_hang_on_epochs() {
+    let (images, labels) = blobs(12, 9);
+    let targets = Targets::all_wrong(&labels);
+    let (x, learned) = blobs(480, 1);
+    let mut net = small().noise_std([0.3]).device(Device::cpu(2)).build().unwrap();
+    for batches in [30, 60, 120] {
+        for from in (0..8 * batches).step_by(8) {
+            let rows: Vec<usize> = (from..from + 8).map(|i| i % 480).collect();
+            let labels: Vec<usize> = rows.iter().map(|&r| learned[r]).collect();
+            net.learn(&x.select(&rows), &labels[..]).unwrap();
+        }
+        let found = attack::infer(&net, &images, &targets, &Settings::new()).unwrap();
+        assert!(share(&found) > 0.95, "{batches} batches more: {}", share(&found));
+        let any = attack::infer(&net, &images, &Targets::untargeted(&labels), &Settings::new()).unwrap();
+        assert_eq!(share(&any), 1.0, "{batches} batches more");
+        // Within a budget, at least what gradients reach.
+        let small = Settings::new().budget(Budget::Linf(0.1));
+        let ours = attack::infer(&net, &images, &targets, &small).unwrap();
+        let theirs = attack::pgd(&net, &images, &targets, &small.clone().iterations(100)).unwrap();
+        assert!(share(&ours) + 0.06 >= share(&theirs), "{} {}", share(&ours), share(&theirs));
+        assert!(ours.iter().all(|a| a.l_inf <= 0.1 + 1e-9));
+    }
 }

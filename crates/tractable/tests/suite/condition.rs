@@ -320,6 +320,34 @@ fn a_stationary_point_is_where_it_is_sampled() {
 }
 
 #[test]
+fn a_minimum_is_found_from_far_away() {
+    let mut net =
+        Network::mlp([2, 24, 1], Activation::Tanh).seed(1).device(Device::reference()).build().unwrap();
+    let mut draw = Draw::new(3);
+    for _ in 0..3000 {
+        let x = [draw.uniform(-1.5, 1.5), draw.uniform(-1.5, 1.5)];
+        let y = [(x[0] - 0.4).powi(2) + (x[1] + 0.2).powi(2)];
+        let noise = [1e-3];
+        let seen = Observation::values(&y, 1).unwrap().noise_var(&noise);
+        net.learn(&Matrix::new(x.to_vec(), 2).unwrap(), seen).unwrap();
+    }
+    let prior = Gaussian::new(vec![-0.5, 0.6], vec![0.5; 2], 2).unwrap();
+    let x = net.condition(&prior, Wanted::minimum()).unwrap();
+    let place = &x.modes(0)[0].mean;
+    assert!(
+        (place[0] - 0.4).abs() < 0.2 && (place[1] + 0.2).abs() < 0.2,
+        "{:?} {:?}",
+        x.modes(0),
+        x.found(0)
+    );
+    // Where no place of the prior is a maximum it still goes uphill, and does not say that it got there.
+    let prior = Gaussian::new(vec![0.6, 0.0], vec![1e-4; 2], 2).unwrap();
+    let up = net.condition(&prior, Wanted::maximum()).unwrap();
+    assert!(matches!(up.found(0), Found::Linearised { converged: false, .. }), "{:?}", up.found(0));
+    assert!(up.mean()[0] > 0.6);
+}
+
+#[test]
 fn many_unknowns_are_linearised_and_few_are_weighed() {
     for (d, points) in [(1, true), (16, true), (17, false)] {
         let net = Network::mlp([d, 12, 1], Activation::Tanh).seed(2).build().unwrap();

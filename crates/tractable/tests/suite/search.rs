@@ -143,3 +143,40 @@ fn nonsense_is_refused() {
     assert!(net.search(&x, Wanted::from(&y).rounds(0)).is_err());
     assert_eq!(bytes(&net), before);
 }
+
+#[test]
+fn limits_hold_and_others_do_the_rest() {
+    for device in devices() {
+        // y = x1 + x2 + x3, known exactly, as good as.
+        let net = Network::builder(Shape::flat(3)).layer(Layer::linear(1)).device(&device).build().unwrap();
+        let mut file = crate::cases::Model::of(&net);
+        for (name, v, n) in
+            [("weight.mean", 1.0, 3), ("weight.var", 1e-20, 3), ("bias.mean", 0.0, 1), ("bias.var", 1e-20, 1)]
+        {
+            file.set(&format!("linear1.{name}"), &vec![v; n]);
+        }
+        let net = file.load(device.clone()).unwrap();
+        let prior = Gaussian::new(vec![0.0; 3], vec![1.0, 1.0, 0.0], 3).unwrap();
+        let y = Matrix::column(vec![1.0]).unwrap();
+        let mut free = net.searching(&prior, Wanted::from(&y).known_weights()).unwrap();
+        let mean = free.round().unwrap().posterior().unwrap().mean().to_vec();
+        assert!((mean[0] - 0.5).abs() < 1e-5 && (mean[1] - 0.5).abs() < 1e-5 && mean[2] == 0.0, "{mean:?}");
+        let mut held = net.searching(&prior, Wanted::from(&y).known_weights()).unwrap();
+        held.limits(vec![-1.0; 3], vec![0.2, 9.0, 9.0]).unwrap();
+        let mean = held.round().unwrap().posterior().unwrap().mean().to_vec();
+        assert!((mean[0] - 0.2).abs() < 1e-6 && (mean[1] - 0.8).abs() < 1e-5, "{mean:?}");
+        // No farther than a draw of the prior in one round, and there in the end.
+        let far = Matrix::column(vec![100.0]).unwrap();
+        let mut slow = net.searching(&prior, Wanted::from(&far).known_weights()).unwrap();
+        let step = slow.round().unwrap().posterior().unwrap().mean().to_vec();
+        assert!((0.5..=1.01).contains(&step[0]), "{step:?}");
+        for _ in 0..120 {
+            slow.round().unwrap();
+        }
+        assert!((slow.posterior().unwrap().mean()[0] - 50.0).abs() < 1e-2);
+        assert!(held.limits(vec![0.0; 2], vec![1.0; 3]).is_err());
+        assert!(held.limits(vec![0.0; 3], vec![1.0, -1.0, 1.0]).is_err());
+        assert!(held.limits(vec![f64::NAN; 3], vec![1.0; 3]).is_err());
+        assert!(net.search(&prior, Wanted::other_than(&[0])).is_err(), "no labels here");
+    }
+}

@@ -56,7 +56,7 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     let (x, y) = noisy(seed, 0)?;
     let data = Dataset::new(x.clone(), y.clone())?;
     let settings = Settings::default().seed(seed).threads(crate::console::workers());
-    let settings = if stage.args.quick { settings.visits(10_000) } else { settings };
+    let settings = settings.visits(if stage.args.quick { 8_000 } else { 20_000 });
     let (began, mut progress) = (Instant::now(), None);
     let model = Ensemble::fit_with(&data, &settings, |s| {
         let bar = progress.get_or_insert_with(|| stage.progress(1000));

@@ -17,7 +17,7 @@ Examples:
   tractable demo
   tractable demo --out somewhere/ --seed 1
 
-Three acts, some ten seconds each on two cores: a noisy curve is learned and its highest and lowest points are
+Three acts, some seconds each on two cores: a noisy curve is learned and its highest and lowest points are
 found; a small network learns digits and a 3 is changed until it is taken for an 8; a cart learns to balance
 a pole. DIR gets the pictures as SVG and PNG and index.html, one page that needs nothing else.";
 

@@ -1,13 +1,14 @@
 //! [`Network::condition`] and [`Search`], the object behind it: the posterior of a layer, round by round.
 
-use super::Network;
+use super::step::Step;
 use crate::backend::Purpose;
 use crate::derivative::Derivative;
 use crate::engine::{ActivePass, Slope};
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input};
 use crate::moments::derivative::{shrunk, stationary};
-use crate::output::{Aim, DefaultNoise, ObservationBuffer, Wanted};
+use crate::network::{Ask, Chosen, Network, standardized};
+use crate::output::{Aim, DefaultNoise, ObservationBuffer, Output, Wanted};
 use crate::plan::Op;
 
 /// A layer on its way to what is wanted of the output: made by [`Network::searching`], moved by
@@ -33,6 +34,10 @@ pub struct Search<'n> {
     at: usize,
     rows: usize,
     goal: Held,
+    known_weights: bool,
+    other_than: bool,
+    /// Lowest and highest values that the layer may take.
+    limits: Option<[Vec<f64>; 2]>,
     /// The plan of the first round, and of the others.
     plans: [Vec<Op>; 2],
     rounds: usize,
@@ -45,6 +50,9 @@ pub struct Search<'n> {
     before: Option<Gaussian>,
 }
 
+/// A node of a class tree that is so far on the right side is not pushed any farther; it is pushed towards 1.
+const SURE: f64 = 0.5;
+
 /// What is wanted, in memory of its own.
 enum Held {
     Output(ObservationBuffer),
@@ -53,6 +61,7 @@ enum Held {
         slope: Slope,
         towards: f64,
         noise_var: f64,
+        second_order: bool,
     },
 }
 
@@ -85,7 +94,8 @@ impl Network {
         let (at, mut goal) = self.held(x, &wanted)?;
         let out = self.in_parts(x.rows(), |rows| {
             let goal = goal.rows_between(rows.clone(), self.spec.output.units(), x.rows());
-            let mut c = Search::new(self, x.rows_between(rows.start, rows.end), at, goal)?;
+            let x = x.rows_between(rows.start, rows.end);
+            let mut c = Search::new(self, x, at, goal, &wanted)?;
             (0..wanted.rounds).try_for_each(|_| c.round().map(drop))?;
             c.posterior()?;
             let posterior = c.place.take().expect("just read");
@@ -116,8 +126,9 @@ impl Network {
         wanted: impl Into<Wanted<'b>>,
     ) -> Result<Search<'_>> {
         let x = self.check_input(prior.into())?;
-        let (at, goal) = self.held(x, &wanted.into())?;
-        Search::new(self, x, at, goal)
+        let wanted = wanted.into();
+        let (at, goal) = self.held(x, &wanted)?;
+        Search::new(self, x, at, goal, &wanted)
     }
 
     /// Checks what is wanted: the state that moves, and the goal in the network's units.
@@ -125,9 +136,9 @@ impl Network {
         let at = self.moving(x, wanted)?;
         let goal = match wanted.goal {
             Aim::Output(_) => Held::Output(self.observed(wanted, x.rows())?),
-            Aim::Stationary { towards, output, gate, .. } => {
+            Aim::Stationary { towards, output, gate, second_order, .. } => {
                 let slope = self.slope(wanted.layer.unwrap_or("input"), output, gate)?;
-                Held::Stationary { slope, towards, noise_var: wanted.noise_var }
+                Held::Stationary { slope, towards, noise_var: wanted.noise_var, second_order }
             }
         };
         Ok((at, goal))
@@ -142,6 +153,9 @@ impl Network {
                 "input",
                 "it is known exactly, so nothing can move: give it a variance",
             ));
+        }
+        if wanted.other_than && !matches!(self.output(), Output::Classes { .. }) {
+            return Err(Error::invalid("wanted", "this is a regression model; it has no labels"));
         }
         if let Aim::Stationary { output, gate, only, .. } = wanted.goal {
             if only {
@@ -170,21 +184,44 @@ impl Network {
     }
 }
 
+impl Network {
+    /// T50, entry by entry: `(H P H')_ii` and `(P H)_ii`, in the user's units.
+    fn bends(
+        &self,
+        pass: &dyn ActivePass,
+        slope: Slope,
+        rows: usize,
+        var: &[f64],
+    ) -> Result<Vec<(f64, f64)>> {
+        let second = self.second_derivatives_in(pass, slope, rows)?;
+        let width = var.len() / rows;
+        let units = self.in_derivative_units(slope, width);
+        let x_unit = |i: usize| self.scaler_at(slope.at).map_or(1.0, |s| s.std()[i % s.std().len()]);
+        let entry = |at: usize| {
+            let (row, i) = (at / width, at % width);
+            let line = &second[(row * width + i) * width..][..width];
+            let h = |j: usize| line[j] * units[i] / x_unit(j);
+            ((0..width).map(|j| h(j).powi(2) * var[row * width + j]).sum(), h(i) * var[at])
+        };
+        Ok((0..var.len()).map(entry).collect())
+    }
+}
+
 impl Held {
     /// The goal of some rows; all of them take it as it is.
     fn rows_between(&mut self, rows: std::ops::Range<usize>, units: usize, all: usize) -> Held {
         match self {
             Held::Output(buffer) if rows.len() == all => Held::Output(std::mem::take(buffer)),
             Held::Output(buffer) => Held::Output(buffer.rows_between(rows, units)),
-            &mut Held::Stationary { slope, towards, noise_var } => {
-                Held::Stationary { slope, towards, noise_var }
+            &mut Held::Stationary { slope, towards, noise_var, second_order } => {
+                Held::Stationary { slope, towards, noise_var, second_order }
             }
         }
     }
 }
 
 impl<'n> Search<'n> {
-    fn new(net: &'n Network, x: Input<'_>, at: usize, goal: Held) -> Result<Self> {
+    fn new(net: &'n Network, x: Input<'_>, at: usize, goal: Held, wanted: &Wanted<'_>) -> Result<Self> {
         let plans = match goal {
             Held::Output(_) => [true, false].map(|first| net.graph.condition(at, first)),
             Held::Stationary { .. } => [0, at].map(|from| net.graph.forward(from, Purpose::Predict)),
@@ -201,6 +238,9 @@ impl<'n> Search<'n> {
             at,
             rows,
             goal,
+            known_weights: wanted.known_weights,
+            other_than: wanted.other_than,
+            limits: None,
             plans,
             rounds,
             place,
@@ -227,8 +267,13 @@ impl<'n> Search<'n> {
             let place = self.place.as_ref().expect("it was changed");
             let mut buffers = Default::default();
             let scaler = self.net.scaler_at(self.at);
-            let (mean, var) = super::standardized(scaler, Input::from(place), &mut buffers);
+            let (mean, var) = standardized(scaler, Input::from(place), &mut buffers);
             self.pass.write(self.at, mean, var)?;
+        }
+        if self.known_weights && matches!(self.goal, Held::Output(_)) {
+            self.towards_the_output()?;
+            self.rounds += 1;
+            return Ok(self);
         }
         self.rounds += 1;
         match &self.goal {
@@ -244,13 +289,28 @@ impl<'n> Search<'n> {
                 self.pass.run(&[*last], None)?;
                 self.place = None;
             }
-            &Held::Stationary { slope, towards, noise_var } => {
+            &Held::Stationary { slope, towards, noise_var, second_order } => {
                 self.pass.run(plan, None)?;
-                let d = self.net.derivative_in(&mut *self.pass, slope, self.rows)?;
                 let mut place = self.posterior()?.clone();
+                if second_order {
+                    // At the place itself: what it is not known of it comes in by the second derivatives.
+                    let mut buffers = Default::default();
+                    let known = Input::exact(place.mean(), place.width())?;
+                    let (mean, _) = standardized(self.net.scaler_at(self.at), known, &mut buffers);
+                    self.pass.write(self.at, mean, None)?;
+                    self.pass.run(&self.net.graph.forward(self.at, Purpose::Predict), None)?;
+                }
+                let d = self.net.derivative_in(&mut *self.pass, slope, self.rows)?;
+                let bends = match second_order {
+                    true => Some(self.net.bends(&*self.pass, slope, self.rows, place.var())?),
+                    false => None,
+                };
+                let known = self.known_weights;
                 place.change(|i, mean, var| {
-                    let total = d.var()[i] + noise_var;
-                    let (d_mean, d_var) = stationary(d.mean()[i], total, d.cov()[i], towards);
+                    let (by_place, cov) = bends.as_ref().map_or((0.0, d.cov()[i]), |b| b[i]);
+                    let weights = if known { 0.0 } else { d.var()[i] };
+                    let total = weights + by_place + noise_var;
+                    let (d_mean, d_var) = stationary(d.mean()[i], total, cov, towards);
                     *mean += d_mean;
                     *var = shrunk(*var, d_var);
                 });
@@ -258,6 +318,76 @@ impl<'n> Search<'n> {
             }
         }
         Ok(self)
+    }
+
+    /// Moves the layer towards where the output would be as wanted if it were linear, the weights being known ([`Step`]).
+    /// Its variance stays, so that the next round can go on. A label is reached where every node of its path is at 1 or beyond.
+    fn towards_the_output(&mut self) -> Result<()> {
+        let place = self.posterior()?.clone();
+        let (net, d, units) = (self.net, place.width(), self.net.output().units());
+        let Held::Output(buffer) = &self.goal else { unreachable!("an output is wanted") };
+        let seen = buffer.seen(units);
+        let mut buffers = Default::default();
+        let scaler = net.scaler_at(self.at);
+        let (mean, var) = standardized(scaler, Input::from(&place), &mut buffers);
+        let mut moved = mean.to_vec();
+        let var = var.map_or(vec![0.0; mean.len()], <[f64]>::to_vec);
+        self.pass.write(self.at, mean, (self.at > 0).then_some(&var))?;
+        let chosen = Chosen::seen(&seen, units, self.rows);
+        let rows = net.rows_in(&mut *self.pass, (self.at, self.at), &chosen, Ask::Slopes)?;
+        let turned = if self.other_than { -1.0 } else { 1.0 };
+        for row in 0..self.rows {
+            let outputs = &chosen.outputs[row * chosen.k..][..chosen.k];
+            let wish = |i: usize| outputs[i].map(|o| turned * seen.y[row * units + o]);
+            let off = |i: usize| wish(i).map(|y| y - rows.mean_of(row)[i]);
+            let short = |i: usize| match (wish(i), net.output()) {
+                (None, _) => false,
+                (Some(y), Output::Classes { .. }) => y * rows.mean_of(row)[i] < SURE,
+                (Some(y), _) => y != rows.mean_of(row)[i],
+            };
+            let mut open: Vec<usize> = (0..chosen.k).filter(|&i| short(i)).collect();
+            if self.other_than {
+                // One node that turns is enough: the one it takes least to turn.
+                let var = &var[row * d..][..d];
+                let moves = |i: usize| {
+                    let slopes = rows.slopes_of(row)[i * d..][..d].iter();
+                    slopes.zip(var).map(|(a, v)| a * a * v).sum::<f64>().sqrt()
+                };
+                let far = |i: &usize| off(*i).map_or(f64::INFINITY, |off| off.abs() / moves(*i));
+                let turned_already = open.len() < outputs.iter().flatten().count();
+                open.sort_by(|a, b| far(a).total_cmp(&far(b)));
+                open.truncate(usize::from(!turned_already));
+            }
+            if open.is_empty() {
+                continue;
+            }
+            let output = |i: &usize| outputs[*i].expect("it is short of something");
+            let slopes: Vec<&[f64]> = open.iter().map(|&i| &rows.slopes_of(row)[i * d..][..d]).collect();
+            let step = Step {
+                slopes: &slopes.concat(),
+                off: &open.iter().filter_map(|&i| off(i)).collect::<Vec<_>>(),
+                noise: &open.iter().map(|i| seen.noise.at(row, output(i), units)).collect::<Vec<_>>(),
+            };
+            let room = |u: usize| match &self.limits {
+                None => [f64::NEG_INFINITY, f64::INFINITY],
+                Some(limits) => {
+                    let unit = scaler.map_or(1.0, |s| s.std()[u % s.std().len()]);
+                    limits.each_ref().map(|v| (v[row * d + u] - place.mean()[row * d + u]) / unit)
+                }
+            };
+            let room: Vec<[f64; 2]> = (0..d).map(room).collect();
+            let step = step.within(&var[row * d..][..d], &room);
+            (0..d).for_each(|u| moved[row * d + u] += step[u]);
+        }
+        self.before = Some(net.in_users_units(
+            self.pass.read_prior(net.graph.output())?,
+            self.rows,
+            net.graph.output(),
+        )?);
+        let [_, var] = place.into_parts();
+        let mean = scaler.map_or(moved.clone(), |s| s.undo_mean(&moved));
+        (self.place, self.changed) = (Some(Gaussian::computed(mean, var, d)), true);
+        Ok(())
     }
 
     /// The network's output before the last round.
@@ -313,6 +443,36 @@ impl<'n> Search<'n> {
     /// ```
     pub fn slope(&self) -> Option<&Derivative> {
         self.slope.as_ref()
+    }
+
+    /// Lowest and highest values of every entry, `[rows, width]` each: with [known weights](Wanted::known_weights), entries at
+    /// their limit stay there and the others do what is left. Otherwise they do not count; see
+    /// [`project`](Search::project).
+    ///
+    /// ```
+    /// # use tractable::{Activation, Gaussian, Matrix, Network, Wanted};
+    /// # let net = Network::mlp([2, 16, 1], Activation::Tanh).seed(3).build()?;
+    /// let y = Matrix::column(vec![5.0])?;
+    /// let start = Gaussian::new(vec![0.5; 2], vec![0.1; 2], 2)?;
+    /// let mut x = net.searching(&start, Wanted::from(&y).known_weights())?;
+    /// x.limits(vec![0.4; 2], vec![0.6; 2])?;
+    /// x.round()?;
+    /// assert!(x.posterior()?.mean().iter().all(|x| (0.4..=0.6).contains(x)));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn limits(&mut self, low: Vec<f64>, high: Vec<f64>) -> Result<()> {
+        let entries = self.rows * self.net.graph.shapes[self.at].len();
+        for limits in [&low, &high] {
+            if limits.len() != entries {
+                return Err(Error::shape("limits", entries, limits.len()));
+            }
+        }
+        if let Some(i) = (0..entries).find(|&i| low[i] > high[i] || low[i].is_nan() || high[i].is_nan()) {
+            let why = format!("entry {i} is to lie between {} and {}", low[i], high[i]);
+            return Err(Error::invalid("limits", why));
+        }
+        self.limits = Some([low, high]);
+        Ok(())
     }
 
     /// Changes the layer between two rounds: `f` gets every row's number, means and variances. What it makes of them must

@@ -1,0 +1,392 @@
+//! What is answered: the posterior of the inputs, its modes, and what the model predicts there; as text and as JSON.
+
+use super::question::{Asked, Belief, Question, Wish};
+use crate::report::{Outcome, short, table};
+use serde::Serialize;
+use tractable::metrics::{Tails, argmax};
+use tractable::{Found, Matrix, Mode, Posterior, rng};
+
+/// With fewer points that count, mean and spread are a guess.
+const FEW: f64 = 64.0;
+/// Unknown inputs whose covariance is told.
+const MOST_TOLD: usize = 16;
+/// Places that are tried around a mean that is no answer.
+const TRIED: usize = 512;
+/// Share of the posterior inside its interval.
+const LEVEL: f64 = 0.9;
+
+pub(super) struct Answer<'a> {
+    asked: &'a Asked<'a>,
+    pub(super) question: &'a Question,
+    pub(super) posterior: Posterior,
+    /// At every mode.
+    pub(super) predicted: Vec<Predicted>,
+    /// How far the prediction at the likeliest mode is from the wish, and whether that is within reach.
+    off: f64,
+    pub(super) reached: Option<Reached>,
+}
+
+/// Whether the model predicts what is wanted at the likeliest mode.
+#[derive(Clone, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Reached {
+    Yes,
+    No,
+    /// Not there, but around: answers on a curve have a mean that lies beside it. One of them.
+    #[serde(untagged)]
+    Around(Example),
+}
+
+#[derive(Clone, Serialize)]
+pub(super) struct Example {
+    /// One an input.
+    around: Vec<f64>,
+}
+
+/// What the model says of one place.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Predicted {
+    /// One an output; `std` is that of a new value, `std_model` what more data would remove of it.
+    Values {
+        mean: Vec<f64>,
+        std: Vec<f64>,
+        std_model: Vec<f64>,
+    },
+    Class {
+        class: String,
+        probabilities: Vec<f64>,
+    },
+}
+
+/// How the posterior was found, in cells.
+#[derive(Serialize)]
+pub(super) struct How {
+    pub(super) found: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    points: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) effective: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) converged: Option<bool>,
+}
+
+impl<'a> Answer<'a> {
+    pub(super) fn find(asked: &'a Asked<'a>, question: &'a Question) -> Outcome<Self> {
+        let posterior = asked.answer(question)?;
+        let places: Vec<f64> = posterior.modes(0).iter().flat_map(|m| m.mean.iter().copied()).collect();
+        let places = Matrix::new(places, asked.inputs.len())?;
+        let predicted = predict(asked, &places)?;
+        let off = question.wish.off(asked.say(&places)?.row(0));
+        let reached = match off {
+            None => further(asked, question, &predicted[0])?,
+            Some(off) if !question.wish.missed(off) => Some(Reached::Yes),
+            Some(_) => Some(match around(asked, question, &posterior)? {
+                Some(around) => Reached::Around(Example { around }),
+                None => Reached::No,
+            }),
+        };
+        Ok(Answer { asked, question, posterior, predicted, off: off.unwrap_or(0.0), reached })
+    }
+
+    pub(super) fn modes(&self) -> &[Mode] {
+        self.posterior.modes(0)
+    }
+
+    /// Between these an input lies with 90 %: by its modes, each a Gaussian.
+    fn interval(&self, input: usize) -> (f64, f64) {
+        let below = |x: f64| {
+            let one = |m: &Mode| m.weight * Tails::Normal.below((x - m.mean[input]) / m.var[input].sqrt());
+            self.modes().iter().map(one).sum::<f64>()
+        };
+        let reach = |m: &Mode, z: f64| m.mean[input] + z * m.var[input].sqrt();
+        let end = |p: f64| {
+            let z = Tails::Normal.quantile(p);
+            let ends = self.modes().iter().map(|m| reach(m, z));
+            // The mixture's end lies between those of its parts.
+            let (mut low, mut high) =
+                ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), e| (l.min(e), h.max(e)));
+            for _ in 0..60 {
+                let middle = low + (high - low) / 2.0;
+                if below(middle) < p { low = middle } else { high = middle }
+            }
+            low + (high - low) / 2.0
+        };
+        (end((1.0 - LEVEL) / 2.0), end((1.0 + LEVEL) / 2.0))
+    }
+
+    pub(super) fn how(&self) -> How {
+        let nothing = How { found: "", points: None, effective: None, steps: None, converged: None };
+        match self.posterior.found(0) {
+            Found::Points { points, effective } => {
+                How { found: "points", points: Some(points), effective: Some(effective), ..nothing }
+            }
+            Found::Linearised { steps, converged } => {
+                How { found: "linearised", steps: Some(steps), converged: Some(converged), ..nothing }
+            }
+            _ => nothing,
+        }
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let (unknown, prior) = (self.question.unknown(), &self.question.prior);
+        let (mean, std) = (self.posterior.mean(), self.posterior.std());
+        let mut rows = vec![["input", "before", "after", "90 % interval"].map(String::from).to_vec()];
+        for &i in &unknown {
+            let (low, high) = self.interval(i);
+            rows.push(vec![
+                self.asked.inputs[i].clone(),
+                spread(prior[i].mean, prior[i].std),
+                spread(mean[i], std[i]),
+                format!("{} to {}", short(low), short(high)),
+            ]);
+        }
+        let mut text = table(&rows, &[0, 1, 2, 3]);
+        let known: Vec<String> = (0..prior.len())
+            .filter(|i| !unknown.contains(i))
+            .map(|i| format!("{} = {}", self.asked.inputs[i], short(prior[i].mean)))
+            .collect();
+        if !known.is_empty() {
+            text += &format!("known: {}\n", known.join(", "));
+        }
+        match self.modes() {
+            [_] => text += &format!("there the model predicts {}\n", self.said(0)),
+            modes => {
+                text += &format!("{} answers; the mean lies between them and is none:\n", modes.len());
+                for (k, mode) in modes.iter().enumerate() {
+                    let place = unknown.iter().map(|&i| {
+                        format!("{} = {}", self.asked.inputs[i], spread(mode.mean[i], mode.var[i].sqrt()))
+                    });
+                    let place = place.collect::<Vec<_>>().join(", ");
+                    text += &format!("{:>5.1} %  {place}: predicts {}\n", 100.0 * mode.weight, self.said(k));
+                }
+            }
+        }
+        text += &format!("wanted: {}\n", self.wanted());
+        for line in self.warnings() {
+            text += &line;
+            text.push('\n');
+        }
+        text
+    }
+
+    /// What is predicted at a mode.
+    fn said(&self, mode: usize) -> String {
+        let names = &self.asked.targets;
+        match &self.predicted[mode] {
+            Predicted::Values { mean, std_model, .. } => {
+                let one = |o: usize| format!("{} = {}", names[o], spread(mean[o], std_model[o]));
+                (0..mean.len()).map(one).collect::<Vec<_>>().join(", ")
+            }
+            Predicted::Class { class, probabilities } => {
+                let of = |k: usize| format!("{:.1} %", 100.0 * probabilities[k]);
+                let own = argmax(probabilities);
+                let wished = match self.question.wish {
+                    Wish::Class(label) if label != own => {
+                        format!(", {} with {}", self.asked.classes[label], of(label))
+                    }
+                    _ => String::new(),
+                };
+                format!("{} = {class} with {}{wished}", names[0], of(own))
+            }
+        }
+    }
+
+    fn wanted(&self) -> String {
+        let names = &self.asked.targets;
+        match &self.question.wish {
+            Wish::Class(label) => format!("{} = {}", names[0], self.asked.classes[*label]),
+            Wish::Extremum { output, highest } => {
+                format!("{} as {} as it gets", names[*output], if *highest { "high" } else { "low" })
+            }
+            Wish::Values(values) => {
+                let one = |(name, b): (&String, &Option<Belief>)| {
+                    b.map(|b| match b.std == 0.0 {
+                        true => format!("{name} = {}", short(b.mean)),
+                        false => format!("{name} = {}", spread(b.mean, b.std)),
+                    })
+                };
+                names.iter().zip(values).filter_map(one).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+
+    /// Plain lines on what not to believe.
+    fn warnings(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let how_far = match self.question.wish {
+            Wish::Class(_) => "another class is likelier there".into(),
+            _ => format!("the prediction is {:.1} standard deviations from the wish", self.off),
+        };
+        match &self.reached {
+            Some(Reached::No) if matches!(self.question.wish, Wish::Extremum { .. }) => lines.push(
+                "a step too far: it was better where it began; give less spread, or use `tractable optimize --model`"
+                    .into(),
+            ),
+            // A place that was not settled on says nothing about others.
+            Some(Reached::No) if self.how().converged == Some(false) => {
+                lines.push(format!("not met: {how_far}; a wish with more spread may be"));
+            }
+            Some(Reached::No) => lines.push(format!("out of reach: {how_far}")),
+            Some(Reached::Around(Example { around })) => {
+                let unknown = self.question.unknown();
+                let one = unknown.iter().map(|&i| format!("{} = {}", self.asked.inputs[i], short(around[i])));
+                let one = one.collect::<Vec<_>>().join(", ");
+                lines.push(format!("the answers lie around this place, not at it: one of them is {one}"));
+            }
+            _ => {}
+        }
+        let how = self.how();
+        if let Some(few) = how.effective.filter(|e| *e < FEW) {
+            lines.push(format!("a guess: only about {few:.0} points of the prior explain the wish"));
+        }
+        if how.converged == Some(false) {
+            lines.push("rough: linearising again and again did not settle".into());
+        }
+        lines
+    }
+
+    /// For programs.
+    pub(super) fn json(&self, row: u64) -> impl Serialize + use<'_> {
+        #[derive(Serialize)]
+        struct Place {
+            weight: f64,
+            mean: Vec<f64>,
+            std: Vec<f64>,
+        }
+        #[derive(Serialize)]
+        struct Line<'a> {
+            row: u64,
+            inputs: &'a [String],
+            prior_mean: Vec<f64>,
+            prior_std: Vec<f64>,
+            mean: &'a [f64],
+            std: Vec<f64>,
+            lower: Vec<f64>,
+            upper: Vec<f64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            covariance: Option<Vec<Vec<f64>>>,
+            modes: Vec<Place>,
+            outputs: &'a [String],
+            predicted: &'a [Predicted],
+            reached: &'a Option<Reached>,
+            #[serde(flatten)]
+            how: How,
+        }
+        let prior = &self.question.prior;
+        let ends: Vec<(f64, f64)> = (0..prior.len())
+            .map(|i| if prior[i].std > 0.0 { self.interval(i) } else { (prior[i].mean, prior[i].mean) })
+            .collect();
+        let place = |m: &Mode| Place {
+            weight: m.weight,
+            mean: m.mean.clone(),
+            std: m.var.iter().map(|v| v.sqrt()).collect(),
+        };
+        let covariance = (prior.len() <= MOST_TOLD).then(|| self.posterior.covariance(0).ok()).flatten();
+        Line {
+            row,
+            inputs: self.asked.inputs,
+            prior_mean: prior.iter().map(|b| b.mean).collect(),
+            prior_std: prior.iter().map(|b| b.std).collect(),
+            mean: self.posterior.mean(),
+            std: self.posterior.std(),
+            lower: ends.iter().map(|e| e.0).collect(),
+            upper: ends.iter().map(|e| e.1).collect(),
+            covariance: covariance.map(|c| (0..c.rows()).map(|i| c.row(i).to_vec()).collect()),
+            modes: self.modes().iter().map(place).collect(),
+            outputs: &self.asked.targets,
+            predicted: &self.predicted,
+            reached: &self.reached,
+            how: self.how(),
+        }
+    }
+}
+
+/// Whether a wish for a maximum or minimum has led up or down from where it began.
+fn further(asked: &Asked<'_>, question: &Question, there: &Predicted) -> tractable::Result<Option<Reached>> {
+    let (Wish::Extremum { output, highest }, Predicted::Values { mean, .. }) = (&question.wish, there) else {
+        return Ok(None);
+    };
+    let began = Matrix::new(question.place(&[], &[]), question.prior.len())?;
+    let gain = mean[*output] - asked.say(&began)?.row(0)[*output];
+    Ok(Some(if (gain < 0.0) == *highest && gain != 0.0 { Reached::No } else { Reached::Yes }))
+}
+
+/// A place of the posterior, as a Gaussian, where the wish is met: the likeliest of some.
+fn around(
+    asked: &Asked<'_>,
+    question: &Question,
+    posterior: &Posterior,
+) -> tractable::Result<Option<Vec<f64>>> {
+    let unknown = question.unknown();
+    // One unknown has no way around.
+    if unknown.len() < 2 || unknown.len() > MOST_TOLD {
+        return Ok(None);
+    }
+    let covariance = posterior.covariance(0)?;
+    let of = |i: usize, j: usize| covariance.row(unknown[i])[unknown[j]];
+    let Some(factor) = factor(unknown.len(), &of) else { return Ok(None) };
+    let mut rng = rng::stream(0, "around", 0);
+    let mut places: Vec<Vec<f64>> = Vec::with_capacity(TRIED);
+    for _ in 0..TRIED {
+        let z: Vec<f64> = unknown.iter().map(|_| rng::standard_normal(&mut rng)).collect();
+        let moved =
+            |i: usize| (0..=i).map(|j| factor[i][j] * z[j]).sum::<f64>() + posterior.mean()[unknown[i]];
+        places.push((0..unknown.len()).map(moved).collect());
+    }
+    let rows = places.iter().flat_map(|p| question.place(&unknown, p)).collect();
+    let said = asked.say(&Matrix::new(rows, question.prior.len())?)?;
+    let met =
+        (0..TRIED).filter(|&i| question.wish.off(said.row(i)).is_some_and(|off| !question.wish.missed(off)));
+    let likely = |i: usize| {
+        let likelihood = question.wish.ln_likelihood(said.row(i), asked.known_weights).unwrap_or(0.0);
+        likelihood + question.ln_prior(&unknown, &places[i])
+    };
+    let best = met.max_by(|&a, &b| likely(a).total_cmp(&likely(b)));
+    Ok(best.map(|i| question.place(&unknown, &places[i])))
+}
+
+/// `L` with `L L'` a covariance, row by row; none where that is not positive.
+fn factor(n: usize, of: &dyn Fn(usize, usize) -> f64) -> Option<Vec<Vec<f64>>> {
+    let mut rows: Vec<Vec<f64>> = Vec::with_capacity(n);
+    for i in 0..n {
+        let mut row: Vec<f64> = Vec::with_capacity(i + 1);
+        for (j, before) in rows.iter().enumerate() {
+            let sum: f64 = row.iter().zip(before).map(|(a, b)| a * b).sum();
+            row.push((of(i, j) - sum) / before[j]);
+        }
+        let rest = of(i, i) - row.iter().map(|v| v * v).sum::<f64>();
+        if rest.is_nan() || rest <= 0.0 {
+            return None;
+        }
+        row.push(rest.sqrt());
+        rows.push(row);
+    }
+    Some(rows)
+}
+
+fn spread(mean: f64, std: f64) -> String {
+    format!("{} ± {}", short(mean), short(std))
+}
+
+/// What the model says of places that are known exactly, one entry a row.
+fn predict(asked: &Asked<'_>, places: &Matrix) -> tractable::Result<Vec<Predicted>> {
+    if asked.is_classes() {
+        let p = asked.model.predict_classes(places)?;
+        let one = |i: usize| Predicted::Class {
+            class: asked.classes[argmax(p.row(i))].clone(),
+            probabilities: p.row(i).to_vec(),
+        };
+        return Ok((0..p.rows()).map(one).collect());
+    }
+    let out = asked.model.predict(places)?;
+    let (std, std_model) = (out.total_std(), out.output().std());
+    let one = |i: usize| {
+        let of = |all: &[f64]| all[i * out.width()..][..out.width()].to_vec();
+        Predicted::Values { mean: of(out.mean()), std: of(&std), std_model: of(&std_model) }
+    };
+    Ok((0..places.rows()).map(one).collect())
+}

@@ -1,0 +1,96 @@
+//! `tractable condition`: what must the inputs be, given what is known of them and what is wanted of the outputs?
+
+mod answer;
+mod figure;
+mod question;
+mod rows;
+
+use crate::console::note;
+use crate::interrupt;
+use crate::report::{Exit, Outcome, Report};
+use crate::run::load_model;
+use answer::Answer;
+use question::Asked;
+use std::path::PathBuf;
+
+const AFTER_HELP: &str = "\
+Examples:
+  tractable condition run/ --given 'x1=0.5±0.1,x2=3' --want 'y=-1±0.05'
+  tractable condition run/ --given 'x2=3' --want 'y=-1+-0.05' --plot answer
+  tractable condition run/ --want 'kind=low'
+  tractable condition run/ wishes.csv -o answers.csv
+
+--given says what is known before: COLUMN=MEAN±STD, or COLUMN=VALUE for what is known exactly. ± may be
+written +- or +/-. A column that is left out has the mean and standard deviation of the training data.
+--want says what is to come out: OUTPUT=VALUE±STD, or OUTPUT=VALUE exactly, of one output or several; a class
+by its name; OUTPUT=max or OUTPUT=min for a place where the slope is zero, near the one given. Names with
+commas go in double quotes. The spread of a wish is about the model's mean; what the model does not
+know counts too, noise does not.
+A CSV file has the inputs as columns, with their spread in COLUMN_std, and the outputs that are wanted, with
+theirs in OUTPUT_std. An empty input is as in the training data; an empty output is not wanted.
+Where several places explain the wish, each is listed with its probability: the mean of them is no answer.";
+
+/// What the inputs must be, given what is known of them and what is wanted of the outputs
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// Folder of a run, or a model file
+    #[arg(value_name = "RUN|MODEL")]
+    model: PathBuf,
+    /// Many questions, one a row, instead of --given and --want
+    #[arg(value_name = "FILE.csv", conflicts_with_all = ["given", "want", "plot"])]
+    file: Option<PathBuf>,
+    /// What is known of the inputs [default: what they were like in the training data]
+    #[arg(long, value_name = "COL=MEAN±STD,..", allow_hyphen_values = true)]
+    given: Option<String>,
+    /// What is wanted of the outputs
+    #[arg(long, value_name = "OUT=VALUE±STD,..", allow_hyphen_values = true)]
+    want: Option<String>,
+    /// Count the weights as known: what the model does not know is no excuse for a miss
+    #[arg(long)]
+    known_weights: bool,
+    /// Of one or two unknown inputs: a picture, as SVG and PNG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// With FILE.csv: file to write [default: stdout]
+    #[arg(short, long, value_name = "FILE.csv")]
+    out: Option<PathBuf>,
+    /// Results as JSON Lines
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    interrupt::listen()?;
+    let model = load_model(&args.model)?;
+    let asked = Asked::new(&model, args.known_weights);
+    if let Some(file) = &args.file {
+        return rows::run(&asked, file, args.out.as_deref(), args.json);
+    }
+    if args.out.is_some() {
+        return Err(Exit::Error("-o: is for the answers to a CSV file; one answer goes to stdout".into()));
+    }
+    let (question, missing) = asked.question(args.given.as_deref(), args.want.as_deref())?;
+    if args.plot.is_some() {
+        figure::check(&question)?;
+    }
+    note_missing(&missing.iter().map(|&i| asked.inputs[i].as_str()).collect::<Vec<_>>());
+    let answer = Answer::find(&asked, &question)?;
+    Report::new(args.json).say("answer", &answer.json(0), || answer.text())?;
+    args.plot.as_ref().map_or(Ok(()), |path| figure::draw(&asked, &answer)?.save(path))
+}
+
+/// Inputs of which nothing is said.
+fn note_missing(names: &[&str]) {
+    if !names.is_empty() {
+        note(&format!("not given, so as in the training data, mean ± std: {}", listed(names)));
+    }
+}
+
+/// Some names, and how many more.
+fn listed(names: &[&str]) -> String {
+    const SHOWN: usize = 20;
+    let more = names.len().saturating_sub(SHOWN);
+    let shown = names[..names.len() - more].join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}

@@ -1,0 +1,361 @@
+//! What is asked: what is known of every input, and what is wanted of the outputs; read from flags or cells.
+
+use crate::report::{Exit, Outcome};
+use crate::run::class_names;
+use tractable::data::{Scaler, nearest};
+use tractable::{Ensemble, Gaussian, Matrix, Observation, Output, Posterior, Wanted};
+
+/// A number with a standard deviation; 0: known, or wanted, exactly.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Belief {
+    pub(super) mean: f64,
+    pub(super) std: f64,
+}
+
+/// What is wanted.
+pub(super) enum Wish {
+    /// One entry an output; none where it may come out as it likes.
+    Values(Vec<Option<Belief>>),
+    Class(usize),
+    Extremum {
+        output: usize,
+        highest: bool,
+    },
+}
+
+/// The model, the names of what goes in and comes out, and what its training data were like.
+pub(super) struct Asked<'m> {
+    pub(super) model: &'m Ensemble,
+    pub(super) inputs: &'m [String],
+    pub(super) targets: Vec<String>,
+    /// Empty where the output is numbers.
+    pub(super) classes: Vec<String>,
+    training: Option<&'m Scaler>,
+    pub(super) known_weights: bool,
+}
+
+pub(super) struct Question {
+    /// One an input.
+    pub(super) prior: Vec<Belief>,
+    pub(super) wish: Wish,
+}
+
+impl Question {
+    pub(super) fn unknown(&self) -> Vec<usize> {
+        (0..self.prior.len()).filter(|&i| self.prior[i].std > 0.0).collect()
+    }
+
+    /// A whole row: some inputs are varied, the others as they are known.
+    pub(super) fn place(&self, varied: &[usize], values: &[f64]) -> Vec<f64> {
+        let mut row: Vec<f64> = self.prior.iter().map(|b| b.mean).collect();
+        varied.iter().zip(values).for_each(|(&i, &x)| row[i] = x);
+        row
+    }
+
+    /// `ln` of the prior's density of some inputs, up to a constant.
+    pub(super) fn ln_prior(&self, varied: &[usize], values: &[f64]) -> f64 {
+        let one = |(&i, x): (&usize, &f64)| ((x - self.prior[i].mean) / self.prior[i].std).powi(2);
+        -0.5 * varied.iter().zip(values).map(one).sum::<f64>()
+    }
+}
+
+/// What goes wrong with a name or a number.
+type Read<T> = Result<T, String>;
+
+impl<'m> Asked<'m> {
+    pub(super) fn new(model: &'m Ensemble, known_weights: bool) -> Self {
+        let targets = match model.output_names() {
+            // A network of images has classes without a column.
+            [] => vec!["class".into()],
+            names => names.to_vec(),
+        };
+        let training = model.networks().next().and_then(|net| net.input_scaler());
+        Asked {
+            model,
+            inputs: model.input_names(),
+            targets,
+            classes: class_names(model),
+            training,
+            known_weights,
+        }
+    }
+
+    /// From the flags `--given` and `--want`. Says which inputs were not given.
+    pub(super) fn question(
+        &self,
+        given: Option<&str>,
+        want: Option<&str>,
+    ) -> Outcome<(Question, Vec<usize>)> {
+        let at = |flag: &'static str| move |why: String| Exit::Error(format!("{flag}: {why}"));
+        let mut prior = vec![None; self.inputs.len()];
+        let entries = given.map_or(Ok(Vec::new()), assignments).map_err(at("--given"))?;
+        for (name, value) in &entries {
+            let i = find("input", self.inputs, name).map_err(at("--given"))?;
+            let belief = belief(value).map_err(|why| at("--given")(format!("`{name}`: {why}")))?;
+            if prior[i].replace(belief).is_some() {
+                return Err(at("--given")(format!("`{name}` is given twice")));
+            }
+        }
+        let Some(want) = want else {
+            return Err(Exit::Error(
+                "say what is wanted: --want 'OUTPUT=VALUE±STD', or a CSV file of wishes".into(),
+            ));
+        };
+        let wish = assignments(want).and_then(|entries| self.wish(&entries)).map_err(at("--want"))?;
+        let missing: Vec<usize> = (0..prior.len()).filter(|&i| prior[i].is_none()).collect();
+        let question = self.ask(prior, wish).map_err(at("--given"))?;
+        Ok((question, missing))
+    }
+
+    /// Inputs of which nothing is said are as in the training data.
+    pub(super) fn ask(&self, said: Vec<Option<Belief>>, wish: Wish) -> Read<Question> {
+        let as_trained = |i: usize| match self.training {
+            Some(s) => Ok(Belief { mean: s.mean()[i], std: s.std()[i] }),
+            None => Err(format!(
+                "`{}` is missing, and the model's file does not say what it was like in training",
+                self.inputs[i]
+            )),
+        };
+        let prior: Vec<Belief> = said
+            .into_iter()
+            .enumerate()
+            .map(|(i, b)| b.map_or_else(|| as_trained(i), Ok))
+            .collect::<Read<_>>()?;
+        if prior.iter().all(|b| b.std == 0.0) {
+            return Err("all inputs are known exactly, so there is nothing to find; give one of them a spread, as in \
+                        `x=0.5±0.1`, or leave it out"
+                .into());
+        }
+        Ok(Question { prior, wish })
+    }
+
+    /// What is wanted of which output.
+    pub(super) fn wish(&self, entries: &[(String, String)]) -> Read<Wish> {
+        let mut values = vec![None; self.targets.len()];
+        for (i, (name, value)) in entries.iter().enumerate() {
+            if entries[..i].iter().any(|(other, _)| other == name) {
+                return Err(format!("`{name}` is given twice"));
+            }
+            if self.is_classes() {
+                // It may be asked for without the name of its column.
+                if name != "class" {
+                    find("output", &self.targets, name)?;
+                }
+                return Ok(Wish::Class(find("class", &self.classes, value)?));
+            }
+            let output = find("output", &self.targets, name)?;
+            if value == "max" || value == "min" {
+                if entries.len() > 1 {
+                    return Err(format!("`{name}={value}`: a maximum or minimum is wanted alone"));
+                }
+                let networks = self.model.networks().count();
+                if networks > 1 {
+                    return Err(format!(
+                        "`{name}={value}`: the model has {networks} networks, and this takes one: train with --single"
+                    ));
+                }
+                return Ok(Wish::Extremum { output, highest: value == "max" });
+            }
+            values[output] = Some(belief(value).map_err(|why| format!("`{name}`: {why}"))?);
+        }
+        Ok(Wish::Values(values))
+    }
+
+    /// The posterior of the inputs.
+    pub(super) fn answer(&self, question: &Question) -> tractable::Result<Posterior> {
+        let mean = question.prior.iter().map(|b| b.mean).collect();
+        let var = question.prior.iter().map(|b| b.std * b.std).collect();
+        let prior = Gaussian::new(mean, var, self.inputs.len())?;
+        let ask = |wanted: Wanted<'_>| {
+            let wanted = if self.known_weights { wanted.known_weights() } else { wanted };
+            self.model.condition(&prior, wanted)
+        };
+        match &question.wish {
+            Wish::Class(label) => ask(Wanted::from(&[*label])),
+            Wish::Extremum { output, highest } => {
+                let wanted = if *highest { Wanted::maximum() } else { Wanted::minimum() };
+                ask(wanted.output(*output).into())
+            }
+            Wish::Values(values) => {
+                let y: Vec<f64> = values.iter().map(|v| v.map_or(0.0, |b| b.mean)).collect();
+                let y = Matrix::new(y, values.len())?;
+                let seen: Vec<bool> = values.iter().map(Option::is_some).collect();
+                let vars: Vec<f64> = values.iter().flatten().map(|b| b.std * b.std).collect();
+                if vars.iter().all(|v| *v == vars[0]) {
+                    return ask(Wanted::from(&y).only(&seen).noise_var(vars[0]));
+                }
+                let var: Vec<f64> =
+                    values.iter().map(|v| v.map_or(1.0, |b| (b.std * b.std).max(EXACT))).collect();
+                ask(Wanted::from(Observation::from(&y).noise_var(&var)).only(&seen))
+            }
+        }
+    }
+
+    /// What the model says of places, one row a place: the mean of every output and what is not known of it, or the
+    /// probability of every class.
+    pub(super) fn say(&self, places: &Matrix) -> tractable::Result<Matrix> {
+        if self.is_classes() {
+            return self.model.predict_classes(places);
+        }
+        let out = self.model.predict(places)?;
+        let n = out.width();
+        let row = |i: usize| out.mean()[i * n..][..n].iter().chain(&out.var()[i * n..][..n]).copied();
+        Matrix::new((0..places.rows()).flat_map(row).collect(), 2 * n)
+    }
+
+    pub(super) fn is_classes(&self) -> bool {
+        matches!(self.model.output(), Output::Classes { .. })
+    }
+}
+
+impl Wish {
+    /// How far what a row of [`Asked::say`] says is from the wish, in standard deviations of both together; the worst
+    /// output. Classes: more than 1 where another is likelier.
+    pub(super) fn off(&self, said: &[f64]) -> Option<f64> {
+        match self {
+            Wish::Extremum { .. } => None,
+            Wish::Class(label) => Some(said.iter().copied().fold(0.0, f64::max) / said[*label]),
+            Wish::Values(values) => {
+                let one = |(o, b): (usize, &Option<Belief>)| {
+                    let b = (*b)?;
+                    let off = (b.mean - said[o]).abs();
+                    // What is wanted exactly is found to three digits or so.
+                    let met = off <= DIGITS * b.mean.abs().max(said[o].abs());
+                    Some(if met { 0.0 } else { off / b.std.hypot(said[values.len() + o].sqrt()) })
+                };
+                Some(values.iter().enumerate().filter_map(one).fold(0.0, f64::max))
+            }
+        }
+    }
+
+    /// Whether so far from the wish is too far.
+    pub(super) fn missed(&self, off: f64) -> bool {
+        off > if matches!(self, Wish::Class(_)) { 1.0 } else { FAR }
+    }
+
+    /// `ln p(wish | place)` up to a constant, by a row of [`Asked::say`], as the model weighs places. A maximum is not
+    /// weighed.
+    pub(super) fn ln_likelihood(&self, said: &[f64], known_weights: bool) -> Option<f64> {
+        match self {
+            Wish::Extremum { .. } => None,
+            Wish::Class(label) => Some(said[*label].ln()),
+            Wish::Values(values) => {
+                let entry = |(o, b): (usize, &Option<Belief>)| {
+                    let b = (*b)?;
+                    let own = if known_weights { 0.0 } else { said[values.len() + o] };
+                    let (var, off) = (own + b.std * b.std, b.mean - said[o]);
+                    Some(-0.5 * (off * off / var + var.ln()))
+                };
+                Some(values.iter().enumerate().filter_map(entry).sum())
+            }
+        }
+    }
+}
+
+/// A wish is out of reach where the prediction is off by more standard deviations than this.
+const FAR: f64 = 3.0;
+
+/// A prediction that differs by this share is the wish.
+const DIGITS: f64 = 2e-3;
+
+/// Variance of a wish that is to be met exactly, beside others that are not.
+const EXACT: f64 = 1e-60;
+
+/// `NAME=VALUE,...`; what stands in double quotes may hold commas and equals signs.
+fn assignments(text: &str) -> Read<Vec<(String, String)>> {
+    if text.trim().is_empty() {
+        return Err("it is empty; write COLUMN=VALUE±STD, several with commas between them".into());
+    }
+    let (mut entries, mut parts, mut quoted) = (Vec::new(), vec![String::new()], false);
+    for c in text.chars().chain([',']) {
+        match c {
+            '"' => quoted = !quoted,
+            '=' if !quoted && parts.len() == 1 => parts.push(String::new()),
+            ',' if !quoted => {
+                let entry: Vec<String> = parts.iter().map(|p| p.trim().to_string()).collect();
+                match &entry[..] {
+                    [name, value] if !name.is_empty() && !value.is_empty() => {
+                        entries.push((name.clone(), value.clone()));
+                    }
+                    _ => {
+                        let entry = entry.join("=");
+                        return Err(format!("`{entry}` is not COLUMN=VALUE or COLUMN=VALUE±STD"));
+                    }
+                }
+                parts = vec![String::new()];
+            }
+            c => parts.last_mut().expect("there is one").push(c),
+        }
+    }
+    if quoted {
+        return Err("a double quote is never closed".into());
+    }
+    Ok(entries)
+}
+
+/// `VALUE`, `VALUE±STD`, `VALUE+-STD` or `VALUE+/-STD`.
+fn belief(text: &str) -> Read<Belief> {
+    let mark = ["±", "+/-", "+-"].into_iter().find_map(|mark| text.split_once(mark));
+    match mark {
+        None => Ok(Belief { mean: number(text)?, std: 0.0 }),
+        Some((mean, spread)) => Ok(Belief { mean: number(mean)?, std: std(spread)? }),
+    }
+}
+
+pub(super) fn number(text: &str) -> Read<f64> {
+    match text.trim().parse::<f64>() {
+        Ok(v) if v.is_finite() => Ok(v),
+        Ok(_) => Err(format!("\"{}\" is not a finite number", text.trim())),
+        Err(_) => Err(format!("\"{}\" is not a number", text.trim())),
+    }
+}
+
+/// A standard deviation.
+pub(super) fn std(text: &str) -> Read<f64> {
+    match number(text)? {
+        v if v < 0.0 => Err(format!("a standard deviation of {v} is below 0")),
+        v => Ok(v),
+    }
+}
+
+/// The place of a name, or what there is.
+fn find(what: &str, names: &[String], name: &str) -> Read<usize> {
+    const SHOWN: usize = 20;
+    if let Some(at) = names.iter().position(|n| n == name) {
+        return Ok(at);
+    }
+    let hint = nearest(name, names.iter().map(String::as_str));
+    let hint = hint.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+    let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
+    let known = names.iter().take(SHOWN).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    Err(format!("there is no {what} `{name}`{hint}; there is {known}{more}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_a_spread_in_three_spellings() {
+        let both = Belief { mean: -1.0, std: 0.05 };
+        for text in ["-1±0.05", "-1 ± 0.05", "-1+-0.05", "-1+/-5e-2", "-1 +- 0.05"] {
+            assert_eq!(belief(text), Ok(both), "{text}");
+        }
+        assert_eq!(belief("2e-3"), Ok(Belief { mean: 2e-3, std: 0.0 }));
+        for text in ["", "x", "1±", "±1", "1±x", "nan", "1±inf", "1±-1", "1±1±1", "1,5"] {
+            assert!(belief(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_may_be_quoted() {
+        let read = |text: &str| assignments(text).unwrap();
+        let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
+        assert_eq!(read("a=1, b = 2±3"), [pair("a", "1"), pair("b", "2±3")]);
+        assert_eq!(read("\"a, b\"=1,kind=\"top, high\""), [pair("a, b", "1"), pair("kind", "top, high")]);
+        assert_eq!(read("a=b=c"), [pair("a", "b=c")]);
+        for text in ["", " ", ",", "a", "a=", "=1", "a=1,", "a=1,,b=2", "\"a=1"] {
+            assert!(assignments(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Many questions: a CSV file of them in, a CSV file of answers out, row by row.
+
+use super::answer::{Answer, Predicted, Reached};
+use super::question::{Asked, Belief, Question, number, std};
+use crate::console::note;
+use crate::csv::{self, Fail};
+use crate::interrupt;
+use crate::progress::ProgressDisplay;
+use crate::report::{Exit, Outcome, json_line};
+use std::io::Write;
+use std::path::Path;
+use tractable::data::CsvCells;
+
+/// Where in the file the numbers of a name are.
+struct Columns {
+    value: Option<usize>,
+    std: Option<usize>,
+}
+
+impl Columns {
+    /// A column that is an input or output itself is no spread of another.
+    fn of(file: &CsvCells, name: &str, own: &dyn Fn(&str) -> bool) -> Self {
+        let at = |name: &str| file.names().iter().position(|n| n == name);
+        let spread = format!("{name}_std");
+        Columns { value: at(name), std: if own(&spread) { None } else { at(&spread) } }
+    }
+}
+
+/// The file, and where in it what is.
+struct Wishes<'a> {
+    file: CsvCells,
+    asked: &'a Asked<'a>,
+    inputs: Vec<Columns>,
+    targets: Vec<Columns>,
+}
+
+/// Answers all rows of a file.
+pub(super) fn run(asked: &Asked<'_>, path: &Path, out: Option<&Path>, json: bool) -> Outcome {
+    let mut wishes = Wishes::open(asked, path)?;
+    csv::write_to(out, path, |out, fail| answer(&mut wishes, json, out, fail))
+}
+
+fn answer(wishes: &mut Wishes<'_>, json: bool, out: &mut dyn Write, fail: Fail<'_>) -> Outcome {
+    let (mut progress, mut text, mut rows) = (ProgressDisplay::new(None), String::new(), 0u64);
+    if !json {
+        csv::texts(&mut text, &header(wishes.asked));
+    }
+    while let Some(question) = wishes.next()? {
+        let answer = Answer::find(wishes.asked, &question).map_err(|e| wishes.at_row(e))?;
+        if json {
+            text += &json_line("answer", &answer.json(rows));
+            text.push('\n');
+        } else {
+            csv::texts(&mut text, &cells(&answer));
+        }
+        out.write_all(text.as_bytes()).map_err(fail)?;
+        text.clear();
+        rows += 1;
+        if interrupt::requested() {
+            return Err(Exit::Interrupted("the output is not whole; a file is not kept".into()));
+        }
+        progress.at(rows, || format!("{rows} rows"));
+    }
+    progress.done(&format!("{rows} rows"));
+    Ok(())
+}
+
+fn header(asked: &Asked<'_>) -> Vec<String> {
+    let mut names: Vec<String> =
+        asked.inputs.iter().flat_map(|i| [format!("{i}_mean"), format!("{i}_std")]).collect();
+    names.extend(["modes", "mode_weight"].map(String::from));
+    names.extend(asked.inputs.iter().map(|i| format!("{i}_mode")));
+    match asked.is_classes() {
+        true => {
+            names.push(asked.targets[0].clone());
+            names.extend(asked.classes.iter().map(|c| format!("p_{c}")));
+        }
+        false => names.extend(
+            asked.targets.iter().flat_map(|t| ["mean", "std", "std_model"].map(|end| format!("{t}_{end}"))),
+        ),
+    }
+    names.extend(["reached", "found", "effective", "converged"].map(String::from));
+    names
+}
+
+fn cells(answer: &Answer<'_>) -> Vec<String> {
+    // The shortest digits that read back as the same number.
+    let digits = |v: f64| format!("{v:?}");
+    let (mean, std, mode) = (answer.posterior.mean(), answer.posterior.std(), &answer.modes()[0]);
+    let mut cells: Vec<String> = mean.iter().zip(&std).flat_map(|(m, s)| [digits(*m), digits(*s)]).collect();
+    cells.extend([answer.modes().len().to_string(), digits(mode.weight)]);
+    cells.extend(mode.mean.iter().map(|v| digits(*v)));
+    match &answer.predicted[0] {
+        Predicted::Values { mean, std, std_model } => {
+            let of = |o: usize| [mean[o], std[o], std_model[o]].map(digits);
+            cells.extend((0..mean.len()).flat_map(of));
+        }
+        Predicted::Class { class, probabilities } => {
+            cells.push(class.clone());
+            cells.extend(probabilities.iter().map(|p| digits(*p)));
+        }
+    }
+    let how = answer.how();
+    cells.push(match answer.reached {
+        None => String::new(),
+        Some(Reached::Yes) => "yes".into(),
+        Some(Reached::No) => "no".into(),
+        Some(Reached::Around(_)) => "around".into(),
+    });
+    cells.push(how.found.into());
+    cells.push(how.effective.map_or(String::new(), |e| format!("{e:.0}")));
+    cells.push(how.converged.map_or(String::new(), |c| c.to_string()));
+    cells
+}
+
+impl<'a> Wishes<'a> {
+    fn open(asked: &'a Asked<'a>, path: &Path) -> Outcome<Self> {
+        let file = CsvCells::open(path)?;
+        let own = |name: &str| asked.inputs.iter().chain(&asked.targets).any(|n| n == name);
+        let columns =
+            |names: &[String]| names.iter().map(|n| Columns::of(&file, n, &own)).collect::<Vec<_>>();
+        let (inputs, targets) = (columns(asked.inputs), columns(&asked.targets));
+        let name = path.display();
+        if targets.iter().all(|t| t.value.is_none()) {
+            let names = asked.targets.iter().map(|t| format!("`{t}`")).collect::<Vec<_>>().join(", ");
+            return Err(Exit::Error(format!("{name}: nothing is wanted: there is no column {names}")));
+        }
+        for columns in inputs.iter().chain(&targets) {
+            if let (None, Some(std)) = (columns.value, columns.std) {
+                let std = &file.names()[std];
+                return Err(Exit::Error(format!("{name}: column `{std}` is the spread of no column")));
+            }
+        }
+        let used: Vec<usize> =
+            inputs.iter().chain(&targets).flat_map(|c| [c.value, c.std]).flatten().collect();
+        let ignored = (0..file.names().len()).filter(|c| !used.contains(c));
+        let ignored: Vec<&str> = ignored.map(|c| file.names()[c].as_str()).collect();
+        if !ignored.is_empty() {
+            note(&format!("{name}: not of the model, ignored: {}", super::listed(&ignored)));
+        }
+        let missing = asked.inputs.iter().zip(&inputs).filter(|(_, c)| c.value.is_none());
+        super::note_missing(&missing.map(|(n, _)| n.as_str()).collect::<Vec<_>>());
+        Ok(Wishes { file, asked, inputs, targets })
+    }
+
+    /// The question of the next row.
+    fn next(&mut self) -> Outcome<Option<Question>> {
+        if !self.file.advance()? {
+            return Ok(None);
+        }
+        let prior = self.inputs.iter().map(|c| self.belief(c)).collect::<Outcome<Vec<_>>>()?;
+        let mut entries = Vec::new();
+        for (name, columns) in self.asked.targets.iter().zip(&self.targets) {
+            let Some(column) = columns.value else { continue };
+            let text = self.file.cell(column)?;
+            if text.is_empty() {
+                self.belief(columns)?;
+                continue;
+            }
+            let plain = self.asked.is_classes() || ["max", "min"].contains(&text);
+            let value = match plain {
+                true => text.to_string(),
+                false => self.belief(columns)?.map_or(String::new(), |b| format!("{:?}±{:?}", b.mean, b.std)),
+            };
+            let wish = (name.clone(), value);
+            self.asked.wish(std::slice::from_ref(&wish)).map_err(|why| self.file.error(Some(column), why))?;
+            entries.push(wish);
+        }
+        let at_row = |why: String| Exit::from(self.file.error(None, why));
+        if entries.is_empty() {
+            return Err(at_row("nothing is wanted of any output".into()));
+        }
+        let wish = self.asked.wish(&entries).map_err(at_row)?;
+        self.asked.ask(prior, wish).map(Some).map_err(at_row)
+    }
+
+    /// The number of a row with its spread; none where its cell is empty.
+    fn belief(&self, columns: &Columns) -> Outcome<Option<Belief>> {
+        let Some(value) = columns.value else { return Ok(None) };
+        let text = self.file.cell(value)?;
+        let spread = columns.std.map_or(Ok(""), |c| self.file.cell(c))?;
+        let error = |column: Option<usize>, why: String| Exit::from(self.file.error(column, why));
+        if text.is_empty() {
+            return match spread.is_empty() {
+                true => Ok(None),
+                false => Err(error(columns.std, "a spread around an empty cell".into())),
+            };
+        }
+        let mean = number(text).map_err(|why| error(Some(value), why))?;
+        let std = match spread {
+            "" => 0.0,
+            text => std(text).map_err(|why| error(columns.std, why))?,
+        };
+        Ok(Some(Belief { mean, std }))
+    }
+
+    /// An error with the row it came from.
+    fn at_row(&self, e: Exit) -> Exit {
+        match e {
+            Exit::Error(why) => self.file.error(None, why).into(),
+            other => other,
+        }
+    }
+}

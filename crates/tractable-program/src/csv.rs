@@ -1,0 +1,84 @@
+//! CSV as the program writes it: to stdout or to a file that is whole or not there, and cells in quotes where they need them.
+
+use crate::files::NewFile;
+use crate::report::{Exit, Outcome, file_error};
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// What failures of the output become.
+pub(crate) type Fail<'a> = &'a dyn Fn(io::Error) -> Exit;
+
+/// Lets `write` write to the file `out`, or to stdout; `input` is what it reads and must not be the same file.
+pub(crate) fn write_to(
+    out: Option<&Path>,
+    input: &Path,
+    write: impl FnOnce(&mut dyn Write, Fail<'_>) -> Outcome,
+) -> Outcome {
+    let Some(path) = out else {
+        let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        write(&mut out, &Exit::from)?;
+        return Ok(out.flush()?);
+    };
+    if let (Ok(from), Ok(to)) = (fs::canonicalize(input), fs::canonicalize(path))
+        && from == to
+    {
+        return Err(Exit::Error(format!("-o {}: that is the input", path.display())));
+    }
+    let fail = file_error(path, "write it");
+    if fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+        // A pipe or a device is written into, not replaced.
+        let fail = |e: io::Error| match e.kind() {
+            ErrorKind::BrokenPipe => Exit::PipeClosed,
+            _ => fail(e),
+        };
+        let file = File::options().write(true).open(path).map_err(file_error(path, "open it"))?;
+        let mut out = BufWriter::with_capacity(1 << 16, file);
+        write(&mut out, &fail)?;
+        return out.flush().map_err(fail);
+    }
+    if path.file_name().is_none() {
+        return Err(Exit::Error(format!("{}: not a file name", path.display())));
+    }
+    // Under another name until it is whole.
+    let file = pointed_to(path).and_then(|path| NewFile::beside(&path));
+    let mut out = BufWriter::with_capacity(1 << 16, file.map_err(file_error(path, "create a file there"))?);
+    write(&mut out, &fail)?;
+    out.into_inner().map_err(|e| e.into_error()).and_then(NewFile::keep).map_err(&fail)
+}
+
+/// Where symbolic links lead; there need not be a file yet.
+fn pointed_to(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_path_buf();
+    // As many as the system follows.
+    for _ in 0..40 {
+        let Ok(target) = fs::read_link(&path) else { return Ok(path) };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+/// A row of numbers: the shortest digits that read back as the same.
+pub(crate) fn numbers(text: &mut String, cells: impl IntoIterator<Item = f64>) {
+    for (i, v) in cells.into_iter().enumerate() {
+        let comma = if i > 0 { "," } else { "" };
+        write!(text, "{comma}{v:?}").expect("a string takes everything");
+    }
+    text.push('\n');
+}
+
+/// A row of texts.
+pub(crate) fn texts(text: &mut String, cells: &[String]) {
+    *text += &cells.iter().map(|c| quoted(c)).collect::<Vec<_>>().join(",");
+    text.push('\n');
+}
+
+/// A cell of text, in quotes where CSV needs them.
+pub(crate) fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n', '\r']) || cell != cell.trim() {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_string()
+    }
+}

@@ -1,0 +1,73 @@
+//! One step of a search: how far every entry of a state goes for an output that is off, the weights being known.
+
+use crate::cholesky;
+
+/// Times that entries which would leave their limits are held and the others do their part.
+const AGAIN: usize = 3;
+/// Damping to begin with, of the mean variance of the outputs, and how it grows.
+const DAMPED: f64 = 1e-6;
+const MORE: f64 = 4.0;
+
+/// `k` outputs, how they hang on a state, `[k, width]`, how far they are off, and the noise they may have.
+pub(super) struct Step<'s> {
+    pub(super) slopes: &'s [f64],
+    pub(super) off: &'s [f64],
+    pub(super) noise: &'s [f64],
+}
+
+impl Step<'_> {
+    /// T51. `P A' (A P A' + R + r I)^-1 off`, where `r` is as small as it can be for a step that is no longer than a draw of the
+    /// prior, `P = diag var`. Entries that would leave their room, lowest and highest, are held at it.
+    pub(super) fn within(&self, var: &[f64], room: &[[f64; 2]]) -> Vec<f64> {
+        let (d, mut var) = (var.len(), var.to_vec());
+        let mut held = vec![0.0; d];
+        for _ in 0..=AGAIN {
+            let mut off = self.off.to_vec();
+            for (off, slopes) in off.iter_mut().zip(self.slopes.chunks_exact(d)) {
+                *off -= slopes.iter().zip(&held).map(|(a, h)| a * h).sum::<f64>();
+            }
+            let step = self.solved(&var, &off);
+            let leaves = |u: usize| var[u] > 0.0 && !(room[u][0]..=room[u][1]).contains(&step[u]);
+            let out: Vec<usize> = (0..d).filter(|&u| leaves(u)).collect();
+            if out.is_empty() {
+                return step.iter().zip(&held).map(|(s, h)| s + h).collect();
+            }
+            for u in out {
+                held[u] = step[u].clamp(room[u][0].min(0.0), room[u][1].max(0.0));
+                var[u] = 0.0;
+            }
+        }
+        held
+    }
+
+    fn solved(&self, var: &[f64], off: &[f64]) -> Vec<f64> {
+        let (d, k) = (var.len(), off.len());
+        let line = |i: usize| &self.slopes[i * d..][..d];
+        let product = |i: usize| (0..d).map(|u| line(i / k)[u] * var[u] * line(i % k)[u]).sum();
+        let mut v: Vec<f64> = (0..k * k).map(product).collect();
+        let size = (0..k).map(|i| v[i * k + i]).sum::<f64>() / k as f64;
+        if size <= 0.0 {
+            return vec![0.0; d];
+        }
+        (0..k).for_each(|i| v[i * k + i] += self.noise[i]);
+        let free = var.iter().filter(|&&v| v > 0.0).count() as f64;
+        let mut damped = DAMPED * size;
+        loop {
+            let mut c = v.clone();
+            (0..k).for_each(|i| c[i * k + i] += damped);
+            let last = damped > 1e30 * size;
+            if cholesky::factor(&mut c, k) || last {
+                let mut gain = off.to_vec();
+                cholesky::solve(&c, k, &mut gain);
+                cholesky::solve_turned(&c, k, &mut gain);
+                let pull = |u: usize| (0..k).map(|i| line(i)[u] * gain[i]).sum::<f64>();
+                let pull: Vec<f64> = (0..d).map(pull).collect();
+                let square: f64 = pull.iter().zip(var).map(|(g, v)| g * g * v).sum();
+                if square <= free || last {
+                    return pull.iter().zip(var).map(|(g, v)| g * v).collect();
+                }
+            }
+            damped *= MORE;
+        }
+    }
+}
