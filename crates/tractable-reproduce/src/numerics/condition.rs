@@ -10,7 +10,8 @@ const NOISE_STDS: [f64; 3] = [0.03, 0.1, 0.3];
 /// Draws of weights after which the truth is looked at, and as how many independent draws of the posterior it is to be as good.
 const BLOCK: usize = 256;
 const WELL_KNOWN: f64 = 10_000.0;
-/// With fewer, a case is left out.
+/// With fewer, draws go on so many times as long, and then a case is left out.
+const LONGER: usize = 10;
 const KNOWN: f64 = 1000.0;
 
 /// One input that is conditioned on one wish.
@@ -92,16 +93,21 @@ struct OfInput {
     networks_product: f64,
 }
 
-/// Draws networks, and inputs for each of them, and weighs both by how well they explain what is wanted.
+/// Draws networks, and inputs for each of them, and weighs both by how well they explain what is wanted: until they tell well, and
+/// longer where they do not tell enough.
 fn truths(cases: &[Case], drawn: &mut Drawn, draws: usize, normal: &mut impl FnMut() -> f64) -> Vec<Sums> {
     let mut all: Vec<Sums> = cases.iter().map(Sums::new).collect();
-    for done in 1..=draws {
-        drawn.draw(normal);
-        for (case, sums) in cases.iter().zip(&mut all) {
-            sums.add(case, drawn, normal);
-        }
-        if done % BLOCK == 0 && all.iter().all(|s| s.effective() >= WELL_KNOWN) {
+    for block in 0..LONGER * draws.div_ceil(BLOCK) {
+        let enough = if block * BLOCK < draws { WELL_KNOWN } else { KNOWN };
+        let unknown = |s: &Sums| block == 0 || s.effective() < enough;
+        let mut open: Vec<(&Case, &mut Sums)> =
+            cases.iter().zip(&mut all).filter(|(_, sums)| unknown(sums)).collect();
+        if open.is_empty() {
             break;
+        }
+        for _ in 0..BLOCK.min(draws) {
+            drawn.draw(normal);
+            open.iter_mut().for_each(|(case, sums)| sums.add(case, drawn, normal));
         }
     }
     all
