@@ -3,7 +3,7 @@
 mod second;
 
 use crate::backend::Purpose;
-use crate::engine::{ActivePass, Slope};
+use crate::engine::{ActivePass, MeanVar, Slope};
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::layer::Layer;
@@ -247,25 +247,34 @@ impl Network {
         slope: Slope,
         rows: usize,
     ) -> Result<Vec<f64>> {
-        let states = (0..self.graph.shapes.len()).map(|s| pass.read_prior(s)).collect::<Result<Vec<_>>>()?;
-        let contents = self.all_contents()?;
-        let weights: Vec<&[f64]> = contents.iter().map(|c| &c.parameters.mean[..]).collect();
-        let of_row = |row| second::by_units(&self.graph, &weights, &states, slope, row, rows);
-        Ok((0..rows).flat_map(of_row).collect())
+        self.of_rows(pass, rows, |weights, states, row| {
+            second::by_units(&self.graph, weights, states, slope, row, rows)
+        })
     }
 
-    /// All second derivatives of so many rows after a pass forward, `[rows, width, width]`, in the network's own units.
+    /// All second derivatives, `[rows, width, width]`, likewise.
     pub(crate) fn second_derivatives_in(
         &self,
         pass: &dyn ActivePass,
         slope: Slope,
         rows: usize,
     ) -> Result<Vec<f64>> {
+        self.of_rows(pass, rows, |weights, states, row| {
+            second::matrix(&self.graph, weights, states, slope, row, rows)
+        })
+    }
+
+    /// Calls `f(weights of every layer, states, row)` for rows of a pass.
+    fn of_rows(
+        &self,
+        pass: &dyn ActivePass,
+        rows: usize,
+        f: impl Fn(&[&[f64]], &[MeanVar], usize) -> Vec<f64>,
+    ) -> Result<Vec<f64>> {
         let states = (0..self.graph.shapes.len()).map(|s| pass.read_prior(s)).collect::<Result<Vec<_>>>()?;
         let contents = self.all_contents()?;
         let weights: Vec<&[f64]> = contents.iter().map(|c| &c.parameters.mean[..]).collect();
-        let of_row = |row| second::matrix(&self.graph, &weights, &states, slope, row, rows);
-        Ok((0..rows).flat_map(of_row).collect())
+        Ok((0..rows).flat_map(|row| f(&weights, &states, row)).collect())
     }
 
     /// A derivative by every unit of a layer is so much in the user's units where it is 1 in the network's own.
