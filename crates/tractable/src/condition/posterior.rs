@@ -83,8 +83,8 @@ pub enum Found {
     Points {
         /// How many.
         points: usize,
-        /// As good as so many points that all count the same. With 256 or more, mean and spread are right to 10 % nearly
-        /// always; below 64 they are a guess.
+        /// As good as so many points that all count the same. With 256 or more, mean and spread are right to 10 % in nine of ten
+        /// cases; below 64 they are a guess.
         effective: f64,
     },
     /// By linearising the network at the answer, again and again.
