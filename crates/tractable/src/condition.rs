@@ -14,7 +14,7 @@ mod search;
 mod stationary;
 mod step;
 
-pub(crate) use crate::engine::ActivePass;
+use crate::engine::ActivePass;
 use crate::error::{Error, Result};
 use crate::gaussian::Input;
 use crate::network::{Ask, Chosen, Network};
@@ -93,7 +93,8 @@ impl Network {
         for (i, &sample) in samples.iter().enumerate() {
             let prior = priors.of(self, x, sample)?;
             let task = Task::new(self, at, prior, wish, sample, wanted.known_weights);
-            if task.chosen.k == 0 {
+            // Nothing is wanted of it, or nothing of it can move.
+            if task.chosen.k == 0 || task.prior.free().is_empty() {
                 answers[i] = Some(Answer::nothing(task.prior));
             } else if at == 0 && task.prior.free().len() <= points::MOST {
                 answers[i] = Some(self.by_points(&task)?);
@@ -152,6 +153,7 @@ impl Network {
         Posterior::of(answers, self.scaler_at(at)).map_err(|(row, bad)| self.diverged(at, row, bad))
     }
 }
+
 /// What is known of every sample before.
 struct Priors {
     at: usize,
@@ -299,7 +301,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Nothing is wanted: what was known before.
+    /// Nothing is learned: what was known before.
     pub(crate) fn nothing(prior: Prior) -> Self {
         let (mean, var) = (prior.mean.clone(), prior.var());
         let found = Found::Linearised { steps: 0, converged: true };

@@ -293,7 +293,7 @@ impl<'n> Search<'n> {
                 self.pass.run(plan, None)?;
                 let mut place = self.posterior()?.clone();
                 if second_order {
-                    // At the place itself: what it is not known of it comes in by the second derivatives.
+                    // At the place itself: what is not known of it comes in by the second derivatives.
                     let mut buffers = Default::default();
                     let known = Input::exact(place.mean(), place.width())?;
                     let (mean, _) = standardized(self.net.scaler_at(self.at), known, &mut buffers);
@@ -321,7 +321,7 @@ impl<'n> Search<'n> {
     }
 
     /// Moves the layer towards where the output would be as wanted if it were linear, the weights being known ([`Step`]).
-    /// Its variance stays, so that the next round can go on. A label is reached where every node of its path is at 1 or beyond.
+    /// Its variance stays, so that the next round can go on. Of a label, nodes that are [`SURE`] enough are left alone.
     fn towards_the_output(&mut self) -> Result<()> {
         let place = self.posterior()?.clone();
         let (net, d, units) = (self.net, place.width(), self.net.output().units());

@@ -20,6 +20,10 @@ pub(super) fn condition(net: &Network, x: Input<'_>, at: usize, wanted: &Wanted<
     for sample in 0..x.rows() {
         let one = x.rows_between(sample, sample + 1);
         let prior = priors.of(net, x, sample)?;
+        if prior.free().is_empty() {
+            answers.push(Answer::nothing(prior));
+            continue;
+        }
         if at == 0 && prior.free().len() <= points::MOST {
             let places = Places { net, slope, aim, noise_var: wanted.noise_var, known: wanted.known_weights };
             if let Some(answer) = places.answer(&prior)? {

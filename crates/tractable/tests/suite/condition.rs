@@ -367,6 +367,23 @@ fn many_unknowns_are_linearised_and_few_are_weighed() {
 }
 
 #[test]
+fn rows_that_are_known_stay_beside_others() {
+    let net = Network::mlp([2, 12, 1], Activation::Tanh).seed(2).build().unwrap();
+    let prior = Gaussian::new(vec![0.1, 0.2, 0.3, 0.4], vec![0.0, 0.0, 0.2, 0.2], 2).unwrap();
+    let y = Matrix::column(vec![0.5, 0.5]).unwrap();
+    for wanted in
+        [Wanted::from(&y), Wanted::minimum().into(), Wanted::from(&y).known_weights().noise_var(0.1)]
+    {
+        let x = net.condition(&prior, wanted).unwrap();
+        assert_eq!((&x.mean()[..2], &x.var()[..2]), (&[0.1, 0.2][..], &[0.0, 0.0][..]), "{wanted:?}");
+        assert!(x.var()[2] > 0.0 && x.var()[3] > 0.0, "{wanted:?}");
+    }
+    // A search for nothing goes nowhere.
+    let nothing = Wanted::from(&y).only(&[false, false]).known_weights();
+    assert_eq!(net.search(&prior, nothing).unwrap().mean(), prior.mean());
+}
+
+#[test]
 fn every_kind_of_layer_can_be_conditioned() {
     for device in devices() {
         let net = Network::builder(Shape::image(2, 6, 6))
