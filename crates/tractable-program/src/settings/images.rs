@@ -123,7 +123,7 @@ impl Default for ImageSettings {
             bias_var: None,
             seed: 0,
             device: DeviceName::default(),
-            calibration: 0.02,
+            calibration: 0.05,
         }
     }
 }

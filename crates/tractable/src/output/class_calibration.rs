@@ -23,16 +23,29 @@ impl ClassCalibration {
     /// The change under which the labels are most likely, and the logarithm of how likely they are; `p` has a row for each.
     pub(crate) fn fit(p: &[f64], labels: &[usize]) -> (Self, f64) {
         let classes = p.len() / labels.len();
+        let ln_likelihood = |tried: &ClassCalibration| {
+            let of = |(row, &label): (&[f64], &usize)| libm::log(tried.of(row)[label]);
+            p.chunks_exact(classes).zip(labels).map(of).sum::<f64>() + tried.ln_prior()
+        };
         let (mut best, mut highest) = (ClassCalibration::default(), f64::NEG_INFINITY);
+        let mut consider = |tried: ClassCalibration| {
+            let sum = ln_likelihood(&tried);
+            if sum > highest {
+                (best, highest) = (tried, sum);
+            }
+            best
+        };
         for k in -20..=20 {
             let temperature = libm::exp(0.08 * f64::from(k));
             for even in EVEN {
-                let tried = ClassCalibration { temperature, even };
-                let of = |(row, &label): (&[f64], &usize)| libm::log(tried.of(row)[label]);
-                let sum = p.chunks_exact(classes).zip(labels).map(of).sum::<f64>() + tried.ln_prior();
-                if sum > highest {
-                    (best, highest) = (tried, sum);
-                }
+                consider(ClassCalibration { temperature, even });
+            }
+        }
+        // Between the steps of the grid: a temperature that is off by 4 % moves confidences by a percent.
+        for step in [0.02, 0.005] {
+            let at = consider(ClassCalibration::default());
+            for k in -4..=4 {
+                consider(ClassCalibration { temperature: at.temperature * libm::exp(step * f64::from(k)), ..at });
             }
         }
         (best, highest)
@@ -75,7 +88,7 @@ mod tests {
             p.extend(row);
         }
         let (found, _) = ClassCalibration::fit(&p, &labels);
-        assert!((found.temperature - 2.0).abs() < 0.25, "{found:?}");
+        assert!((found.temperature - 2.0).abs() < 0.1, "{found:?}");
         assert!((found.of(&[0.2, 0.3, 0.5]).iter().sum::<f64>() - 1.0).abs() < 1e-12);
     }
 }
