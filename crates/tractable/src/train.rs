@@ -332,13 +332,13 @@ impl Network {
         };
         match data.target() {
             Target::Values { y, observed } => {
-                let out = self.predict(data.x())?;
+                let out = self.predict(data.input())?;
                 let seen = |i: &usize| observed.as_ref().is_none_or(|o| o[*i]);
                 let pick = |v: &[f64]| (0..v.len()).filter(seen).map(|i| v[i]).collect::<Vec<_>>();
                 metrics::gaussian_nll(&pick(y.data()), &pick(out.mean()), &pick(&out.total_var()))
             }
             Target::Labels { labels, .. } => {
-                metrics::class_nll(self.predict_classes(data.x())?.data(), labels)
+                metrics::class_nll(self.predict_classes(data.input())?.data(), labels)
             }
         }
     }
@@ -400,6 +400,10 @@ impl Network {
     fn adopt(&mut self, data: &Samples<'_>, scalers: Option<(Option<Scaler>, Option<Scaler>)>) -> Result<()> {
         self.spec.input_names = data.input_names().into_owned();
         self.spec.output_names = data.output_names().into_owned();
+        #[cfg(feature = "csv")]
+        if let Samples::Table(data) = data {
+            self.spec.preparation = data.preparation().map(|p| Box::new(p.clone()));
+        }
         if let Some(names) = data.class_names() {
             self.spec.class_names = names.to_vec();
         }

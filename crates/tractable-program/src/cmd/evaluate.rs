@@ -3,12 +3,12 @@
 use crate::console::{self, note};
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, Report, short};
-use crate::run::{AnyConfig, DataFile, Rows, RunFolder, load_model, load_trained};
+use crate::run::{AnyConfig, DataFile, DataFiles, Rows, RunFolder, load_model, load_trained, readable};
 use crate::scores::{self, Judged, RowsAre, Score};
 use crate::settings::DeviceName;
 use std::path::{Path, PathBuf};
-use tractable::data::{self, CsvRows, Dataset, Target};
-use tractable::{Ensemble, Matrix, Network, Output};
+use tractable::data::{self, Dataset, Target};
+use tractable::{Ensemble, Network, Output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -80,9 +80,9 @@ pub fn run(args: &Args) -> Outcome {
     let scores = match own_rows(args, file)? {
         Some(config) => judge_own(&model, file, &config)?,
         None => {
-            let (x, data) = read(file, &model)?;
+            let data = read(file, &model)?;
             let mut judged = Judged::default();
-            judged.predict(&model, &x, data.target())?;
+            judged.predict(&model, data.input(), data.target())?;
             judged.scores(data.output_names(), RowsAre::New)?
         }
     };
@@ -123,15 +123,22 @@ fn own_rows(args: &Args, file: &Path) -> Outcome<Option<AnyConfig>> {
         AnyConfig::Network(config) => &config.data,
         AnyConfig::Images(_) => return Ok(None),
     };
-    Ok(DataFile::read(file)?.same_content(data).then_some(config))
+    // What can be read only once is new.
+    if !file.is_file() {
+        return Ok(None);
+    }
+    let files = DataFiles::open(std::slice::from_ref(&file.to_path_buf()))?;
+    Ok(DataFile::read(&files)?.same_content(data).then_some(config))
 }
 
 /// Scores on the file that the model learned from, as far as they can be honest.
 fn judge_own(model: &Ensemble, file: &Path, config: &AnyConfig) -> Outcome<Vec<Score>> {
     let mut judged = Judged::default();
+    let files = DataFiles::open(std::slice::from_ref(&file.to_path_buf()))?;
     let (rows, learned) = match config {
         AnyConfig::Ensemble(config) => {
-            let rows = Rows::of_ensemble(file, &config.settings)?;
+            let table = config.settings.columns().table(files.paths())?;
+            let rows = Rows::of_ensemble(table, &config.settings)?;
             let out = model.rows_left_out(&rows.train)?;
             let all = out.len() == rows.train.rows();
             match rows.train.target() {
@@ -144,16 +151,17 @@ fn judge_own(model: &Ensemble, file: &Path, config: &AnyConfig) -> Outcome<Vec<S
                 }
                 _ => {
                     let out = rows.train.select(&out)?;
-                    judged.predict(model, out.x(), out.target())?;
+                    judged.predict(model, out.input(), out.target())?;
                 }
             }
             let learned = if all { 0 } else { rows.train.rows() - out.len() };
             (rows, learned)
         }
         AnyConfig::Network(config) => {
-            let rows = Rows::of_network(file, &config.settings)?;
+            let table = config.settings.columns().table(files.paths())?;
+            let rows = Rows::of_network(table, &config.settings)?;
             if let Some(aside) = &rows.calibration {
-                judged.predict(model, aside.x(), aside.target())?;
+                judged.predict(model, aside.input(), aside.target())?;
             }
             let learned = rows.train.rows();
             (rows, learned)
@@ -161,13 +169,13 @@ fn judge_own(model: &Ensemble, file: &Path, config: &AnyConfig) -> Outcome<Vec<S
         AnyConfig::Images(_) => unreachable!("images have no file of rows"),
     };
     if let Some(test) = &rows.test {
-        judged.predict(model, test.x(), test.target())?;
+        judged.predict(model, test.input(), test.target())?;
     }
     let name = file.display();
     let names = rows.train.output_names();
     if judged.is_empty() {
         note(&format!("{name}: the model learned from all of these rows, so that the scores flatter it"));
-        judged.predict(model, rows.train.x(), rows.train.target())?;
+        judged.predict(model, rows.train.input(), rows.train.target())?;
         return judged.scores(names, RowsAre::Learned);
     }
     note(&match learned {
@@ -263,24 +271,9 @@ fn broken(args: &Args, of: &str, nll: f64, rmse: Option<f64>, error_rate: Option
     Some(said.collect::<Vec<_>>().join("; ")).filter(|said| !said.is_empty())
 }
 
-/// The features in the model's order, and the targets.
-fn read(file: &Path, model: &Ensemble) -> Outcome<(Matrix, Dataset)> {
-    let (inputs, outputs) = (model.input_names(), model.output_names());
-    // Finds every column, or says which is missing and what is near it.
-    CsvRows::open(file, inputs)?;
-    let mut csv = data::csv(file)?;
-    let others: Vec<String> =
-        csv.names().iter().filter(|n| !inputs.contains(n) && !outputs.contains(n)).cloned().collect();
-    for name in others {
-        csv = csv.drop(&name)?;
-    }
-    let data = match model.output() {
-        Output::Classes { .. } => csv.labels(&outputs[0], model.class_names())?,
-        _ => csv.targets(&outputs.iter().map(String::as_str).collect::<Vec<_>>())?,
-    };
-    let place = |name| data.input_names().iter().position(|n| n == name).expect("found above");
-    let order: Vec<usize> = inputs.iter().map(place).collect();
-    let x = (0..data.rows()).flat_map(|r| order.iter().map(move |&c| (r, c)));
-    let x = Matrix::new(x.map(|(r, c)| data.x().row(r)[c]).collect(), inputs.len())?;
-    Ok((x, data))
+/// The features as the model takes them, and the targets.
+fn read(file: &Path, model: &Ensemble) -> Outcome<Dataset> {
+    let preparation = model.preparation().expect("a trained model has names");
+    let classes = if let Output::Classes { .. } = model.output() { model.class_names() } else { &[] };
+    Ok(data::csv(readable(file))?.as_trained(&preparation, model.output_names(), classes)?)
 }

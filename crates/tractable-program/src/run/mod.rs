@@ -19,11 +19,13 @@
 pub(crate) mod commands;
 mod config;
 mod curves;
+mod data_files;
 mod folder;
 mod rows;
 mod session;
 
 pub(crate) use config::{AnyConfig, DataFile, ImageConfig, ImageData, TableConfig};
+pub(crate) use data_files::{DataFiles, readable};
 pub(crate) use folder::RunFolder;
 pub(crate) use rows::Rows;
 pub(crate) use session::Training;

@@ -11,7 +11,7 @@ use serde::Serialize;
 use tractable::data::Target;
 use tractable::ensemble::LeftOut;
 use tractable::metrics::{self, Tails};
-use tractable::{Ensemble, Matrix, Prediction};
+use tractable::{Ensemble, Input, Matrix, Prediction};
 use verdict::Verdict;
 
 /// What the rows are to the model that is scored.
@@ -82,7 +82,7 @@ struct Column {
 
 impl Judged {
     /// Adds what a model says of rows that are new to it.
-    pub(crate) fn predict(&mut self, model: &Ensemble, x: &Matrix, target: &Target) -> Outcome {
+    pub(crate) fn predict(&mut self, model: &Ensemble, x: Input<'_>, target: &Target) -> Outcome {
         match target {
             Target::Labels { labels, .. } => {
                 let p: Vec<Matrix> = in_parts(x, |x| model.predict_classes(x))?;
@@ -193,17 +193,17 @@ const MOST_THREADS: usize = 1024;
 
 /// Asks about rows on several threads: one answer a part, in order. Rows do not depend on each other.
 pub(crate) fn in_parts<T: Send>(
-    x: &Matrix,
-    ask: impl Fn(&Matrix) -> tractable::Result<T> + Sync,
+    x: Input<'_>,
+    ask: impl Fn(Input<'_>) -> tractable::Result<T> + Sync,
 ) -> Outcome<Vec<T>> {
     let rows = x.rows().div_ceil(console::workers().min(MOST_THREADS)).max(1);
     let parts: Vec<tractable::Result<T>> = std::thread::scope(|scope| {
         let ask = &ask;
-        let one = |part: &[f64]| {
-            let part = part.to_vec();
-            scope.spawn(move || ask(&Matrix::new(part, x.width())?))
+        let one = |from: usize| {
+            let part = x.rows_between(from, x.rows().min(from + rows));
+            scope.spawn(move || ask(part))
         };
-        let threads: Vec<_> = x.data().chunks(rows * x.width()).map(one).collect();
+        let threads: Vec<_> = (0..x.rows()).step_by(rows).map(one).collect();
         threads.into_iter().map(|t| t.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
     });
     parts.into_iter().map(|part| Ok(part?)).collect()

@@ -1,8 +1,9 @@
 //! What the usual model can be told, which is little.
 
-use super::{TrainFlags, check_shares, check_target, same_but_epochs, to_map, with_given};
+use super::{Columns, TrainFlags, check_shares, check_target, same_but_epochs, to_map, with_given};
 use crate::report::{Exit, Outcome};
 use serde::{Deserialize, Serialize};
+use tractable::data::As;
 
 /// Everything that decides the bits of the usual model, but the data: what `config.json` keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -11,9 +12,25 @@ pub(crate) struct EnsembleSettings {
     pub(crate) target: Vec<String>,
     pub(crate) classes: bool,
     pub(crate) drop: Vec<String>,
+    #[serde(default)]
+    pub(crate) ids: Vec<String>,
+    #[serde(default)]
+    pub(crate) treat: Vec<(String, As)>,
     pub(crate) single: bool,
     pub(crate) seed: u64,
     pub(crate) test: f64,
+}
+
+impl EnsembleSettings {
+    pub(crate) fn columns(&self) -> Columns<'_> {
+        Columns {
+            target: &self.target,
+            classes: self.classes,
+            drop: &self.drop,
+            ids: &self.ids,
+            treat: &self.treat,
+        }
+    }
 }
 
 impl TrainFlags {
@@ -23,6 +40,8 @@ impl TrainFlags {
             target: Vec::new(),
             classes: false,
             drop: Vec::new(),
+            ids: Vec::new(),
+            treat: Vec::new(),
             single: self.single(),
             seed: 0,
             test: 0.0,

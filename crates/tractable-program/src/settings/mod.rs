@@ -1,24 +1,27 @@
 //! What `train` can be told: the flags, their defaults, and how a resumed run keeps its own.
 
+mod columns;
 mod ensemble;
 mod images;
 
+use columns::Columns;
 pub(crate) use ensemble::EnsembleSettings;
 pub(crate) use images::{ImageFlags, ImageSettings};
 
 use crate::report::{Exit, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tractable::data::As;
 use tractable::{Activation, Device, Noise, NoiseSchedule, Prior, Scheme, UpdateRule};
 
 /// Flags that say what the network is like, or how it learns.
 const OWN: &str = "A network of your own, in place of the usual model";
 /// Flags that the usual model takes too.
-const SHARED: [&str; 5] = ["target", "classes", "drop", "seed", "test"];
+const SHARED: [&str; 7] = ["target", "classes", "drop", "ids", "treat", "seed", "test"];
 
 /// Settings as flags. Only those given are set, so that a resumed run can tell them from defaults; their
 /// names are those of [`TableSettings`].
-#[derive(clap::Args, Serialize)]
+#[derive(clap::Args, Clone, Serialize)]
 pub(crate) struct TrainFlags {
     /// Column to predict, or several with commas between them
     #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
@@ -32,6 +35,14 @@ pub(crate) struct TrainFlags {
     #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     drop: Vec<String>,
+    /// Columns that say which row it is: no input, but copied to predictions
+    #[arg(long = "id", value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ids: Vec<String>,
+    /// What a column is: number, category, date, day-first or month-first [default: as it looks]
+    #[arg(long = "as", value_name = "COL=TYPE,...", value_delimiter = ',', value_parser = treated)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    treat: Vec<(String, As)>,
     /// One network in a tenth of the time, calibrated on a fifth of the rows
     #[arg(long)]
     #[serde(skip)]
@@ -127,6 +138,14 @@ fn trimmed(name: &str) -> Result<String, std::convert::Infallible> {
     Ok(name.trim().to_string())
 }
 
+/// A column and what it is.
+fn treated(text: &str) -> Result<(String, As), String> {
+    let (name, kind) = text.rsplit_once('=').ok_or("expected COLUMN=TYPE")?;
+    let kind = named::<As>(kind.trim())
+        .map_err(|_| format!("`{kind}` is not number, category, date, day-first or month-first"))?;
+    Ok((name.trim().to_string(), kind))
+}
+
 /// Everything that decides the bits of a run, but the data: what `config.json` keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -134,6 +153,10 @@ pub(crate) struct TableSettings {
     pub(crate) target: Vec<String>,
     pub(crate) classes: bool,
     pub(crate) drop: Vec<String>,
+    #[serde(default)]
+    pub(crate) ids: Vec<String>,
+    #[serde(default)]
+    pub(crate) treat: Vec<(String, As)>,
     pub(crate) hidden: Vec<usize>,
     pub(crate) activation: Activation,
     pub(crate) epochs: usize,
@@ -187,6 +210,8 @@ impl TrainFlags {
             target: Vec::new(),
             classes: false,
             drop: Vec::new(),
+            ids: Vec::new(),
+            treat: Vec::new(),
             hidden: vec![50, 50],
             activation: Activation::Relu,
             epochs: 50,
@@ -242,6 +267,22 @@ impl TrainFlags {
         };
         let names = own.filter(typed).chain(noise.map(String::from));
         names.map(|name| format!("--{}", name.replace('_', "-"))).collect()
+    }
+
+    /// What is said about columns.
+    pub(crate) fn columns(&self) -> Columns<'_> {
+        Columns {
+            target: &self.target,
+            classes: self.classes,
+            drop: &self.drop,
+            ids: &self.ids,
+            treat: &self.treat,
+        }
+    }
+
+    /// With classes where the target's values are words.
+    pub(crate) fn with_classes(&self, classes: bool) -> Self {
+        TrainFlags { classes: classes || self.classes, ..self.clone() }
     }
 
     /// Whether `--single` was given.
@@ -348,6 +389,16 @@ impl TableSettings {
             return refuse("--patience", "needs rows to judge by: add --validation 0.1".into());
         }
         Ok(())
+    }
+
+    pub(crate) fn columns(&self) -> Columns<'_> {
+        Columns {
+            target: &self.target,
+            classes: self.classes,
+            drop: &self.drop,
+            ids: &self.ids,
+            treat: &self.treat,
+        }
     }
 
     /// The noise of every epoch, where it is known.

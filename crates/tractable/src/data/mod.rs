@@ -26,11 +26,21 @@ mod cells;
 mod cifar;
 #[cfg(feature = "csv")]
 mod csv;
+#[cfg(feature = "csv")]
+mod dates;
 mod data_error;
 mod dataset;
 mod digits;
 mod idx;
 mod images;
+#[cfg(feature = "csv")]
+mod look;
+#[cfg(feature = "csv")]
+mod missing;
+#[cfg(feature = "csv")]
+mod opened;
+#[cfg(feature = "csv")]
+mod preparation;
 #[cfg(feature = "csv")]
 mod records;
 #[cfg(feature = "csv")]
@@ -42,9 +52,18 @@ mod source;
 mod spelling;
 #[cfg(feature = "csv")]
 mod table;
+#[cfg(feature = "csv")]
+mod text;
 
 #[cfg(feature = "csv")]
-pub use self::{cells::CsvCells, csv::csv, rows::CsvRows, table::Table};
+pub use self::{
+    cells::CsvCells,
+    csv::{csv, csv_files},
+    look::As,
+    preparation::Preparation,
+    rows::CsvRows,
+    table::{ColumnAbout, Table},
+};
 pub use augment::Augment;
 pub use cifar::cifar_batches;
 pub use dataset::{Dataset, Target};

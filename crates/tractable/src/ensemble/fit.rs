@@ -6,7 +6,7 @@ use super::{Calibrated, Ensemble, Kept, Member, Said, Settings, Spec, average, c
 use crate::backend::{Device, UpdateRule};
 use crate::data::{Dataset, Scaler, Target};
 use crate::error::{Error, Result};
-use crate::gaussian::{Input, Matrix};
+use crate::gaussian::Matrix;
 use crate::layer::Prior;
 use crate::metrics;
 use crate::moments::Activation;
@@ -227,6 +227,9 @@ impl Ensemble {
         let keep = |member: &Member| weights[member.kind] > 0.0;
         let rows = data.all.rows();
         members.retain(keep);
+        // One copy of how a table is read is enough.
+        #[cfg(feature = "csv")]
+        members.iter_mut().skip(1).for_each(|m| m.net.forget_preparation());
         let spec = Spec { rows, seed: settings.seed, weights, calibration, left_out: Vec::new(), own: false };
         let mut model = Ensemble { members, spec };
         model.spec.left_out = data.judge(&model)?;
@@ -248,7 +251,7 @@ impl<'a> Data<'a> {
             return Err(Error::invalid("rows", why));
         }
         all.check_spread()?;
-        let input = Scaler::fit(all.x());
+        let input = all.input_scaler();
         input.check()?;
         let output = match all.target() {
             Target::Values { y, observed } => {
@@ -348,10 +351,10 @@ impl<'a> Data<'a> {
 
     /// What a network says of the rows it left out.
     fn left_out(&self, member: &Member) -> Result<Judged> {
-        let x = self.all.x().select(&rows_of(&self.folds, member.fold, true));
+        let rows = self.all.select(&rows_of(&self.folds, member.fold, true))?;
         Ok(match self.classes() {
-            Some(_) => Judged::Classes(member.net.predict_classes(&x)?),
-            None => Judged::Values(member.say(Input::from(&x))?),
+            Some(_) => Judged::Classes(member.net.predict_classes(rows.input())?),
+            None => Judged::Values(member.say(rows.input())?),
         })
     }
 
@@ -469,7 +472,7 @@ impl<'a> Data<'a> {
         match part.target() {
             Target::Labels { labels, .. } => {
                 let p = match self.settings.single {
-                    true => model.predict_classes(part.x())?,
+                    true => model.predict_classes(part.input())?,
                     false => model.left_out_classes(self.all)?,
                 };
                 Ok(vec![LeftOut {
@@ -482,7 +485,7 @@ impl<'a> Data<'a> {
             }
             Target::Values { y, observed } => {
                 let out = match self.settings.single {
-                    true => model.predict(part.x())?,
+                    true => model.predict(part.input())?,
                     false => model.left_out(self.all)?,
                 };
                 let (density, (lower, upper)) = (out.log_density(y)?, out.interval(0.9)?);

@@ -152,7 +152,7 @@ impl<'a> Wishes<'a> {
         let mut entries = Vec::new();
         for (name, columns) in self.asked.targets.iter().zip(&self.targets) {
             let Some(column) = columns.value else { continue };
-            let text = self.file.cell(column)?;
+            let text = &*self.file.cell(column);
             if text.is_empty() {
                 self.belief(columns)?;
                 continue;
@@ -177,8 +177,8 @@ impl<'a> Wishes<'a> {
     /// The number of a row with its spread; none where its cell is empty.
     fn belief(&self, columns: &Columns) -> Outcome<Option<Belief>> {
         let Some(value) = columns.value else { return Ok(None) };
-        let text = self.file.cell(value)?;
-        let spread = columns.std.map_or(Ok(""), |c| self.file.cell(c))?;
+        let text = &*self.file.cell(value);
+        let spread = columns.std.map_or("".into(), |c| self.file.cell(c));
         let error = |column: Option<usize>, why: String| Exit::from(self.file.error(column, why));
         if text.is_empty() {
             return match spread.is_empty() {
@@ -187,7 +187,7 @@ impl<'a> Wishes<'a> {
             };
         }
         let mean = number(text).map_err(|why| error(Some(value), why))?;
-        let std = match spread {
+        let std = match &*spread {
             "" => 0.0,
             text => std(text).map_err(|why| error(columns.std, why))?,
         };

@@ -1,6 +1,6 @@
 //! Training the usual model on the rows of a CSV file.
 
-use super::{Args, data_file, describe, say_left_out, say_test};
+use super::{Args, columns, data_files, describe, new_table, say_left_out, say_test};
 use crate::console::{self, note};
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tractable::Ensemble;
-use tractable::data::Dataset;
+use tractable::data::{ColumnAbout, Dataset};
 use tractable::ensemble::{Settings, Stage};
 
 #[derive(Serialize)]
@@ -22,6 +22,7 @@ struct Start<'a> {
     test_rows: usize,
     inputs: &'a [String],
     outputs: &'a [String],
+    columns: &'a [ColumnAbout],
     settings: &'a EnsembleSettings,
 }
 
@@ -36,26 +37,32 @@ struct End<'a> {
 /// `out` is the folder of the run; `old` its settings where it is started again.
 pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSettings>>) -> Outcome {
     let report = Report::new(args.json).ignoring_closed_pipe();
-    let file = data_file(args, old.map(|o| &o.data))?;
-    let settings = match old {
-        Some(old) => args.flags.ensemble_of(&old.settings)?,
-        None => args.flags.ensemble()?,
+    let files = data_files(args, old.map(|o| &o.data))?;
+    let (table, settings) = match old {
+        Some(old) => (None, args.flags.ensemble_of(&old.settings)?),
+        None => {
+            let (table, flags) = new_table(args, &files)?;
+            (Some(table), flags.ensemble()?)
+        }
     };
-    let config = TableConfig::new(DataFile::read(file)?, settings);
-    config.check_same(old, file)?;
+    let config = TableConfig::new(DataFile::read(&files)?, settings);
+    config.check_same(old)?;
     let folder = RunFolder::new(out);
     if old.is_some() && folder.model().is_file() {
         let why = "the run is finished; start a new one to learn from more rows";
         return report.say("end", &finished(out, &folder)?, || format!("{}: {why}", out.display()));
     }
     let settings = &config.settings;
-    let Rows { train, test, .. } = Rows::of_ensemble(file, settings)?;
+    let table = table.map_or_else(|| settings.columns().table(files.paths()), Ok)?;
+    let columns = columns::about(&table, &settings.target);
+    let Rows { train, test, .. } = Rows::of_ensemble(table, settings)?;
     let start = Start {
         run: out,
         rows: train.rows(),
         test_rows: test.as_ref().map_or(0, Dataset::rows),
         inputs: train.input_names(),
         outputs: train.output_names(),
+        columns: &columns,
         settings,
     };
     let mut held = None;
@@ -68,6 +75,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
             // An earlier run stays until there is a model to replace it.
             (false, true) => {}
         }
+        columns::show(&columns);
         note(&describe(&train, test.as_ref()));
         report.say("start", &start, String::new)
     };

@@ -1,21 +1,24 @@
 //! `tractable train`: fits a model to a CSV file, the usual one (`ensemble`) or a network of the user's own (`network`), or
 //! a network to images (`images`), and keeps the run in a folder.
 
+mod columns;
 mod ensemble;
 mod images;
 mod network;
 
+use crate::console::note;
 use crate::image_sets::ImageSet;
 use crate::interrupt;
 use crate::report::{Exit, Outcome, Report, json_line};
-use crate::run::{AnyConfig, DataFile, RunFolder};
+use crate::run::{AnyConfig, DataFile, DataFiles, RunFolder};
 use crate::scores::{self, Judged, RowsAre};
 use crate::settings::{ImageFlags, TrainFlags};
 use clap::{Args as _, FromArgMatches};
 use serde::Serialize;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use tractable::Ensemble;
-use tractable::data::{Dataset, Target};
+use tractable::data::{Dataset, Table, Target};
 use tractable::ensemble::LeftOut;
 
 const AFTER_HELP: &str = "\
@@ -36,9 +39,9 @@ under Images and those of a network.";
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub struct Args {
-    /// A header row and numbers; a target may be empty (not observed) or a class. Or an image set
+    /// Tables with a header row, all with the same columns; - is stdin. Or an image set
     #[arg(value_name = "FILE.csv|SET", required_unless_present = "resume")]
-    file: Option<PathBuf>,
+    files: Vec<PathBuf>,
     /// Folder of the run [default: the file's name with "-run"]
     #[arg(short, long, value_name = "RUN")]
     out: Option<PathBuf>,
@@ -69,7 +72,10 @@ pub fn run(args: &Args) -> Outcome {
     let out = out_folder(args)?;
     // Before anything of the run is read: another process may be about to change it.
     let _held = if args.resume { Some(RunFolder::hold(&out)?) } else { None };
-    let set = args.file.as_deref().map_or(Ok(None), ImageSet::from_argument)?;
+    let set = match &args.files[..] {
+        [one] => ImageSet::from_argument(one)?,
+        _ => None,
+    };
     if !args.resume {
         if !args.force {
             RunFolder::check_free(&out)?;
@@ -85,7 +91,7 @@ pub fn run(args: &Args) -> Outcome {
         (AnyConfig::Ensemble(_) | AnyConfig::Network(_), Some(set)) => {
             Err(Exit::Error(format!("--resume: this is a CSV run; it cannot resume on {}", set.name())))
         }
-        (AnyConfig::Images(old), _) if args.file.is_some() && set != Some(old.images.set) => {
+        (AnyConfig::Images(old), _) if !args.files.is_empty() && set != Some(old.images.set) => {
             let set = old.images.set.name();
             Err(Exit::Error(format!("--resume: the run is on {set}; leave the name out")))
         }
@@ -106,12 +112,31 @@ fn table(args: &Args, out: &Path) -> Outcome {
     network::run(args, out, None)
 }
 
-/// The file to learn from: the one that was given, or the run's.
-fn data_file<'a>(args: &'a Args, run: Option<&'a DataFile>) -> Outcome<&'a Path> {
+/// The rows to learn from: those that were given, or the run's.
+fn data_files(args: &Args, run: Option<&DataFile>) -> Outcome<DataFiles> {
     if let Some(flag) = args.images.given().keys().next() {
         return Err(Exit::Error(format!("--{flag}: is for image sets, not for CSV files; leave it out")));
     }
-    Ok(args.file.as_deref().or(run.map(|data| &*data.path)).expect("clap asks for it"))
+    match (&args.files[..], run) {
+        ([], Some(run)) => run.open(),
+        (files, _) => DataFiles::open(files),
+    }
+}
+
+/// The table of a new run, with the flags: a target that has words has classes.
+fn new_table(args: &Args, files: &DataFiles) -> Outcome<(Table, TrainFlags)> {
+    let columns = args.flags.columns();
+    columns.check()?;
+    let table = columns.table(files.paths())?;
+    let classes = match columns.target {
+        [one] => !columns.classes && table.has_classes(one)?,
+        _ => false,
+    };
+    if classes {
+        note(&format!("target `{}` has words, so they are classes", columns.target[0]));
+    }
+    let flags = args.flags.with_classes(classes);
+    Ok((table, flags))
 }
 
 /// What a run learns from, in words.
@@ -120,6 +145,8 @@ fn describe(train: &Dataset, test: Option<&Dataset>) -> String {
         Target::Values { observed: Some(seen), .. } => seen.iter().filter(|s| !**s).count(),
         _ => 0,
     };
+    let share = 100.0 * train.missing();
+    let gaps = if share > 0.0 { format!(", {share:.1} % of them missing") } else { String::new() };
     let missing = if missing > 0 { format!(", {missing} of their values missing") } else { String::new() };
     let test = test.map_or(String::new(), |t| format!(" and {} to test", t.rows()));
     let few = |names: &[String]| match names.len() {
@@ -127,13 +154,13 @@ fn describe(train: &Dataset, test: Option<&Dataset>) -> String {
         n => format!("{} and {} more", names[..10].join(", "), n - 10),
     };
     let (inputs, targets) = (few(train.input_names()), few(train.output_names()));
-    format!("{} rows{test}; inputs {inputs}; target {targets}{missing}", train.rows())
+    format!("{} rows{test}; inputs {inputs}{gaps}; target {targets}{missing}", train.rows())
 }
 
 /// Scores of rows that were kept apart, said and kept.
 fn say_test(folder: &RunFolder, report: Report, model: &Ensemble, test: &Dataset) -> Outcome {
     let mut judged = Judged::default();
-    judged.predict(model, test.x(), test.target())?;
+    judged.predict(model, test.input(), test.target())?;
     for score in judged.scores(test.output_names(), RowsAre::New)? {
         folder.append(&json_line("test", &score))?;
         score.say(report, "test", false)?;
@@ -163,7 +190,11 @@ fn out_folder(args: &Args) -> Outcome<PathBuf> {
     if let Some(out) = &args.out {
         return Ok(out.clone());
     }
-    let stem = args.file.as_deref().and_then(Path::file_stem);
+    let stem = match args.files.first() {
+        Some(file) if file == Path::new("-") => Some(OsStr::new("stdin")),
+        // Twice, for `rows.csv.gz`.
+        file => file.and_then(|f| f.file_stem()).and_then(|stem| Path::new(stem).file_stem()),
+    };
     let stem = stem.ok_or_else(|| Exit::Error("--resume: say which run with -o RUN".into()))?;
     Ok(PathBuf::from(format!("{}-run", stem.to_string_lossy())))
 }
