@@ -1,6 +1,9 @@
 //! The vocabulary types: [`Matrix`] for numbers that are known, [`Gaussian`] for numbers that are not,
 //! [`Input`] for either as the verbs take them.
 
+#[cfg(feature = "ndarray")]
+mod arrays;
+
 use crate::error::{Error, Result};
 
 /// Known numbers, `[rows, width]`, row-major, every one finite.
