@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 pub struct Matrix {
     data: Vec<f64>,
     width: usize,
@@ -28,6 +29,7 @@ pub struct Matrix {
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 pub struct Gaussian {
     mean: Vec<f64>,
     var: Vec<f64>,

@@ -74,6 +74,11 @@
 //! | `ndarray` | `Input` and `Matrix` from `ndarray` views; `Array2` and views from `Matrix` and `Gaussian` |
 //! | `mujoco` | `rl::env::mujoco`: a real MuJoCo, opened at run time; brings `rl` |
 //!
+//! # Threads
+//!
+//! All public types are `Send` and `Sync`, except [`Search`], which is only `Send`. One [`Network`] can answer
+//! [`predict`](Network::predict) and [`condition`](Network::condition) from many threads at once; learning needs `&mut`.
+//!
 //! # What is approximate
 //!
 //! Covariances within a layer and between weights are kept zero; products of Gaussians and activations are
