@@ -77,7 +77,7 @@ fn markdown(file: &Value, head: &[&str], rows: Vec<Vec<String>>, about: &str) ->
         notes.push(machine.into());
     }
     if let Some(load) = file["load_before"].as_f64().filter(|_| !alone(file)) {
-        notes.push(format!("other work ran beside it (load {load:.1})"));
+        notes.push(format!("other jobs were running (load {load:.1})"));
     }
     if !notes.is_empty() {
         text += &format!("\n*{}.*\n", notes.join("; "));
@@ -168,7 +168,7 @@ fn uci(file: &Value) -> Table {
         "set",
         "RMSE",
         "log-likelihood",
-        "in 90 %",
+        "90 % coverage",
         "paper's settings: RMSE",
         "LL",
         "deep ensembles",
@@ -195,7 +195,7 @@ fn gaps(file: &Value) -> Table {
         ])
     };
     let rows = rows(&file["gaps"], "rows")?.iter().map(one).collect::<Result<_, String>>()?;
-    let head = ["set", "RMSE", "log-likelihood", "worst input", "in 90 %", "best published", "inputs"];
+    let head = ["set", "RMSE", "log-likelihood", "worst input", "90 % coverage", "best published", "inputs"];
     Ok(markdown(&file["gaps"], &head, rows, "mean ± standard error over the inputs"))
 }
 
@@ -214,8 +214,8 @@ fn toys(file: &Value) -> Table {
         ])
     };
     let rows = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
-    let head = ["", "where", "std", "std of the GP", "ratio", "off: mean / worst", "GP off: mean / worst"];
-    Ok(markdown(file, &head, rows, "ratio: geometric mean over the seeds; off: |mean - truth| in own std"))
+    let head = ["", "where", "std", "GP std", "ratio", "error: mean / worst", "GP error: mean / worst"];
+    Ok(markdown(file, &head, rows, "ratio: geometric mean over the seeds; error: |mean - truth| in units of own std"))
 }
 
 fn fit(file: &Value) -> Table {
@@ -229,7 +229,7 @@ fn fit(file: &Value) -> Table {
         ])
     };
     let rows = rows(file, "times")?.iter().map(one).collect::<Result<_, String>>()?;
-    Ok(markdown(file, &["rows", "inputs", "threads", "seconds", "seconds of all cores"], rows, ""))
+    Ok(markdown(file, &["rows", "inputs", "threads", "seconds", "core seconds"], rows, ""))
 }
 
 fn uci_paper(file: &Value) -> Table {
@@ -270,13 +270,13 @@ fn table_1(file: &Value) -> Table {
             lines.push([vec![format!("{name}: {what}"), paper], ours(path, show)].concat());
         };
         line("targeted", paper("targeted"), &["targeted", "success"], &percent);
-        line("any change", paper("non_targeted"), &["targeted", "changed"], &percent);
+        line("label changed", paper("non_targeted"), &["targeted", "changed"], &percent);
         let l2 = ours(&["targeted", "l2", "mean"], &|v| format!("{v:.2}"));
         let iterations = ours(&["targeted", "iterations", "mean"], &|v| format!("{v:.1}"));
         let both = l2.iter().zip(&iterations).map(|(l2, n)| format!("{l2} / {n}"));
         lines.push([vec![format!("{name}: L2 / iterations, mean"), "-".into()], both.collect()].concat());
     }
-    Ok(markdown(file, &["", "paper", "ours, not clipped", "ours, pixels kept in 0..1"], lines, ""))
+    Ok(markdown(file, &["", "paper", "ours, unclipped", "ours, clipped to 0..1"], lines, ""))
 }
 
 fn set_name(set: &Value) -> Result<&str, String> {
@@ -356,9 +356,9 @@ fn table_3(file: &Value) -> Table {
         ])
     };
     let rows = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
-    let ppo = "PPO: in the paper / its settings / tuned";
+    let ppo = "PPO: from the paper / with its settings / tuned";
     let head = ["task, agent", "paper", "ours ± std over seeds", "lowest seed", "seeds x steps", ppo];
-    let about = "average return of the last 100 episodes; PPO with the paper's settings and tuned after 1 M steps, not run here";
+    let about = "average return of the last 100 episodes; PPO with the paper's settings and tuned PPO: after 1 M steps, not run here";
     Ok(markdown(file, &head, rows, about))
 }
 
@@ -382,7 +382,7 @@ fn cost(file: &Value) -> Table {
         Ok(vec![format!("{n:.0}"), ms(file, row)?, format!("{regret:.0e}")])
     };
     let rows = rows(file, "costs")?.iter().map(one).collect::<Result<_, String>>()?;
-    Ok(markdown(&Value::Null, &["evaluations", "ms each, since the line above", "regret"], rows, ""))
+    Ok(markdown(&Value::Null, &["evaluations", "ms each, since the row above", "regret"], rows, ""))
 }
 
 fn ms(file: &Value, row: &Value) -> Table {
@@ -432,7 +432,7 @@ fn peers(file: &Value) -> Table {
     };
     let rows = rows(file, "learn")?.iter().map(one).collect::<Result<_, String>>()?;
     let head = ["learn", "batch", "threads", "ours", "PyTorch with Adam", "pytagi"];
-    Ok(markdown(file, &head, rows, "median of one update; x: times as long as ours"))
+    Ok(markdown(file, &head, rows, "median of one update; x: time relative to ours"))
 }
 
 fn peers_rl(file: &Value) -> Table {
@@ -516,9 +516,9 @@ fn conditioning(file: &Value) -> Table {
         "error of the mean: median / 90 %",
         "std ratio: 10 to 90 %",
         "both within 10 %",
-        "cases, left out",
+        "cases, excluded",
     ];
-    Ok(markdown(&Value::Null, &head, rows, "of the input that is worst; errors in true standard deviations"))
+    Ok(markdown(&Value::Null, &head, rows, "for the worst input; errors in true standard deviations"))
 }
 
 fn cases(file: &Value) -> Table {
@@ -550,5 +550,5 @@ fn precision(file: &Value) -> Table {
         ])
     };
     let rows = rows(file, "precision")?.iter().map(one).collect::<Result<_, String>>()?;
-    Ok(markdown(&Value::Null, &["computed again", "files", "worst error"], rows, ""))
+    Ok(markdown(&Value::Null, &["recomputed", "files", "worst error"], rows, ""))
 }

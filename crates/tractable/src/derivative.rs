@@ -77,7 +77,9 @@ impl Wrt<'_> {
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 pub struct Derivative {
+    #[cfg_attr(feature = "files", serde(flatten))]
     slope: Gaussian,
     cov: Vec<f64>,
 }

@@ -13,15 +13,17 @@ use std::path::PathBuf;
 /// ```
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong, with the place where it did.
+/// What went wrong, and where.
+///
+/// `Debug` prints the same sentence as `Display`, so a `main` that returns this error prints a line that people can read.
 ///
 /// ```
 /// use tractable::{Error, Matrix};
 /// let err = Matrix::new(vec![1.0, f64::NAN], 2).unwrap_err();
 /// assert!(matches!(err, Error::NotFinite { row: 0, column: 1, .. }));
 /// assert_eq!(err.to_string(), "matrix: row 0, column 1 is NaN; only finite numbers can be used");
+/// assert_eq!(format!("{err:?}"), err.to_string());
 /// ```
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// Two sizes that must agree do not.
@@ -153,6 +155,12 @@ impl fmt::Display for Error {
                 write!(f, "{}: cannot {doing}: {source}", path.display())
             }
         }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -1,6 +1,9 @@
 //! The vocabulary types: [`Matrix`] for numbers that are known, [`Gaussian`] for numbers that are not,
 //! [`Input`] for either as the verbs take them.
 
+#[cfg(feature = "ndarray")]
+mod arrays;
+
 use crate::error::{Error, Result};
 
 /// Known numbers, `[rows, width]`, row-major, every one finite.
@@ -12,6 +15,7 @@ use crate::error::{Error, Result};
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 pub struct Matrix {
     data: Vec<f64>,
     width: usize,
@@ -25,6 +29,7 @@ pub struct Matrix {
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 pub struct Gaussian {
     mean: Vec<f64>,
     var: Vec<f64>,

@@ -61,7 +61,7 @@
 //!
 //! # Features
 //!
-//! All are on by default. Without any, a [`Network`] can be built, fitted and asked; 12 crates are compiled instead of 33, this
+//! All but `ndarray` are on by default. Without any, a [`Network`] can be built, fitted and asked; 12 crates are compiled instead of 33, this
 //! one included.
 //!
 //! | feature | what it adds |
@@ -71,7 +71,13 @@
 //! | `optimize`, `rl`, `verify` | the modules of these names; all bring `files`, and `verify` brings `rl` and `csv` |
 //! | `csv` | tables from CSV files: `data::csv`, `data::Table`, `data::CsvRows` |
 //! | `gzip` | image files that are compressed |
+//! | `ndarray` | `Input` and `Matrix` from `ndarray` views; `Array2` and views from `Matrix` and `Gaussian` |
 //! | `mujoco` | `rl::env::mujoco`: a real MuJoCo, opened at run time; brings `rl` |
+//!
+//! # Threads
+//!
+//! All public types are `Send` and `Sync`, except [`Search`], which is only `Send`. One [`Network`] can answer
+//! [`predict`](Network::predict) and [`condition`](Network::condition) from many threads at once; learning needs `&mut`.
 //!
 //! # What is approximate
 //!

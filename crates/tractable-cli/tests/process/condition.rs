@@ -61,7 +61,7 @@ fn one_question_with_two_answers() {
     let said =
         place.ok(&["condition", "square", "--given", "x=0.2±1", "--want", "y=1±0.1", "--plot", "two.svg"]);
     assert!(said.starts_with("input  before"), "{said}");
-    assert!(said.contains("2 answers; the mean lies between them and is none:\n"), "{said}");
+    assert!(said.contains("2 answers; the mean lies between them and is not one of them:\n"), "{said}");
     assert!(said.contains("wanted: y = 1.0000 ± 0.10000\n"), "{said}");
     let svg = place.text("two.svg");
     assert!(svg.contains("wanted") && svg.contains("before") && svg.contains("answers"));

@@ -57,6 +57,7 @@ use crate::metrics::argmax;
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Attacked {
     /// Row of the image that was attacked.

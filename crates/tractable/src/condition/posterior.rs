@@ -7,7 +7,8 @@ use crate::gaussian::{Gaussian, Input, Matrix};
 
 /// The posterior of the input, or of a hidden layer, given what is wanted of the output: mean and variance of every entry of
 /// every row, their covariances, the modes, and how it was found. It can be given to
-/// [`predict`](crate::Network::predict) as it is.
+/// [`predict`](crate::Network::predict) as it is. Serde writes everything except the covariances, which can be large: take
+/// them from [`covariance`](Posterior::covariance).
 ///
 /// ```
 /// use tractable::{Activation, Gaussian, Matrix, Network, Wanted};
@@ -19,14 +20,18 @@ use crate::gaussian::{Gaussian, Input, Matrix};
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 pub struct Posterior {
+    #[cfg_attr(feature = "files", serde(flatten))]
     pub(super) all: Gaussian,
     pub(super) rows: Vec<Row>,
 }
 
 /// One row of it.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 pub(super) struct Row {
+    #[cfg_attr(feature = "files", serde(skip))]
     pub(super) covariance: Learned,
     pub(super) modes: Vec<Mode>,
     pub(super) found: Found,

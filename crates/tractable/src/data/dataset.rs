@@ -201,6 +201,40 @@ impl Dataset {
         &self.target
     }
 
+    /// Regression targets, `[rows, outputs]`, not standardised; `None` for classes. Where [`Target::Values`] says that an
+    /// entry was not observed, it is 0 here.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, data::Dataset};
+    /// # let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert_eq!(data.y().unwrap().data(), [3.0, 4.0]);
+    /// assert!(data.labels().is_none());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn y(&self) -> Option<&Matrix> {
+        match &self.target {
+            Target::Values { y, .. } => Some(y),
+            Target::Labels { .. } => None,
+        }
+    }
+
+    /// The class of every row, counted from 0; `None` for regression.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, data::Dataset};
+    /// let x = Matrix::column(vec![0.1, 0.9])?;
+    /// let data = Dataset::with_labels(x, vec![0, 1], vec!["low".into(), "high".into()])?;
+    /// assert_eq!(data.labels().unwrap(), [0, 1]);
+    /// assert!(data.y().is_none());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn labels(&self) -> Option<&[usize]> {
+        match &self.target {
+            Target::Values { .. } => None,
+            Target::Labels { labels, .. } => Some(labels),
+        }
+    }
+
     /// Number of rows.
     ///
     /// ```

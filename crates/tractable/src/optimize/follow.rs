@@ -42,7 +42,7 @@ impl Default for Follow {
 /// assert_eq!(paths[0].steps.len(), 4); // the start, and three epochs
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Path {
     /// The start, then the place after every epoch; several rows where several inputs started.

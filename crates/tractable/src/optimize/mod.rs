@@ -88,7 +88,7 @@ impl Goal {
 /// println!("{} +- {}: {}", found.x.mean()[0], found.x.std()[0], found.value.mean()[0]);
 /// # Ok::<(), tractable::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Optimum {
     /// Posterior of the place, one row. The variance is that of a stationary point given the network's own uncertainty

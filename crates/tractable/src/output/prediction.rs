@@ -20,7 +20,9 @@ use crate::rng;
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
 pub struct Prediction {
+    #[cfg_attr(feature = "files", serde(flatten))]
     output: Gaussian,
     noise_var: Vec<f64>,
     /// Of every column, or of all of them.

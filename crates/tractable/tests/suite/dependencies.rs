@@ -67,6 +67,8 @@ fn a_network_alone_needs_few_crates() {
     let files = crates(&["--no-default-features", "--features", "files"]);
     assert!(alone.len() <= 12, "{} crates: {alone:#?}", alone.len());
     assert!(files.len() <= 23, "{} crates: {files:#?}", files.len());
+    let arrays = crates(&["--no-default-features", "--features", "ndarray"]);
+    assert!(arrays.len() <= 16, "{} crates: {arrays:#?}", arrays.len());
     assert!(whole.len() <= 33, "{} crates: {whole:#?}", whole.len());
 }
 

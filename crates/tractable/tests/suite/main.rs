@@ -6,6 +6,7 @@ mod branches;
 mod cases;
 mod checkpoint;
 mod condition;
+mod conventions;
 mod corpora;
 mod counting;
 mod data;

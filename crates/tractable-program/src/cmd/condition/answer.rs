@@ -155,7 +155,7 @@ impl<'a> Answer<'a> {
         match self.modes() {
             [_] => text += &format!("there the model predicts {}\n", self.said(0)),
             modes => {
-                text += &format!("{} answers; the mean lies between them and is none:\n", modes.len());
+                text += &format!("{} answers; the mean lies between them and is not one of them:\n", modes.len());
                 for (k, mode) in modes.iter().enumerate() {
                     let place = unknown.iter().map(|&i| {
                         format!("{} = {}", self.asked.inputs[i], spread(mode.mean[i], mode.var[i].sqrt()))
