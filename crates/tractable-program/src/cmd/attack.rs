@@ -6,10 +6,10 @@ use crate::console;
 use crate::console::note;
 use crate::files::{self, NewFile};
 use crate::image_sets::ImageSet;
-use crate::interrupt;
 use crate::report::{Exit, Outcome, Report, file_error, json_line, table};
 use crate::run::load_trained;
 use crate::settings::DeviceName;
+use crate::{interrupt, out};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -259,6 +259,7 @@ fn choice(args: &Args, names: &[String]) -> Outcome<Choice> {
 
 /// Whether the folder is new.
 fn make_folder(out: &Path, force: bool) -> Outcome<bool> {
+    out::check_folder(out, "attack")?;
     let new = !out.exists();
     let used = std::fs::read_dir(out).map_or(out.exists(), |mut entries| entries.next().is_some());
     if used && !(force && out.is_dir()) {

@@ -2,8 +2,9 @@
 
 use crate::csv::{self, Fail};
 use crate::interrupt;
+use crate::out::Target;
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome};
+use crate::report::{Exit, Outcome, json_text};
 use crate::run::{class_names, load_model};
 use crate::scores::in_parts;
 use serde::Serialize;
@@ -37,8 +38,11 @@ pub struct Args {
     #[arg(value_name = "FILE.csv")]
     file: PathBuf,
     /// File to write [default: stdout]
-    #[arg(short, long, value_name = "FILE.csv")]
+    #[arg(short, long = "output", alias = "out", value_name = "FILE.csv")]
     out: Option<PathBuf>,
+    /// Replace the file if it is there
+    #[arg(long, requires = "out")]
+    force: bool,
     /// Share of new values between lower and upper
     #[arg(long, value_name = "P", default_value_t = 0.9)]
     level: f64,
@@ -62,10 +66,11 @@ pub fn run(args: &Args) -> Outcome {
             return Err(Exit::Error(format!("--quantiles: {p} is given twice")));
         }
     }
+    let out = args.out.as_deref().map(|path| Target::new(path, args.force)).transpose()?;
     let model = load_model(&args.model)?;
     let model = &if args.fast { model.quick() } else { model };
     let mut rows = CsvRows::open(&args.file, model.input_names())?;
-    csv::write_to(args.out.as_deref(), &args.file, |out, fail| predict(args, model, &mut rows, out, fail))
+    csv::write_to(out, &args.file, |out, fail| predict(args, model, &mut rows, out, fail))
 }
 
 fn check_probability(flag: &str, p: f64) -> Outcome {
@@ -268,6 +273,6 @@ impl Row<'_> {
 }
 
 fn json_row(text: &mut String, row: &Row<'_>) {
-    *text += &serde_json::to_string(row).expect("a row is plain numbers");
+    *text += &json_text(row);
     text.push('\n');
 }

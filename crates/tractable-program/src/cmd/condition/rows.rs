@@ -5,6 +5,7 @@ use super::question::{Asked, Belief, Question, number, std};
 use crate::console::note;
 use crate::csv::{self, Fail};
 use crate::interrupt;
+use crate::out::Target;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, json_line};
 use std::io::Write;
@@ -35,7 +36,7 @@ struct Wishes<'a> {
 }
 
 /// Answers all rows of a file.
-pub(super) fn run(asked: &Asked<'_>, path: &Path, out: Option<&Path>, json: bool) -> Outcome {
+pub(super) fn run(asked: &Asked<'_>, path: &Path, out: Option<Target<'_>>, json: bool) -> Outcome {
     let mut wishes = Wishes::open(asked, path)?;
     csv::write_to(out, path, |out, fail| answer(&mut wishes, json, out, fail))
 }
