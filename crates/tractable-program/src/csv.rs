@@ -2,6 +2,7 @@
 
 use crate::escape::Shown;
 use crate::files::NewFile;
+use crate::interrupt::Draft;
 use crate::out::{Target, pointed_to};
 use crate::report::{Exit, Outcome, file_error};
 use std::fmt::Write as _;
@@ -50,7 +51,9 @@ pub(crate) fn write_to(
     }
     // Under another name until it is whole.
     let file = pointed_to(path).and_then(|path| NewFile::beside(&path));
-    let mut out = BufWriter::with_capacity(1 << 16, file.map_err(file_error(path, "create a file there"))?);
+    let file = file.map_err(file_error(path, "create a file there"))?;
+    let _draft = Draft::new(file.temporary());
+    let mut out = BufWriter::with_capacity(1 << 16, file);
     write(&mut out, &fail)?;
     let file = out.into_inner().map_err(|e| fail(e.into_error()))?;
     target.check()?;

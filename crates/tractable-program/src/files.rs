@@ -7,6 +7,8 @@ use crate::report::{Exit, Outcome, file_error};
 use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+#[cfg(unix)]
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// Writes a whole file, or leaves what was there.
@@ -28,6 +30,18 @@ pub(crate) fn keep(file: NewFile, path: &Path) -> io::Result<()> {
     file.keep()?;
     console::detail(|| format!("wrote {}", path.display()));
     Ok(())
+}
+
+/// Refuses what cannot be a table: a folder, or a device, which may have no end. A pipe is read.
+pub(crate) fn check_table(path: &Path) -> Outcome {
+    let about = fs::metadata(path).map_err(file_error(path, "open it"))?;
+    let kind = match about.file_type() {
+        kind if kind.is_dir() => "a folder",
+        #[cfg(unix)]
+        kind if kind.is_char_device() || kind.is_block_device() => "a device",
+        _ => return Ok(()),
+    };
+    Err(Exit::Error(format!("{}: is {kind}, not a CSV file", path.display())))
 }
 
 /// No text of a run is longer.

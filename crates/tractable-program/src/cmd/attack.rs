@@ -128,7 +128,7 @@ struct CurvePoint {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    interrupt::listen()?;
+    interrupt::leave_at_once("nothing was written")?;
     if args.images == 0 {
         return Err(Exit::Error("--images: must be at least 1".into()));
     }
@@ -145,6 +145,7 @@ pub fn run(args: &Args) -> Outcome {
     };
     let choice = choice(args, images.class_names())?;
     let frozen = args.frozen.as_deref().map(|path| frozen(path, images.shape())).transpose()?;
+    interrupt::listen()?;
     // Made before hours are spent on what goes in, and gone again if nothing does.
     let made = args.out.as_deref().map_or(Ok(false), |out| make_folder(out, args.force))?;
     let _held = args.out.as_deref().map(files::folder).transpose()?;

@@ -1,6 +1,7 @@
 //! `tractable evaluate`: how good a model's predictions are on a CSV file that has the targets, or on images.
 
 use crate::console::{self, note};
+use crate::files;
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, Report, short};
 use crate::run::{AnyConfig, DataFile, Rows, RunFolder, load_model, load_trained};
@@ -201,7 +202,7 @@ fn images_of(args: &Args) -> Outcome<Source<'_>> {
                 [args.ood.map(|_| "ood"), args.limit.map(|_| "limit"), args.data.as_ref().map(|_| "data")];
             return match flags.into_iter().flatten().next() {
                 Some(flag) => Err(Exit::Error(format!("--{flag}: is for images, not for CSV files"))),
-                None => Ok(Source::Table(file)),
+                None => files::check_table(file).map(|()| Source::Table(file)),
             };
         }
     };

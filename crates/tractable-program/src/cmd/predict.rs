@@ -1,6 +1,7 @@
 //! `tractable predict`: streams a CSV file through a model, some thousand rows at a time.
 
 use crate::csv::{self, Fail};
+use crate::files;
 use crate::interrupt;
 use crate::out::Target;
 use crate::progress::ProgressDisplay;
@@ -58,7 +59,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    interrupt::listen()?;
+    interrupt::leave_at_once("the output is not whole; a file is not kept")?;
     check_probability("--level", args.level)?;
     for (i, p) in args.quantiles.iter().enumerate() {
         check_probability("--quantiles", *p)?;
@@ -69,6 +70,7 @@ pub fn run(args: &Args) -> Outcome {
     let out = args.out.as_deref().map(|path| Target::new(path, args.force)).transpose()?;
     let model = load_model(&args.model)?;
     let model = &if args.fast { model.quick() } else { model };
+    files::check_table(&args.file)?;
     let mut rows = CsvRows::open(&args.file, model.input_names())?;
     csv::write_to(out, &args.file, |out, fail| predict(args, model, &mut rows, out, fail))
 }
@@ -105,9 +107,6 @@ fn predict(
         out.write_all(text.as_bytes()).map_err(fail)?;
         text.clear();
         total += n as u64;
-        if interrupt::requested() {
-            return Err(Exit::Interrupted("the output is not whole; a file is not kept".into()));
-        }
         progress.at(total, || format!("{total} rows"));
     }
     progress.done(&format!("{total} rows"));

@@ -181,6 +181,7 @@ impl RunFolder {
 
     /// The settings of a run that goes on, and that it does.
     pub(crate) fn resume(&self, config: &impl Serialize) -> Outcome {
+        replace::finish(&self.path).map_err(file_error(&self.path, "change files in this folder"))?;
         self.write_config(config)?;
         commands::note(&self.path, false)
     }

@@ -80,9 +80,7 @@ impl<C: Serialize> Training<'_, C> {
             return Err(Exit::Error(format!("--epochs {of}: the run has {first} already")));
         }
         net.check_fit(self.data.clone(), &self.fit)?;
-        if interrupt::requested() {
-            return Err(Exit::Interrupted("nothing was written".into()));
-        }
+        interrupt::listen()?;
         // From here on files are touched: everything that can be checked has been. The library would keep the best epoch
         // in memory; a run keeps it in a file, so that it can be resumed.
         let mut stopping = self.fit.patience.take().map(|patience| EarlyStopping { patience, best: None });
@@ -147,6 +145,10 @@ impl<C: Serialize> Training<'_, C> {
                 out.display()
             )));
         }
+        interrupt::leave_at_once(&format!(
+            "all epochs are saved; go on with `tractable train --resume -o {}`",
+            out.display()
+        ))?;
         finish(&net)?;
         let seconds = session.began.elapsed().as_secs_f64();
         let best_epoch = session.stopping.as_ref().and_then(|s| Some(s.best?.1));

@@ -66,7 +66,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    interrupt::listen()?;
+    interrupt::leave_at_once("the output is not whole; a file is not kept")?;
     let out = args.out.as_deref().map(|path| Target::new(path, args.force)).transpose()?;
     for picture in args.plot.iter().flat_map(|path| picture_files(path)) {
         Target::new(&picture, args.force)?;

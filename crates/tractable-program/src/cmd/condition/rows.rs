@@ -4,7 +4,7 @@ use super::answer::{Answer, Predicted, Reached};
 use super::question::{Asked, Belief, Question, number, std};
 use crate::console::note;
 use crate::csv::{self, Fail};
-use crate::interrupt;
+use crate::files;
 use crate::out::Target;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, json_line};
@@ -57,9 +57,6 @@ fn answer(wishes: &mut Wishes<'_>, json: bool, out: &mut dyn Write, fail: Fail<'
         out.write_all(text.as_bytes()).map_err(fail)?;
         text.clear();
         rows += 1;
-        if interrupt::requested() {
-            return Err(Exit::Interrupted("the output is not whole; a file is not kept".into()));
-        }
         progress.at(rows, || format!("{rows} rows"));
     }
     progress.done(&format!("{rows} rows"));
@@ -116,6 +113,7 @@ fn cells(answer: &Answer<'_>) -> Vec<String> {
 
 impl<'a> Wishes<'a> {
     fn open(asked: &'a Asked<'a>, path: &Path) -> Outcome<Self> {
+        files::check_table(path)?;
         let file = CsvCells::open(path)?;
         let own = |name: &str| asked.inputs.iter().chain(&asked.targets).any(|n| n == name);
         let columns =

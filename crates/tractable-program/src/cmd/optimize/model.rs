@@ -1,6 +1,7 @@
 //! A trained model, or a model of a data file: searched for its optima.
 
 use super::{Args, Found, keep, names};
+use crate::files;
 use crate::plot::{OptimumFigure, Places, four_panels};
 use crate::report::{Exit, Outcome, Report, file_error};
 use crate::run::{self, commands};
@@ -18,6 +19,7 @@ const MODEL: &str = "model.safetensors";
 
 /// Learns a column of a CSV file and searches inside the range of the others.
 pub(super) fn of_data(args: &Args, path: &Path, target: &str) -> Outcome {
+    files::check_table(path)?;
     let data = data::csv(path)?.target(target)?.standardize();
     let Target::Values { y, observed } = data.target() else {
         return Err(Exit::Error(format!("{}: column `{target}` is not a number", path.display())));

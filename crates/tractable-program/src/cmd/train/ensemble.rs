@@ -70,6 +70,9 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
         outputs: train.output_names(),
         settings,
     };
+    let start_again =
+        format!("nothing is saved of it; start again with `tractable train --resume -o {}`", out.display());
+    let as_it_was = "nothing was saved; the run that was there is as it was";
     let mut prepared = None;
     // Called once the data have been looked at: before that no file is touched.
     let mut begin = || {
@@ -83,6 +86,8 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
                 }
             }
         }
+        let replaces = prepared.as_ref().is_some_and(|p| p.replaces);
+        interrupt::leave_at_once(if replaces { as_it_was } else { &start_again })?;
         note(&describe(&train, test.as_ref()));
         report.say("start", &start, String::new)
     };
@@ -93,21 +98,16 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
         folder.forget(place);
     }
     let Some(model) = model? else {
-        let why = match replaces {
-            true => "nothing was saved; the run that was there is as it was".into(),
-            false => format!(
-                "nothing is saved of it; start again with `tractable train --resume -o {}`",
-                out.display()
-            ),
-        };
-        return Err(Exit::Interrupted(why));
+        return Err(Exit::Interrupted(if replaces { as_it_was.into() } else { start_again }));
     };
+    interrupt::listen()?;
     if replaces {
         folder.replace(&config, "", |staged| Ok(model.save(staged.model())?))?;
     } else {
         folder.write("metrics.jsonl", "")?;
         model.save(folder.model())?;
     }
+    interrupt::leave_at_once(&format!("the model is saved in {}, without its scores", out.display()))?;
     let (networks, seconds) = (model.networks().count(), began.elapsed().as_secs_f64());
     let end = End { run: out, model: folder.model(), networks, seconds };
     report.say("end", &end, || {

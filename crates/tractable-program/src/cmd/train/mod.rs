@@ -10,7 +10,7 @@ use crate::report::{Exit, Outcome, Report, json_line};
 use crate::run::{AnyConfig, DataFile, RunFolder};
 use crate::scores::{self, Judged, RowsAre};
 use crate::settings::{ImageFlags, TrainFlags};
-use crate::{escape, interrupt, out};
+use crate::{escape, files, interrupt, out};
 use clap::{Args as _, FromArgMatches};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ pub fn run_typed(words: impl IntoIterator<Item = std::ffi::OsString>) -> Outcome
 }
 
 pub fn run(args: &Args) -> Outcome {
-    interrupt::listen()?;
+    interrupt::leave_at_once("nothing was written")?;
     let out = out_folder(args)?;
     crate::run::settle(&out);
     // Before anything of the run is read: another process may be about to change it.
@@ -113,7 +113,9 @@ fn data_file<'a>(args: &'a Args, run: Option<&'a DataFile>) -> Outcome<&'a Path>
     if let Some(flag) = args.images.given().keys().next() {
         return Err(Exit::Error(format!("--{flag}: is for image sets, not for CSV files; leave it out")));
     }
-    Ok(args.file.as_deref().or(run.map(|data| &*data.path)).expect("clap asks for it"))
+    let file = args.file.as_deref().or(run.map(|data| &*data.path)).expect("clap asks for it");
+    files::check_table(file)?;
+    Ok(file)
 }
 
 /// What a run learns from, in words.
