@@ -102,6 +102,7 @@ pub mod fnv;
 mod gaussian;
 mod graph;
 mod layer;
+mod memory;
 pub mod metrics;
 pub mod moments;
 mod network;
