@@ -1,5 +1,6 @@
 //! Lines on stderr, and the flags that every verb takes: how many lines there are, how many threads.
 
+use crate::escape;
 use std::io::Write;
 use std::num::NonZero;
 use std::sync::OnceLock;
@@ -63,7 +64,7 @@ pub fn note(text: &str) {
 
 /// A line on stderr that belongs to an error. A closed stderr is no reason to stop working.
 pub(crate) fn always(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", escape::name(text));
 }
 
 /// A line on stderr that only `--verbose` asks for.

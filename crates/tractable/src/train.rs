@@ -8,6 +8,7 @@ pub use settings::{Fit, NoiseSchedule};
 
 use crate::data::{Images, Scaler, Target};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::metrics;
 use crate::network::{LearnInfo, Network, Snapshot};
 use crate::output::{ClassCalibration, Output};
@@ -276,6 +277,7 @@ impl Network {
         self.check_names(data)?;
         let seed = fit.seed.unwrap_or(self.seed());
         let (rows, held_out) = hold_out(data, fit, seed)?;
+        memory::check(self.bytes_of_batch(fit.batch.min(rows.len())))?;
         let own = self.input_scaler().is_some() || self.output_scaler().is_some();
         if let (false, Samples::Table(data)) = (own, data)
             && data.wants_standardize()

@@ -18,6 +18,8 @@ mod images;
 #[cfg(unix)]
 mod interrupt;
 mod json;
+#[cfg(unix)]
+mod keep;
 mod optimize;
 #[cfg(unix)]
 mod out;

@@ -6,10 +6,10 @@ use crate::console;
 use crate::console::note;
 use crate::files::{self, NewFile};
 use crate::image_sets::ImageSet;
-use crate::interrupt;
 use crate::report::{Exit, Outcome, Report, file_error, json_line, table};
 use crate::run::load_trained;
 use crate::settings::DeviceName;
+use crate::{interrupt, out};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -128,7 +128,7 @@ struct CurvePoint {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    interrupt::listen()?;
+    interrupt::leave_at_once("nothing was written")?;
     if args.images == 0 {
         return Err(Exit::Error("--images: must be at least 1".into()));
     }
@@ -145,6 +145,7 @@ pub fn run(args: &Args) -> Outcome {
     };
     let choice = choice(args, images.class_names())?;
     let frozen = args.frozen.as_deref().map(|path| frozen(path, images.shape())).transpose()?;
+    interrupt::listen()?;
     // Made before hours are spent on what goes in, and gone again if nothing does.
     let made = args.out.as_deref().map_or(Ok(false), |out| make_folder(out, args.force))?;
     let _held = args.out.as_deref().map(files::folder).transpose()?;
@@ -259,6 +260,7 @@ fn choice(args: &Args, names: &[String]) -> Outcome<Choice> {
 
 /// Whether the folder is new.
 fn make_folder(out: &Path, force: bool) -> Outcome<bool> {
+    out::check_folder(out, "attack")?;
     let new = !out.exists();
     let used = std::fs::read_dir(out).map_or(out.exists(), |mut entries| entries.next().is_some());
     if used && !(force && out.is_dir()) {

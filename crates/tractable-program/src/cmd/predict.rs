@@ -3,8 +3,9 @@
 use crate::console::note;
 use crate::csv::{self, Fail};
 use crate::interrupt;
+use crate::out::Target;
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome};
+use crate::report::{Exit, Outcome, json_text};
 use crate::run::{class_names, load_model, readable};
 use crate::scores::in_parts;
 use serde::Serialize;
@@ -38,8 +39,11 @@ pub struct Args {
     #[arg(value_name = "FILE.csv")]
     file: PathBuf,
     /// File to write [default: stdout]
-    #[arg(short, long, value_name = "FILE.csv")]
+    #[arg(short, long = "output", alias = "out", value_name = "FILE.csv")]
     out: Option<PathBuf>,
+    /// Replace the file if it is there
+    #[arg(long, requires = "out")]
+    force: bool,
     /// Share of new values between lower and upper
     #[arg(long, value_name = "P", default_value_t = 0.9)]
     level: f64,
@@ -55,7 +59,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    interrupt::listen()?;
+    interrupt::leave_at_once("the output is not whole; a file is not kept")?;
     check_probability("--level", args.level)?;
     for (i, p) in args.quantiles.iter().enumerate() {
         check_probability("--quantiles", *p)?;
@@ -63,11 +67,12 @@ pub fn run(args: &Args) -> Outcome {
             return Err(Exit::Error(format!("--quantiles: {p} is given twice")));
         }
     }
+    let out = args.out.as_deref().map(|path| Target::new(path, args.force)).transpose()?;
     let model = load_model(&args.model)?;
     let model = &if args.fast { model.quick() } else { model };
     let preparation = model.preparation().expect("a trained model has names");
     let mut rows = CsvRows::open(readable(&args.file), &preparation)?;
-    csv::write_to(args.out.as_deref(), &args.file, |out, fail| predict(args, model, &mut rows, out, fail))
+    csv::write_to(out, &args.file, |out, fail| predict(args, model, &mut rows, out, fail))
 }
 
 fn check_probability(flag: &str, p: f64) -> Outcome {
@@ -98,9 +103,6 @@ fn predict(
         out.write_all(text.as_bytes()).map_err(fail)?;
         text.clear();
         total += n as u64;
-        if interrupt::requested() {
-            return Err(Exit::Interrupted("the output is not whole; a file is not kept".into()));
-        }
         progress.at(total, || format!("{total} rows"));
     }
     progress.done(&format!("{total} rows"));
@@ -299,6 +301,6 @@ impl<'a> Row<'a> {
 }
 
 fn json_row(text: &mut String, row: &Row<'_>) {
-    *text += &serde_json::to_string(row).expect("a row is plain numbers");
+    *text += &json_text(row);
     text.push('\n');
 }

@@ -19,6 +19,7 @@ mod style;
 
 pub(crate) use animation::animated;
 pub(crate) use base64::base64;
+pub(crate) use drawing::picture_files;
 pub use figure::Figure;
 pub use image_grid::{Image, ImageGrid};
 pub(crate) use learning_curves::{Curve, LearningCurves, learning_curves};

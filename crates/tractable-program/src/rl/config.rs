@@ -39,7 +39,7 @@ impl AgentConfig {
 
     pub(crate) fn read(run: &Path) -> Outcome<Self> {
         let path = run.join("config.json");
-        let text = std::fs::read_to_string(&path).map_err(file_error(&path, "open it"))?;
+        let text = files::read_text(&path)?;
         let refuse =
             |why: String| Exit::Error(format!("{}: not a run of `tractable rl`: {why}", path.display()));
         let config: AgentConfig = serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;

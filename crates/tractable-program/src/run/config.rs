@@ -56,7 +56,9 @@ impl DataFile {
     pub(crate) fn open(&self) -> Outcome<DataFiles> {
         let all: Vec<PathBuf> = std::iter::once(&self.path).chain(&self.more).cloned().collect();
         if all.iter().any(|path| files::is_stdin(path)) {
-            return Err(Exit::Error("--resume: the run read its rows from the standard input; give them again".into()));
+            return Err(Exit::Error(
+                "--resume: the run read its rows from the standard input; give them again".into(),
+            ));
         }
         DataFiles::open(&all)
     }

@@ -1,7 +1,7 @@
 //! The files that rows are read from. What can be read only once, a pipe or the standard input, is copied to a file first.
 
-use crate::interrupt;
-use crate::report::{Exit, Outcome, file_error};
+use crate::interrupt::Draft;
+use crate::report::{Outcome, file_error};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ pub(crate) struct DataFiles {
     names: Vec<PathBuf>,
     paths: Vec<PathBuf>,
     /// Copies that are removed at the end.
-    copies: Vec<PathBuf>,
+    copies: Vec<(PathBuf, Draft)>,
 }
 
 /// Whether a name stands for the standard input.
@@ -56,12 +56,9 @@ impl DataFiles {
             false => Box::new(File::open(name).map_err(file_error(name, "open it"))?),
         };
         let mut to = File::options().write(true).create_new(true).open(&path).map_err(&fail)?;
-        self.copies.push(path.clone());
+        self.copies.push((path.clone(), Draft::new(&path)));
         let mut buffer = vec![0; 1 << 16];
         loop {
-            if interrupt::requested() {
-                return Err(Exit::Interrupted("nothing was learned".into()));
-            }
             match from.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(n) => to.write_all(&buffer[..n]).map_err(&fail)?,
@@ -76,7 +73,7 @@ impl DataFiles {
 
 impl Drop for DataFiles {
     fn drop(&mut self) {
-        for copy in &self.copies {
+        for (copy, _) in &self.copies {
             let _ = fs::remove_file(copy);
         }
     }

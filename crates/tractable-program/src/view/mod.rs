@@ -15,6 +15,7 @@ mod train;
 pub(crate) use files::fingerprint;
 
 use crate::report::{Exit, Outcome, short};
+use crate::run::settle;
 use chart::Chart;
 use files::Folder;
 use serde_json::Value;
@@ -80,6 +81,7 @@ impl View {
 /// If there is none that is known.
 pub(crate) fn read(path: &Path) -> Outcome<View> {
     let mut folder = Folder::open(path)?;
+    settle(path);
     let config = folder.json("config.json");
     let has = |key: &str| config.as_ref().is_some_and(|c| c.get(key).is_some());
     let mut view = if has("world") {

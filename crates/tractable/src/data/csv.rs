@@ -62,7 +62,11 @@ pub fn csv_files(paths: &[impl AsRef<Path>]) -> Result<Table> {
         for (i, column) in columns.iter_mut().enumerate() {
             if !column.push(&records.cell(i), records.line()) {
                 let name = &records.header()[i];
-                return Err(records.error(records.line(), Some(name), "more than 4 GiB of text in one column"));
+                return Err(records.error(
+                    records.line(),
+                    Some(name),
+                    "more than 4 GiB of text in one column",
+                ));
             }
         }
         rows += 1;

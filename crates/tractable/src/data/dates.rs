@@ -18,13 +18,8 @@ pub(crate) enum DateForm {
     TimeOfDay,
 }
 
-pub(super) const FORMS: [DateForm; 5] = [
-    DateForm::YearFirst,
-    DateForm::MonthFirst,
-    DateForm::DayFirst,
-    DateForm::MonthName,
-    DateForm::TimeOfDay,
-];
+pub(super) const FORMS: [DateForm; 5] =
+    [DateForm::YearFirst, DateForm::MonthFirst, DateForm::DayFirst, DateForm::MonthName, DateForm::TimeOfDay];
 
 impl DateForm {
     fn patterns(self) -> &'static [&'static str] {

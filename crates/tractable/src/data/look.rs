@@ -176,7 +176,9 @@ impl Look {
         }
         match self.texts() {
             Some(texts) if texts.len() == 1 => Verdict::Leave("one value in all rows"),
-            Some(texts) if texts.len() <= FEW_LEVELS || 2 * texts.len() <= known => Verdict::Use(self.as_category()),
+            Some(texts) if texts.len() <= FEW_LEVELS || 2 * texts.len() <= known => {
+                Verdict::Use(self.as_category())
+            }
             _ => Verdict::Leave("text that differs from row to row"),
         }
     }
@@ -209,7 +211,8 @@ impl Look {
     fn as_category(&self) -> Kind {
         let mut levels: Vec<(&str, usize)> = self.texts.iter().map(|(t, n)| (&**t, *n)).collect();
         levels.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-        let kept = levels.iter().take(MOST_LEVELS).filter(|(_, n)| *n > 1 || levels.len() <= FEW_LEVELS).count();
+        let kept =
+            levels.iter().take(MOST_LEVELS).filter(|(_, n)| *n > 1 || levels.len() <= FEW_LEVELS).count();
         let other = kept < levels.len();
         let mut levels: Vec<String> = levels[..kept].iter().map(|(t, _)| t.to_string()).collect();
         levels.sort();
@@ -244,7 +247,8 @@ impl Look {
 /// Names that programs give to the numbers of rows.
 fn is_index_name(name: &str) -> bool {
     let name = name.to_lowercase();
-    let whole = ["id", "index", "idx", "row", "rowid", "row_id", "nr", "no", "no.", "#", "column 1", "unnamed: 0"];
+    let whole =
+        ["id", "index", "idx", "row", "rowid", "row_id", "nr", "no", "no.", "#", "column 1", "unnamed: 0"];
     whole.contains(&name.as_str()) || name.ends_with("_id") || name.ends_with(" id")
 }
 

@@ -66,7 +66,9 @@ impl Joint {
                 if !gap.is_empty() {
                     let cov = conditional(&self.precision, width, gap, &mut z);
                     for (i, &a) in gap.iter().enumerate() {
-                        gap.iter().enumerate().for_each(|(j, &b)| sums[a * width + b] += cov[i * gap.len() + j]);
+                        gap.iter()
+                            .enumerate()
+                            .for_each(|(j, &b)| sums[a * width + b] += cov[i * gap.len() + j]);
                     }
                 }
                 for a in 0..width {
@@ -108,7 +110,10 @@ impl Joint {
         let sized = self.mean.len() == inputs
             && self.std.len() == inputs
             && (self.precision.is_empty() || self.precision.len() == inputs * inputs);
-        match sized && finite(&self.mean) && finite(&self.precision) && self.std.iter().all(|s| *s >= 0.0 && s.is_finite())
+        match sized
+            && finite(&self.mean)
+            && finite(&self.precision)
+            && self.std.iter().all(|s| *s >= 0.0 && s.is_finite())
         {
             true => Ok(()),
             false => Err("a distribution of the inputs that cannot be".into()),

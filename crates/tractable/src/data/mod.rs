@@ -26,10 +26,10 @@ mod cells;
 mod cifar;
 #[cfg(feature = "csv")]
 mod csv;
-#[cfg(feature = "csv")]
-mod dates;
 mod data_error;
 mod dataset;
+#[cfg(feature = "csv")]
+mod dates;
 mod digits;
 mod idx;
 mod images;

@@ -10,7 +10,7 @@ const BUFFER: usize = 1 << 16;
 
 /// A file that is open, with what its first bytes say.
 pub(super) struct Opened {
-    pub(super) bytes: Box<dyn Read>,
+    pub(super) bytes: Box<dyn Read + Send + Sync>,
     pub(super) separator: u8,
     /// Bytes of the file; 0 where nobody knows.
     pub(super) length: u64,
@@ -31,14 +31,16 @@ pub(super) fn open(path: &Path) -> Result<Opened> {
     let mut file = BufReader::with_capacity(BUFFER, file);
     // Files are told apart by what is in them: names lie.
     let gzip = file.fill_buf().map_err(fail("read"))?.starts_with(&[0x1f, 0x8b]);
-    let (bytes, length): (Box<dyn Read>, u64) = match gzip {
+    let (bytes, length): (Box<dyn Read + Send + Sync>, u64) = match gzip {
         #[cfg(feature = "gzip")]
         true => {
             let most = length.saturating_mul(BOMB_FROM_ONE).saturating_add(BOMB);
             (Box::new(Unpacked { bytes: flate2::bufread::MultiGzDecoder::new(file), left: most }), 0)
         }
         #[cfg(not(feature = "gzip"))]
-        true => return Err(data_error(path, 0, None, "compressed, which needs the feature `gzip`; unpack it")),
+        true => {
+            return Err(data_error(path, 0, None, "compressed, which needs the feature `gzip`; unpack it"));
+        }
         false => (Box::new(file), length),
     };
     let mut text = BufReader::with_capacity(BUFFER, bytes);

@@ -42,11 +42,19 @@ pub(super) struct Prepared {
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub(super) enum Kind {
-    Number { decimal_comma: bool },
+    Number {
+        decimal_comma: bool,
+    },
     YesNo,
     /// With `other`, levels that are not in the list have an input in common.
-    Category { levels: Vec<String>, other: bool },
-    Date { form: DateForm, parts: Vec<Part> },
+    Category {
+        levels: Vec<String>,
+        other: bool,
+    },
+    Date {
+        form: DateForm,
+        parts: Vec<Part>,
+    },
 }
 
 /// What a date says.
@@ -182,10 +190,16 @@ impl Kind {
 }
 
 impl Preparation {
-    /// Columns that are all numbers, as models had them before they knew how to read a table. Of a missing one the mean and
-    /// the standard deviation are known.
-    pub(crate) fn of_numbers(names: &[String], mean: Vec<f64>, std: Vec<f64>) -> Self {
-        let column = |name: &String| Prepared { name: name.clone(), kind: Kind::Number { decimal_comma: false } };
+    /// Columns of numbers, of which mean and standard deviation are known: what a missing one becomes.
+    ///
+    /// ```
+    /// let numbers = tractable::data::Preparation::of_numbers(&["a".into()], vec![1.0], vec![2.0]);
+    /// assert_eq!(numbers.encode(&["?"])?, (vec![1.0], vec![4.0]));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn of_numbers(names: &[String], mean: Vec<f64>, std: Vec<f64>) -> Self {
+        let column =
+            |name: &String| Prepared { name: name.clone(), kind: Kind::Number { decimal_comma: false } };
         let joint = Joint::independent(mean, std);
         Preparation { columns: names.iter().map(column).collect(), ids: Vec::new(), joint }
     }
@@ -231,7 +245,8 @@ impl Preparation {
     /// When there is no such column, or the cell is nothing that it had in training.
     pub fn inputs_of(&self, name: &str, cell: &str) -> Result<Option<Vec<f64>>> {
         let column = self.columns.iter().find(|c| c.name == name);
-        let column = column.ok_or_else(|| Error::invalid(format!("column `{name}`"), "there is no such column"))?;
+        let column =
+            column.ok_or_else(|| Error::invalid(format!("column `{name}`"), "there is no such column"))?;
         let mut out = Vec::new();
         match column.kind.push(cell.trim(), &mut out) {
             Cell::Known => Ok(Some(out)),

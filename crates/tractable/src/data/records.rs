@@ -46,8 +46,18 @@ impl Records {
         let (reader, separator, mut length) = reader(&path)?;
         length += more.iter().map(|p| std::fs::metadata(p).map_or(0, |m| m.len())).sum::<u64>();
         let (record, header) = (::csv::ByteRecord::new(), Vec::new());
-        let mut records =
-            Self { path, more, reader, record, header, order: Vec::new(), separator, line: 0, length, before: 0 };
+        let mut records = Self {
+            path,
+            more,
+            reader,
+            record,
+            header,
+            order: Vec::new(),
+            separator,
+            line: 0,
+            length,
+            before: 0,
+        };
         records.header = records.read_header()?;
         records.order = (0..records.header.len()).collect();
         Ok(records)
@@ -220,4 +230,3 @@ fn text(cell: &[u8]) -> Cow<'_, str> {
         }
     }
 }
-

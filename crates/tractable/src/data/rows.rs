@@ -66,7 +66,10 @@ impl CsvRows {
     /// As for [`csv`](super::csv), and when no row is asked for.
     pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<Gaussian>> {
         if max_rows == 0 {
-            return Err(Error::invalid("max_rows", "at least one row must be asked for; 0 would look like the end"));
+            return Err(Error::invalid(
+                "max_rows",
+                "at least one row must be asked for; 0 would look like the end",
+            ));
         }
         let (mut mean, mut var, mut rows) = (Vec::new(), Vec::new(), 0);
         self.id_cells.clear();
@@ -92,7 +95,9 @@ impl CsvRows {
     /// Columns with cells that could not be read and were taken as missing: name, how many, and the first with its line.
     pub fn unreadable(&self) -> Vec<(&str, usize, usize, &str)> {
         let named = self.preparation.columns().zip(&self.odd);
-        named.filter_map(|(name, (n, first))| first.as_ref().map(|(line, cell)| (name, *n, *line, &cell[..]))).collect()
+        named
+            .filter_map(|(name, (n, first))| first.as_ref().map(|(line, cell)| (name, *n, *line, &cell[..])))
+            .collect()
     }
 }
 

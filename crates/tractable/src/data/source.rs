@@ -7,7 +7,7 @@ use std::io::{self, Read};
 /// The csv crate counts LFs only, and counts the one of a CRLF late; with this its line numbers are right.
 /// It also stops a record that does not end: what a record may still take is set before each one.
 pub(super) struct Source {
-    file: Box<dyn Read>,
+    file: Box<dyn Read + Send + Sync>,
     after_cr: bool,
     ended: bool,
     last: u8,
@@ -45,7 +45,7 @@ impl Read for Source {
 }
 
 impl Source {
-    pub(super) fn new(file: Box<dyn Read>) -> Self {
+    pub(super) fn new(file: Box<dyn Read + Send + Sync>) -> Self {
         Self { file, after_cr: false, ended: false, last: b'\n', allowance: 0 }
     }
 

@@ -387,7 +387,8 @@ impl Table {
         wanted.iter().try_for_each(|name| find(&self.path, &self.names, name).map(drop))?;
         let mut keep: Vec<&str> = targets.iter().map(String::as_str).collect();
         keep.extend(&wanted);
-        let others: Vec<String> = self.names.iter().filter(|n| !keep.contains(&n.as_str())).cloned().collect();
+        let others: Vec<String> =
+            self.names.iter().filter(|n| !keep.contains(&n.as_str())).cloned().collect();
         for name in others {
             self.take(&name)?;
         }
@@ -460,7 +461,8 @@ impl Table {
             return Err(data_error(&self.path, 0, None, wrong.join("; ")));
         }
         if columns.is_empty() {
-            let left = self.columns(&[]).into_iter().map(|c| format!("`{}` is {}", printable(&c.name), c.what));
+            let left =
+                self.columns(&[]).into_iter().map(|c| format!("`{}` is {}", printable(&c.name), c.what));
             let left = left.take(5).collect::<Vec<_>>().join(", ");
             let left = if left.is_empty() { left } else { format!(": {left}") };
             return Err(data_error(&self.path, 1, None, format!("no column is left as a feature{left}")));

@@ -101,12 +101,31 @@ mod tests {
         for (cell, value) in point {
             assert_eq!(number(cell, false), Some(value), "{cell}");
         }
-        let comma =
-            [("3,14", 3.14), ("1.234,56", 1234.56), ("1.234", 1234.0), ("7", 7.0), ("-0,5 %", -0.5), ("1 234,5", 1234.5)];
+        let comma = [
+            ("3,14", 3.14),
+            ("1.234,56", 1234.56),
+            ("1.234", 1234.0),
+            ("7", 7.0),
+            ("-0,5 %", -0.5),
+            ("1 234,5", 1234.5),
+        ];
         for (cell, value) in comma {
             assert_eq!(number(cell, true), Some(value), "{cell}");
         }
-        for cell in ["", "x", "1,23", "12,34,567", "1.2.3", "inf", "1e999", "12abc", "0x10", "1-2", "2024-01-31", "1 2"] {
+        for cell in [
+            "",
+            "x",
+            "1,23",
+            "12,34,567",
+            "1.2.3",
+            "inf",
+            "1e999",
+            "12abc",
+            "0x10",
+            "1-2",
+            "2024-01-31",
+            "1 2",
+        ] {
             assert_eq!(number(cell, false), None, "{cell}");
         }
         assert_eq!(number("1,2,3", true), None);
@@ -116,6 +135,8 @@ mod tests {
     #[test]
     fn words_for_yes_no_and_nothing() {
         assert_eq!((yes_or_no("Yes"), yes_or_no("FALSE"), yes_or_no("1")), (Some(true), Some(false), None));
-        assert!(is_missing("") && is_missing("NaN") && is_missing("?") && !is_missing("none") && !is_missing("0"));
+        assert!(
+            is_missing("") && is_missing("NaN") && is_missing("?") && !is_missing("none") && !is_missing("0")
+        );
     }
 }

@@ -22,8 +22,16 @@ pub(crate) struct Resident<'d> {
 enum Inputs<'d> {
     Table(OnDevice),
     /// Some are missing: means and variances stay here, in the network's units.
-    Uncertain { mean: Vec<f64>, var: Vec<f64>, batch: [Vec<f64>; 2] },
-    Images { images: &'d Images, changes: Option<Box<ChaCha8Rng>>, batch: Vec<f64> },
+    Uncertain {
+        mean: Vec<f64>,
+        var: Vec<f64>,
+        batch: [Vec<f64>; 2],
+    },
+    Images {
+        images: &'d Images,
+        changes: Option<Box<ChaCha8Rng>>,
+        batch: Vec<f64>,
+    },
 }
 
 enum Targets<'d> {

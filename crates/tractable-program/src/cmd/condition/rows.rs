@@ -4,9 +4,10 @@ use super::answer::{Answer, Predicted, Reached};
 use super::question::{Asked, Belief, Question, number, std};
 use crate::console::note;
 use crate::csv::{self, Fail};
-use crate::interrupt;
+use crate::out::Target;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, json_line};
+use crate::run::readable;
 use std::io::Write;
 use std::path::Path;
 use tractable::data::CsvCells;
@@ -35,7 +36,7 @@ struct Wishes<'a> {
 }
 
 /// Answers all rows of a file.
-pub(super) fn run(asked: &Asked<'_>, path: &Path, out: Option<&Path>, json: bool) -> Outcome {
+pub(super) fn run(asked: &Asked<'_>, path: &Path, out: Option<Target<'_>>, json: bool) -> Outcome {
     let mut wishes = Wishes::open(asked, path)?;
     csv::write_to(out, path, |out, fail| answer(&mut wishes, json, out, fail))
 }
@@ -56,9 +57,6 @@ fn answer(wishes: &mut Wishes<'_>, json: bool, out: &mut dyn Write, fail: Fail<'
         out.write_all(text.as_bytes()).map_err(fail)?;
         text.clear();
         rows += 1;
-        if interrupt::requested() {
-            return Err(Exit::Interrupted("the output is not whole; a file is not kept".into()));
-        }
         progress.at(rows, || format!("{rows} rows"));
     }
     progress.done(&format!("{rows} rows"));
@@ -115,7 +113,7 @@ fn cells(answer: &Answer<'_>) -> Vec<String> {
 
 impl<'a> Wishes<'a> {
     fn open(asked: &'a Asked<'a>, path: &Path) -> Outcome<Self> {
-        let file = CsvCells::open(path)?;
+        let file = CsvCells::open(readable(path))?;
         let own = |name: &str| asked.inputs.iter().chain(&asked.targets).any(|n| n == name);
         let columns =
             |names: &[String]| names.iter().map(|n| Columns::of(&file, n, &own)).collect::<Vec<_>>();

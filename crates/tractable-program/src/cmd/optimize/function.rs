@@ -51,16 +51,13 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
     let fresh = || Optimizer::new(bounds.clone(), goal).seed(args.seed).noise_std(args.noise_std);
     let mut search: Optimizer = match &args.out {
         Some(dir) if args.resume => resumed(dir, &pairs, goal, &objective)?,
-        Some(dir) => {
-            if dir.join(STATE).exists() {
-                let why = format!("{}: holds a search already; add --resume to go on with it", dir.display());
-                return Err(Exit::Error(why));
-            }
-            fresh()?
-        }
-        None => fresh()?,
+        _ => fresh()?,
     };
     if let Some(dir) = &args.out {
+        if !args.resume {
+            // Of this search from here on: the state first, so that it can be resumed.
+            save(&search, dir)?;
+        }
         keep(dir, args, goal, &[])?;
         commands::note(dir, !args.resume)?;
     }

@@ -9,8 +9,10 @@ mod function;
 mod model;
 
 use crate::console::always;
+use crate::escape;
 use crate::files;
 use crate::objective::{ParseError, parse_bounds};
+use crate::out;
 use crate::report::{Exit, Outcome, PROGRAM, Report, short};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -94,6 +96,10 @@ pub struct Args {
     #[serde(skip)]
     #[arg(short, long, value_name = "DIR", conflicts_with_all = ["ask", "tell"])]
     out: Option<PathBuf>,
+    /// Replace a search that is in -o DIR
+    #[serde(skip)]
+    #[arg(long, requires = "out", conflicts_with = "resume")]
+    force: bool,
     /// Results as JSON Lines
     #[serde(skip)]
     #[arg(long)]
@@ -117,6 +123,9 @@ impl Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
+    if let Some(dir) = &args.out {
+        check_folder(dir, args.force || args.resume)?;
+    }
     if !(args.noise_std >= 0.0 && args.noise_std.is_finite()) {
         return Err(Exit::Error(format!("--noise-std: {} is not a number of at least 0", args.noise_std)));
     }
@@ -128,6 +137,18 @@ pub fn run(args: &Args) -> Outcome {
         Args { tell: Some(path), value: Some(value), .. } => ask_tell::tell(args, path, *value),
         _ => unreachable!("one of them is required"),
     }
+}
+
+/// Refuses a folder whose files are somebody else's, or those of an earlier search unless that is wanted.
+fn check_folder(dir: &Path, wanted: bool) -> Outcome {
+    out::check_folder(dir, "optimize")?;
+    let cure = match ["search.json", "optimize.json"].map(|name| dir.join(name).exists()) {
+        _ if wanted => return Ok(()),
+        [true, _] => "go on with --resume, replace it with --force, or choose another folder with -o",
+        [false, true] => "replace it with --force, or choose another folder with -o",
+        [false, false] => return Ok(()),
+    };
+    Err(Exit::Error(format!("{}: holds a search already; {cure}", dir.display())))
 }
 
 /// The caret under what could not be read, then the error itself.
@@ -156,8 +177,9 @@ impl<'a> Found<'a> {
     fn say(&self, report: Report, names: &[String]) -> Outcome {
         report.say("optimum", self, || {
             let place = names.iter().zip(self.x).zip(&self.x_std);
-            let place: Vec<String> =
-                place.map(|((name, x), std)| format!("{name} = {} ± {}", short(*x), short(*std))).collect();
+            let place: Vec<String> = place
+                .map(|((name, x), std)| format!("{} = {} ± {}", escape::name(name), short(*x), short(*std)))
+                .collect();
             format!("{}: value {} ± {}", place.join(", "), short(self.value), short(self.value_std))
         })
     }

@@ -54,6 +54,7 @@ pub(super) fn of_data(args: &Args, path: &Path, target: &str) -> Outcome {
     let bounds = Bounds::new(pairs)?;
     if let Some(dir) = &args.out
         && dir.join(MODEL).exists()
+        && !args.force
     {
         return Err(Exit::Error(format!("{}: holds a model already; choose another folder", dir.display())));
     }

@@ -1,10 +1,10 @@
 //! `tractable rl TASK`: trains seeds, reports them, draws the learning curve.
 
 use crate::files::{self, FolderLock};
-use crate::interrupt;
 use crate::report::{Exit, Outcome, Report, short};
 use crate::rl::{AgentConfig, Engine, OwnModel, Plan, Returns, Seed, Task, World, draw_curves, steps, train};
 use crate::run::commands;
+use crate::{interrupt, out};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use tractable::rl::Settings;
@@ -150,6 +150,7 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
 /// Makes the folder and its config, or compares with what is there. Other processes stay out as long as what comes
 /// back lives.
 fn prepare(out: &Path, args: &Args, plan: &Plan) -> Outcome<FolderLock> {
+    out::check_folder(out, "rl")?;
     let held = files::folder(out)?;
     let config = AgentConfig::of(plan);
     if out.join("config.json").exists() {

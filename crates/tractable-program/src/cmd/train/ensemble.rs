@@ -48,14 +48,26 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
     let config = TableConfig::new(DataFile::read(&files)?, settings);
     config.check_same(old)?;
     let folder = RunFolder::new(out);
-    if old.is_some() && folder.model().is_file() {
+    let done = if old.is_some() && folder.model().is_file() {
         let why = "the run is finished; start a new one to learn from more rows";
-        return report.say("end", &finished(out, &folder)?, || format!("{}: {why}", out.display()));
-    }
+        let model = Ensemble::load(folder.model())?;
+        report.say("end", &finished(out, &folder, &model), || format!("{}: {why}", out.display()))?;
+        if folder.is_scored()? {
+            return Ok(());
+        }
+        Some(model)
+    } else {
+        None
+    };
     let settings = &config.settings;
     let table = table.map_or_else(|| settings.columns().table(files.paths()), Ok)?;
     let columns = columns::about(&table, &settings.target);
     let Rows { train, test, .. } = Rows::of_ensemble(table, settings)?;
+    if let Some(model) = done {
+        // Stopped between its model and its scores.
+        say_left_out(&folder, report, &model)?;
+        return test.map_or(Ok(()), |test| say_test(&folder, report, &model, &test));
+    }
     let start = Start {
         run: out,
         rows: train.rows(),
@@ -65,38 +77,45 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
         columns: &columns,
         settings,
     };
-    let mut held = None;
+    let start_again =
+        format!("nothing is saved of it; start again with `tractable train --resume -o {}`", out.display());
+    let as_it_was = "nothing was saved; the run that was there is as it was";
+    let mut prepared = None;
     // Called once the data have been looked at: before that no file is touched.
     let mut begin = || {
-        held = if old.is_none() { Some(folder.prepare()?) } else { None };
-        match (old.is_some(), args.force) {
-            (true, _) => folder.resume(&config)?,
-            (false, false) => folder.begin(&config, || Ok(()), "", false)?,
-            // An earlier run stays until there is a model to replace it.
-            (false, true) => {}
+        match old {
+            Some(_) => folder.resume(&config)?,
+            None => {
+                let place = prepared.insert(folder.prepare(args.force)?);
+                // An earlier run stays until there is a model to replace it.
+                if !place.replaces {
+                    folder.start(&config)?;
+                }
+            }
         }
+        let replaces = prepared.as_ref().is_some_and(|p| p.replaces);
+        interrupt::leave_at_once(if replaces { as_it_was } else { &start_again })?;
         columns::show(&columns);
         note(&describe(&train, test.as_ref()));
         report.say("start", &start, String::new)
     };
     let began = Instant::now();
-    let model = fit(&train, settings, &mut begin)?;
-    let Some(model) = model else {
-        let why = match args.force {
-            true => "nothing was saved; a run that was there is as it was".into(),
-            false => format!(
-                "nothing is saved of it; start again with `tractable train --resume -o {}`",
-                out.display()
-            ),
-        };
-        return Err(Exit::Interrupted(why));
+    let model = fit(&train, settings, &mut begin);
+    let replaces = prepared.as_ref().is_some_and(|p| p.replaces);
+    if let (Err(_), Some(place), false) = (&model, &prepared, replaces) {
+        folder.forget(place);
+    }
+    let Some(model) = model? else {
+        return Err(Exit::Interrupted(if replaces { as_it_was.into() } else { start_again }));
     };
-    if old.is_none() && args.force {
-        folder.begin(&config, || Ok(model.save(folder.model())?), "", true)?;
+    interrupt::listen()?;
+    if replaces {
+        folder.replace(&config, "", |staged| Ok(model.save(staged.model())?))?;
     } else {
         folder.write("metrics.jsonl", "")?;
         model.save(folder.model())?;
     }
+    interrupt::leave_at_once(&format!("the model is saved in {}, without its scores", out.display()))?;
     let (networks, seconds) = (model.networks().count(), began.elapsed().as_secs_f64());
     let end = End { run: out, model: folder.model(), networks, seconds };
     report.say("end", &end, || {
@@ -112,9 +131,8 @@ fn counted(networks: usize) -> String {
 }
 
 /// What there is to say of a run that has its model.
-fn finished<'a>(out: &'a Path, folder: &RunFolder) -> Outcome<End<'a>> {
-    let networks = Ensemble::load(folder.model())?.networks().count();
-    Ok(End { run: out, model: folder.model(), networks, seconds: 0.0 })
+fn finished<'a>(out: &'a Path, folder: &RunFolder, model: &Ensemble) -> End<'a> {
+    End { run: out, model: folder.model(), networks: model.networks().count(), seconds: 0.0 }
 }
 
 /// Of the bar: how much there is to do changes on the way.

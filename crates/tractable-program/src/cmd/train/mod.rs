@@ -8,11 +8,11 @@ mod network;
 
 use crate::console::note;
 use crate::image_sets::ImageSet;
-use crate::interrupt;
 use crate::report::{Exit, Outcome, Report, json_line};
 use crate::run::{AnyConfig, DataFile, DataFiles, RunFolder};
 use crate::scores::{self, Judged, RowsAre};
 use crate::settings::{ImageFlags, TrainFlags};
+use crate::{escape, interrupt, out};
 use clap::{Args as _, FromArgMatches};
 use serde::Serialize;
 use std::ffi::OsStr;
@@ -68,14 +68,16 @@ pub fn run_typed(words: impl IntoIterator<Item = std::ffi::OsString>) -> Outcome
 }
 
 pub fn run(args: &Args) -> Outcome {
-    interrupt::listen()?;
+    interrupt::leave_at_once("nothing was written")?;
     let out = out_folder(args)?;
+    crate::run::settle(&out);
     // Before anything of the run is read: another process may be about to change it.
     let _held = if args.resume { Some(RunFolder::hold(&out)?) } else { None };
     let set = match &args.files[..] {
         [one] => ImageSet::from_argument(one)?,
         _ => None,
     };
+    out::check_folder(&out, "train")?;
     if !args.resume {
         if !args.force {
             RunFolder::check_free(&out)?;
@@ -173,7 +175,9 @@ fn say_left_out(folder: &RunFolder, report: Report, model: &Ensemble) -> Outcome
     for (target, score) in model.output_names().iter().zip(model.scores()) {
         let line = LeftOutLine { target, score };
         folder.append(&json_line("left_out", &line))?;
-        report.say("left_out", &line, || format!("left out, {target}: {}", scores::left_out(score)))?;
+        report.say("left_out", &line, || {
+            format!("left out, {}: {}", escape::name(target), scores::left_out(score))
+        })?;
     }
     Ok(())
 }

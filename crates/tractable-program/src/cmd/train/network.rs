@@ -29,9 +29,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<TableSetting
     let report = Report::new(args.json).ignoring_closed_pipe();
     let files = data_files(args, old.map(|o| &o.data))?;
     let (table, settings) = match old {
-        Some(old) => {
-            (old.settings.columns().table(files.paths())?, args.flags.settings_of(&old.settings)?)
-        }
+        Some(old) => (old.settings.columns().table(files.paths())?, args.flags.settings_of(&old.settings)?),
         None => {
             let (table, flags) = new_table(args, &files)?;
             (table, flags.settings()?)
