@@ -13,6 +13,8 @@ mod folds;
 mod outside;
 mod settings;
 mod side_by_side;
+#[cfg(feature = "csv")]
+mod stream;
 
 pub use fit::{LeftOut, Stage};
 pub use settings::Settings;

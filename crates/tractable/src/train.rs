@@ -399,7 +399,11 @@ impl Network {
     }
 
     /// Takes scalers and names over from the data a fit starts with.
-    fn adopt(&mut self, data: &Samples<'_>, scalers: Option<(Option<Scaler>, Option<Scaler>)>) -> Result<()> {
+    pub(crate) fn adopt(
+        &mut self,
+        data: &Samples<'_>,
+        scalers: Option<(Option<Scaler>, Option<Scaler>)>,
+    ) -> Result<()> {
         self.spec.input_names = data.input_names().into_owned();
         self.spec.output_names = data.output_names().into_owned();
         #[cfg(feature = "csv")]

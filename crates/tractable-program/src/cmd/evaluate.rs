@@ -119,6 +119,8 @@ fn own_rows(args: &Args, file: &Path) -> Outcome<Option<AnyConfig>> {
     // Settings that cannot be read are no reason not to judge a model by other rows.
     let Ok(config) = RunFolder::config(run) else { return Ok(None) };
     let data = match &config {
+        // Rows that were read pass by pass are judged as others are; nearly all were learned from.
+        AnyConfig::Ensemble(config) if config.settings.stream => return Ok(None),
         AnyConfig::Ensemble(config) => &config.data,
         AnyConfig::Network(config) => &config.data,
         AnyConfig::Images(_) => return Ok(None),

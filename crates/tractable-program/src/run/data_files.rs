@@ -47,6 +47,11 @@ impl DataFiles {
         &self.paths
     }
 
+    /// How large they are together.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.paths.iter().map(|path| fs::metadata(path).map_or(0, |m| m.len())).sum()
+    }
+
     fn copy(&mut self, name: &Path) -> Outcome {
         let unique = format!("tractable-{}-{}.csv", std::process::id(), self.copies.len());
         let path = std::env::temp_dir().join(unique);

@@ -21,7 +21,11 @@ impl Columns<'_> {
 
     /// The table without the columns that are not for a network, and with what was said about the others.
     pub(crate) fn table(&self, files: &[PathBuf]) -> Outcome<Table> {
-        let mut table = data::csv_files(files)?;
+        Ok(self.applied(data::csv_files(files)?)?)
+    }
+
+    /// What is said about the columns, said to a table.
+    pub(crate) fn applied(&self, mut table: Table) -> tractable::Result<Table> {
         for column in self.drop {
             table = table.drop(column)?;
         }
@@ -35,10 +39,18 @@ impl Columns<'_> {
     }
 
     /// Features and targets.
-    pub(crate) fn dataset(&self, table: Table) -> Outcome<Dataset> {
+    pub(crate) fn dataset(&self, table: Table) -> tractable::Result<Dataset> {
         if self.classes {
-            return Ok(table.classes(&self.target[0])?);
+            return table.classes(&self.target[0]);
         }
-        Ok(table.targets(&self.target.iter().map(String::as_str).collect::<Vec<_>>())?)
+        table.targets(&self.target.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Whether the target has words, which are classes.
+    pub(crate) fn has_classes(&self, table: &Table) -> tractable::Result<bool> {
+        match self.target {
+            [one] => Ok(!self.classes && table.has_classes(one)?),
+            _ => Ok(false),
+        }
     }
 }

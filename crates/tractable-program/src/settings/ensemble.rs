@@ -17,6 +17,9 @@ pub(crate) struct EnsembleSettings {
     #[serde(default)]
     pub(crate) treat: Vec<(String, As)>,
     pub(crate) single: bool,
+    /// The rows are read again for every pass.
+    #[serde(default)]
+    pub(crate) stream: bool,
     pub(crate) seed: u64,
     pub(crate) test: f64,
 }
@@ -43,12 +46,17 @@ impl TrainFlags {
             ids: Vec::new(),
             treat: Vec::new(),
             single: self.single(),
+            stream: false,
             seed: 0,
             test: 0.0,
         };
         let settings = with_given(&usual, self.given())?;
         check_target(&settings.target, settings.classes)?;
         check_shares(&[("--test", settings.test)])?;
+        if settings.stream && settings.test > 0.0 {
+            let why = "rows that are read for every pass are not kept apart; the rows held out are scored";
+            return Err(Exit::Error(format!("--test: {why}")));
+        }
         Ok(settings)
     }
 

@@ -17,7 +17,7 @@ use tractable::{Activation, Device, Noise, NoiseSchedule, Prior, Scheme, UpdateR
 /// Flags that say what the network is like, or how it learns.
 const OWN: &str = "A network of your own, in place of the usual model";
 /// Flags that the usual model takes too.
-const SHARED: [&str; 7] = ["target", "classes", "drop", "ids", "treat", "seed", "test"];
+const SHARED: [&str; 8] = ["target", "classes", "drop", "ids", "treat", "stream", "seed", "test"];
 
 /// Settings as flags. Only those given are set, so that a resumed run can tell them from defaults; their
 /// names are those of [`TableSettings`].
@@ -47,6 +47,10 @@ pub(crate) struct TrainFlags {
     #[arg(long)]
     #[serde(skip)]
     single: bool,
+    /// Read the rows again for every pass instead of keeping them in memory [default: above 512 MiB]
+    #[arg(long)]
+    #[serde(skip_serializing_if = "is_false")]
+    stream: bool,
     /// Seed of everything random, the splits too [default: 0]
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -280,9 +284,14 @@ impl TrainFlags {
         }
     }
 
-    /// With classes where the target's values are words.
-    pub(crate) fn with_classes(&self, classes: bool) -> Self {
-        TrainFlags { classes: classes || self.classes, ..self.clone() }
+    /// With classes where the target's values are words, and whether the rows are read for every pass.
+    pub(crate) fn decided(&self, classes: bool, stream: bool) -> Self {
+        TrainFlags { classes: classes || self.classes, stream, ..self.clone() }
+    }
+
+    /// Whether `--stream` was given.
+    pub(crate) fn stream(&self) -> bool {
+        self.stream
     }
 
     /// Whether `--single` was given.

@@ -451,6 +451,15 @@ impl Dataset {
         self.preparation = Some(preparation);
     }
 
+    /// Other rows of the same columns; an input with a variance is missing.
+    pub(super) fn with_rows(&self, x: Matrix, var: Vec<f64>, target: Target) -> Self {
+        let missing: Vec<bool> = var.iter().map(|v| *v > 0.0).collect();
+        let gaps = missing.contains(&true).then_some(Gaps { var, missing });
+        let (inputs, outputs) = (self.inputs.clone(), self.outputs.clone());
+        let preparation = self.preparation.clone();
+        Dataset { x, gaps, target, inputs, outputs, standardize: self.standardize, preparation }
+    }
+
     /// Inputs that are missing, zeros in `x` by now,
     /// are put in: with their distribution in these rows where the preparation is `new`.
     pub(super) fn with_gaps(mut self, missing: Vec<bool>, preparation: Preparation, new: bool) -> Self {

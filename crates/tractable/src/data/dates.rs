@@ -27,7 +27,7 @@ impl DateForm {
             DateForm::YearFirst => &["%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d"],
             DateForm::MonthFirst => &["%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y", "%m-%d-%y"],
             DateForm::DayFirst => &["%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y", "%d-%m-%y"],
-            DateForm::MonthName => &["%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%b %d %Y", "%d. %b %Y"],
+            DateForm::MonthName => &["%d %B %Y", "%d-%B-%Y", "%B %d, %Y", "%B %d %Y", "%d. %B %Y"],
             DateForm::TimeOfDay => &[],
         }
     }

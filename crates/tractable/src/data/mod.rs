@@ -51,6 +51,8 @@ mod sets;
 mod source;
 mod spelling;
 #[cfg(feature = "csv")]
+mod stream;
+#[cfg(feature = "csv")]
 mod table;
 #[cfg(feature = "csv")]
 mod text;
@@ -62,6 +64,7 @@ pub use self::{
     look::As,
     preparation::Preparation,
     rows::CsvRows,
+    stream::CsvStream,
     table::{ColumnAbout, Table},
 };
 pub use augment::Augment;

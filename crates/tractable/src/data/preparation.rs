@@ -239,6 +239,11 @@ impl Preparation {
         Some((from..from + kind.width(), kind.describe()))
     }
 
+    /// Whether a column is one number, and its input has its name.
+    pub fn is_number(&self, name: &str) -> bool {
+        self.columns.iter().any(|c| c.name == name && matches!(c.kind, Kind::Number { .. }))
+    }
+
     /// The inputs of one column as a cell says them; `None` where the cell is missing.
     ///
     /// # Errors

@@ -95,7 +95,7 @@ fn mistakes_are_named_with_their_place() {
         (b"a,y", 1, None, "no rows"),
         (b"a,y\n1,2\n3\n", 3, None, "expected 2 cells, as in the header, got 1"),
         (b"a,y\n1,2\n3,4,5\n", 3, None, "expected 2 cells, as in the header, got 3"),
-        (b"a,y\r\n1,2\r\n\r\n3,4,\r\n", 4, None, "got 3"),
+        (b"a,y\r\n1,2\r\n\r\n3,4,5\r\n", 4, None, "got 3"),
         (b"0.5,1\n0.7,2\n", 1, None, "header row with column names is needed"),
         (b"1,2,1\n3,4,5\n", 1, None, "header row with column names is needed"),
         (b"a,z\n1,2\n", 1, Some("y"), "no such column; the columns are a, z"),

@@ -33,6 +33,8 @@ struct Wishes<'a> {
     asked: &'a Asked<'a>,
     inputs: Vec<Columns>,
     targets: Vec<Columns>,
+    /// Columns of the table that are no single number: where they are, and their names.
+    others: Vec<(usize, String)>,
 }
 
 /// Answers all rows of a file.
@@ -118,6 +120,21 @@ impl<'a> Wishes<'a> {
         let columns =
             |names: &[String]| names.iter().map(|n| Columns::of(&file, n, &own)).collect::<Vec<_>>();
         let (inputs, targets) = (columns(asked.inputs), columns(&asked.targets));
+        let others: Vec<(usize, String)> = asked
+            .preparation
+            .columns()
+            .filter(|c| !asked.preparation.is_number(c))
+            .filter_map(|c| Some((file.names().iter().position(|n| n == c)?, c.to_string())))
+            .collect();
+        // A column of yes and no is an input by the same name.
+        let inputs = inputs.into_iter().zip(asked.inputs).map(|(columns, name)| {
+            if others.iter().any(|(_, other)| other == name) {
+                Columns { value: None, std: None }
+            } else {
+                columns
+            }
+        });
+        let inputs: Vec<Columns> = inputs.collect();
         let name = path.display();
         if targets.iter().all(|t| t.value.is_none()) {
             let names = asked.targets.iter().map(|t| format!("`{t}`")).collect::<Vec<_>>().join(", ");
@@ -129,16 +146,18 @@ impl<'a> Wishes<'a> {
                 return Err(Exit::Error(format!("{name}: column `{std}` is the spread of no column")));
             }
         }
-        let used: Vec<usize> =
-            inputs.iter().chain(&targets).flat_map(|c| [c.value, c.std]).flatten().collect();
+        let used = inputs.iter().chain(&targets).flat_map(|c| [c.value, c.std]).flatten();
+        let used: Vec<usize> = used.chain(others.iter().map(|(at, _)| *at)).collect();
         let ignored = (0..file.names().len()).filter(|c| !used.contains(c));
         let ignored: Vec<&str> = ignored.map(|c| file.names()[c].as_str()).collect();
         if !ignored.is_empty() {
             note(&format!("{name}: not of the model, ignored: {}", super::listed(&ignored)));
         }
-        let missing = asked.inputs.iter().zip(&inputs).filter(|(_, c)| c.value.is_none());
-        super::note_missing(&missing.map(|(n, _)| n.as_str()).collect::<Vec<_>>());
-        Ok(Wishes { file, asked, inputs, targets })
+        let inputs_of = |(_, other): &(usize, String)| asked.preparation.column(other).map_or(0..0, |c| c.0);
+        let covered: Vec<usize> = others.iter().flat_map(inputs_of).collect();
+        let missing = (0..inputs.len()).filter(|i| inputs[*i].value.is_none() && !covered.contains(i));
+        super::note_missing(&missing.map(|i| asked.inputs[i].as_str()).collect::<Vec<_>>());
+        Ok(Wishes { file, asked, inputs, targets, others })
     }
 
     /// The question of the next row.
@@ -146,7 +165,13 @@ impl<'a> Wishes<'a> {
         if !self.file.advance()? {
             return Ok(None);
         }
-        let prior = self.inputs.iter().map(|c| self.belief(c)).collect::<Outcome<Vec<_>>>()?;
+        let mut prior = self.inputs.iter().map(|c| self.belief(c)).collect::<Outcome<Vec<_>>>()?;
+        for (at, name) in &self.others {
+            let said = self.asked.said(name, &self.file.cell(*at));
+            for (i, belief) in said.map_err(|why| self.file.error(Some(*at), why))? {
+                prior[i] = Some(belief);
+            }
+        }
         let mut entries = Vec::new();
         for (name, columns) in self.asked.targets.iter().zip(&self.targets) {
             let Some(column) = columns.value else { continue };

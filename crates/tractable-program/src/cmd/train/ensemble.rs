@@ -1,11 +1,12 @@
 //! Training the usual model on the rows of a CSV file.
 
-use super::{Args, columns, data_files, describe, new_table, say_left_out, say_test};
+use super::source::Source;
+use super::{Args, columns, data_files, describe, say_left_out, say_test};
 use crate::console::{self, note};
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report};
-use crate::run::{DataFile, Rows, RunFolder, TableConfig};
+use crate::run::{DataFile, RunFolder, TableConfig};
 use crate::settings::EnsembleSettings;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -38,11 +39,11 @@ struct End<'a> {
 pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSettings>>) -> Outcome {
     let report = Report::new(args.json).ignoring_closed_pipe();
     let files = data_files(args, old.map(|o| &o.data))?;
-    let (table, settings) = match old {
+    let (source, settings) = match old {
         Some(old) => (None, args.flags.ensemble_of(&old.settings)?),
         None => {
-            let (table, flags) = new_table(args, &files)?;
-            (Some(table), flags.ensemble()?)
+            let (source, settings) = Source::new(args, &files)?;
+            (Some(source), settings)
         }
     };
     let config = TableConfig::new(DataFile::read(&files)?, settings);
@@ -60,21 +61,20 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
         None
     };
     let settings = &config.settings;
-    let table = table.map_or_else(|| settings.columns().table(files.paths()), Ok)?;
-    let columns = columns::about(&table, &settings.target);
-    let Rows { train, test, .. } = Rows::of_ensemble(table, settings)?;
+    let source = &source.map_or_else(|| Source::again(settings, &files), Ok)?;
+    let (train, test) = (source.train(), source.test());
     if let Some(model) = done {
         // Stopped between its model and its scores.
         say_left_out(&folder, report, &model)?;
-        return test.map_or(Ok(()), |test| say_test(&folder, report, &model, &test));
+        return test.map_or(Ok(()), |test| say_test(&folder, report, &model, test));
     }
     let start = Start {
         run: out,
-        rows: train.rows(),
-        test_rows: test.as_ref().map_or(0, Dataset::rows),
+        rows: source.rows(),
+        test_rows: test.map_or(0, Dataset::rows),
         inputs: train.input_names(),
         outputs: train.output_names(),
-        columns: &columns,
+        columns: &source.columns,
         settings,
     };
     let start_again =
@@ -95,12 +95,12 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
         }
         let replaces = prepared.as_ref().is_some_and(|p| p.replaces);
         interrupt::leave_at_once(if replaces { as_it_was } else { &start_again })?;
-        columns::show(&columns);
-        note(&describe(&train, test.as_ref()));
+        columns::show(&source.columns);
+        note(&describe(source.rows(), train, test));
         report.say("start", &start, String::new)
     };
     let began = Instant::now();
-    let model = fit(&train, settings, &mut begin);
+    let model = fit(source, settings, &mut begin);
     let replaces = prepared.as_ref().is_some_and(|p| p.replaces);
     if let (Err(_), Some(place), false) = (&model, &prepared, replaces) {
         folder.forget(place);
@@ -119,11 +119,11 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
     let (networks, seconds) = (model.networks().count(), began.elapsed().as_secs_f64());
     let end = End { run: out, model: folder.model(), networks, seconds };
     report.say("end", &end, || {
-        let rows = train.rows();
+        let rows = source.rows();
         format!("run {}: {} learned from {rows} rows in {seconds:.1} s", out.display(), counted(networks))
     })?;
     say_left_out(&folder, report, &model)?;
-    test.map_or(Ok(()), |test| say_test(&folder, report, &model, &test))
+    test.map_or(Ok(()), |test| say_test(&folder, report, &model, test))
 }
 
 fn counted(networks: usize) -> String {
@@ -140,13 +140,13 @@ const STEPS: u64 = 1000;
 
 /// `None` where it was interrupted.
 fn fit(
-    data: &Dataset,
+    source: &Source,
     settings: &EnsembleSettings,
     begin: &mut dyn FnMut() -> Outcome,
 ) -> Outcome<Option<Ensemble>> {
     let how = Settings::default().seed(settings.seed).single(settings.single).threads(console::workers());
     let (mut progress, mut failed) = (None, None);
-    let model = Ensemble::fit_with(data, &how, |stage| {
+    let model = source.fit(&how, |stage| {
         let progress = match &mut progress {
             Some(progress) => progress,
             none => {

@@ -5,6 +5,7 @@ mod columns;
 mod ensemble;
 mod images;
 mod network;
+mod source;
 
 use crate::console::note;
 use crate::image_sets::ImageSet;
@@ -111,6 +112,10 @@ fn table(args: &Args, out: &Path) -> Outcome {
         let why = "makes one network with settings of its own";
         return Err(Exit::Error(format!("--single: {why}; leave out {own}, or --single")));
     }
+    if args.flags.stream() {
+        let why = "reads the rows for every pass, which is for the usual network";
+        return Err(Exit::Error(format!("--stream: {why}; leave out {own}, or --stream")));
+    }
     network::run(args, out, None)
 }
 
@@ -130,19 +135,19 @@ fn new_table(args: &Args, files: &DataFiles) -> Outcome<(Table, TrainFlags)> {
     let columns = args.flags.columns();
     columns.check()?;
     let table = columns.table(files.paths())?;
-    let classes = match columns.target {
-        [one] => !columns.classes && table.has_classes(one)?,
-        _ => false,
-    };
-    if classes {
-        note(&format!("target `{}` has words, so they are classes", columns.target[0]));
+    let classes = columns.has_classes(&table)?;
+    note_classes(classes, columns.target);
+    Ok((table, args.flags.decided(classes, false)))
+}
+
+fn note_classes(found: bool, target: &[String]) {
+    if found {
+        note(&format!("target `{}` has words, so they are classes", target[0]));
     }
-    let flags = args.flags.with_classes(classes);
-    Ok((table, flags))
 }
 
 /// What a run learns from, in words.
-fn describe(train: &Dataset, test: Option<&Dataset>) -> String {
+fn describe(rows: usize, train: &Dataset, test: Option<&Dataset>) -> String {
     let missing = match train.target() {
         Target::Values { observed: Some(seen), .. } => seen.iter().filter(|s| !**s).count(),
         _ => 0,
@@ -156,7 +161,7 @@ fn describe(train: &Dataset, test: Option<&Dataset>) -> String {
         n => format!("{} and {} more", names[..10].join(", "), n - 10),
     };
     let (inputs, targets) = (few(train.input_names()), few(train.output_names()));
-    format!("{} rows{test}; inputs {inputs}{gaps}; target {targets}{missing}", train.rows())
+    format!("{rows} rows{test}; inputs {inputs}{gaps}; target {targets}{missing}")
 }
 
 /// Scores of rows that were kept apart, said and kept.

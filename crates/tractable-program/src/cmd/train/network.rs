@@ -77,7 +77,11 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<TableSetting
         if old.is_none() {
             columns::show(&columns);
         }
-        note(&format!("{}; {} parameters", describe(&rows.train, rows.test.as_ref()), net.parameters()));
+        note(&format!(
+            "{}; {} parameters",
+            describe(rows.train.rows(), &rows.train, rows.test.as_ref()),
+            net.parameters()
+        ));
         let own = args.flags.own_network().join(", ");
         if !own.is_empty() && old.is_none() {
             note(&format!(
