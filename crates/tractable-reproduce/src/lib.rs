@@ -28,7 +28,7 @@ Examples:
   tractable reproduce regret --seeds 10
   tractable reproduce tables --check README.md";
 
-/// Results of the literature, computed again
+/// Recompute published results
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {

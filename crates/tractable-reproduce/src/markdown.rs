@@ -215,7 +215,12 @@ fn toys(file: &Value) -> Table {
     };
     let rows = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
     let head = ["", "where", "std", "GP std", "ratio", "error: mean / worst", "GP error: mean / worst"];
-    Ok(markdown(file, &head, rows, "ratio: geometric mean over the seeds; error: |mean - truth| in units of own std"))
+    Ok(markdown(
+        file,
+        &head,
+        rows,
+        "ratio: geometric mean over the seeds; error: |mean - truth| in units of own std",
+    ))
 }
 
 fn fit(file: &Value) -> Table {

@@ -24,10 +24,10 @@ here; `ackley5` is shifted, and their shift is not known to us.";
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// How many seeds
+    /// Number of seeds
     #[arg(long, value_name = "N", default_value_t = 10)]
     seeds: u64,
-    /// The first seed; each further one is the next
+    /// First seed; the others follow it
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Evaluations of the long run that shows the cost; 0 leaves it out
@@ -91,7 +91,7 @@ struct All<'a> {
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     if args.seeds == 0 {
-        return Err(Exit::Error("--seeds: one is the least".into()));
+        return Err(Exit::Error("--seeds: must be at least 1".into()));
     }
     let clock = Clock::start();
     let report = Report::new(args.json);

@@ -29,10 +29,10 @@ table-2.json and the figure of the first seed.";
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// How many seeds
+    /// Number of seeds
     #[arg(long, value_name = "N", default_value_t = 5)]
     seeds: u64,
-    /// The first seed; each further one is the next
+    /// First seed; the others follow it
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Folder for the numbers and the figure
@@ -130,7 +130,7 @@ struct Seed {
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     if args.seeds == 0 {
-        return Err(Exit::Error("--seeds: one is the least".into()));
+        return Err(Exit::Error("--seeds: must be at least 1".into()));
     }
     let clock = Clock::start();
     let numbers: Vec<u64> = (0..args.seeds).map(|i| args.seed.wrapping_add(i)).collect();

@@ -121,7 +121,7 @@ struct All<'a> {
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     if args.seeds == 0 {
-        return Err(Exit::Error("--seeds: one is the least".into()));
+        return Err(Exit::Error("--seeds: must be at least 1".into()));
     }
     let clock = Clock::start();
     let jobs: Vec<(&Toy, u64)> =

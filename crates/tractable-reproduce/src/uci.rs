@@ -71,7 +71,7 @@ enum Model {
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     if args.splits == Some(0) || (args.check && args.splits == Some(1)) {
-        return Err(Exit::Error("--splits: one is the least, two with --check".into()));
+        return Err(Exit::Error("--splits: must be at least 1, or 2 with --check".into()));
     }
     if args.check && args.only == Some(Model::Default) {
         return Err(Exit::Error("--check: is about the authors' settings, which --only leaves out".into()));

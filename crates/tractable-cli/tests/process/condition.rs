@@ -143,7 +143,10 @@ fn rows_of_a_file_are_questions_of_their_own() {
     let lines = place.json(&["condition", "run", "wishes.csv"]);
     assert_eq!((lines.len(), &lines[2]["row"]), (3, &2.into()));
     let ran = place.run(&["condition", "run", "wishes.csv"]);
-    assert!(ran.err.contains("not of the model, ignored: note") && ran.err.contains("3 rows"), "{ran:?}");
+    assert!(
+        ran.err.contains("not columns of the model, ignored: note") && ran.err.contains("3 rows"),
+        "{ran:?}"
+    );
     place.refused(&["condition", "run", "wishes.csv", "-o", "wishes.csv", "-q"], &["that is the input"]);
 }
 
@@ -182,10 +185,10 @@ fn bad_questions_are_refused() {
         assert!(says.iter().all(|s| ran.err.contains(s)), "{rows:?}: {ran:?}");
     };
     file("a,b\n1,2\n", &["nothing is wanted: there is no column `y`"]);
-    file("a,y,y_std\n0.5,31,1\n0.5,,\n", &["line 3", "nothing is wanted of any output"]);
+    file("a,y,y_std\n0.5,31,1\n0.5,,\n", &["line 3", "no output is wanted"]);
     file("a,y,y_std\n0.5,31,1\nx,31,1\n", &["line 3, column `a`", "\"x\" is not a number"]);
     file("a,y,y_std\n0.5,31,-1\n", &["line 2, column `y_std`", "below 0"]);
-    file("a,a_std,y\n,1,31\n", &["line 2, column `a_std`", "a spread around an empty cell"]);
+    file("a,a_std,y\n,1,31\n", &["line 2, column `a_std`", "a standard deviation without a value"]);
     file("a,b_std,y\n1,1,31\n", &["column `b_std` is the spread of no column"]);
     file("a,b,y\n1,1,31\n", &["line 2", "all inputs are known exactly"]);
     file("a,y\n", &["no rows"]);

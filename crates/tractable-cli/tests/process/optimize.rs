@@ -148,7 +148,7 @@ fn expressions_and_flags_that_make_no_sense() {
     place.refused(&["optimize", "--objective", "x^2"], &["--bounds", "-2:2"]);
     place.refused(&["optimize"], &["--objective"]);
     place.refused(&with(&CUBIC, &["--minimize"]), &["--minimize"]);
-    place.refused(&with(&CUBIC, &["--evaluations", "0"]), &["--evaluations: one is the least"]);
+    place.refused(&with(&CUBIC, &["--evaluations", "0"]), &["--evaluations: must be at least 1"]);
     place.refused(&with(&CUBIC, &["--noise-std", "-1"]), &["--noise-std: -1", "at least 0"]);
     place.refused(&with(&CUBIC, &["--noise-std", "nan"]), &["--noise-std: NaN"]);
     // Flags that would do nothing.
@@ -302,6 +302,6 @@ fn the_papers_second_table() {
         12
     );
     is_picture(&place, "table/table-2");
-    place.refused(&["reproduce", "table-2", "--seeds", "0"], &["--seeds: one is the least"]);
-    place.refused(&["reproduce", "regret", "--seeds", "0"], &["--seeds: one is the least"]);
+    place.refused(&["reproduce", "table-2", "--seeds", "0"], &["--seeds: must be at least 1"]);
+    place.refused(&["reproduce", "regret", "--seeds", "0"], &["--seeds: must be at least 1"]);
 }

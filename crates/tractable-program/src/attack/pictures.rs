@@ -117,7 +117,7 @@ pub fn picture(shape: Shape, values: &[f64], range: (f64, f64)) -> Outcome<Image
     let image = match shape.channels {
         1 => Image::grey(shape.width, shape.height, values, range),
         3 => Image::rgb(shape.width, shape.height, values, range),
-        n => Err(format!("images of {n} channels cannot be shown")),
+        n => Err(format!("images with {n} channels cannot be shown")),
     };
     image.map_err(|why| Exit::Error(format!("cannot draw an image: {why}")))
 }

@@ -166,7 +166,7 @@ pub(crate) fn check_overwrite(path: &Path) -> Outcome {
         Ok(0) | Err(_) => Ok(()),
         Ok(_) if String::from_utf8_lossy(&start).contains(GENERATOR) => Ok(()),
         Ok(_) => Err(Exit::Error(format!(
-            "{}: exists already and is no page of this program; choose another place with -o",
+            "{}: already exists and was not written by this program; choose another file with -o",
             path.display()
         ))),
     }

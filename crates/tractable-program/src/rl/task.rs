@@ -28,7 +28,7 @@ impl Task {
     }
 }
 
-/// Who moves the bodies.
+/// Physics engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {

@@ -94,7 +94,7 @@ impl RunFolder {
         };
         if used {
             return Err(Exit::Error(format!(
-                "{}: exists already; choose another folder with -o, go on with --resume, or replace it with --force",
+                "{}: already exists; choose another folder with -o, continue with --resume, or replace it with --force",
                 path.display()
             )));
         }
@@ -167,13 +167,13 @@ impl RunFolder {
     pub(crate) fn config(path: &Path) -> Outcome<AnyConfig> {
         let file = path.join("config.json");
         let text = fs::read_to_string(&file).map_err(|e| {
-            let hint = "--resume goes on with a run; leave it out to start one";
+            let hint = "--resume continues a run; leave it out to start one";
             Exit::Error(format!("{}: cannot open it: {e}; {hint}", file.display()))
         })?;
-        let refuse = |e| Exit::Error(format!("{}: not a run's settings: {e}", file.display()));
+        let refuse = |e| Exit::Error(format!("{}: not the settings of a run: {e}", file.display()));
         let known = |version: u32| match version {
             VERSION => Ok(()),
-            v => Err(Exit::Error(format!("{}: version {v} is not known to this build", file.display()))),
+            v => Err(Exit::Error(format!("{}: version {v} is unknown to this build", file.display()))),
         };
         let any: serde_json::Value = serde_json::from_str(&text).map_err(refuse)?;
         if any.get("images").is_some() {

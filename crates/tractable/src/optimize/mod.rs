@@ -45,7 +45,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
-    /// Small is good.
+    /// Minimise.
     Minimum,
     /// Large is good.
     Maximum,

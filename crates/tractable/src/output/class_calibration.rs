@@ -45,7 +45,10 @@ impl ClassCalibration {
         for step in [0.02, 0.005] {
             let at = consider(ClassCalibration::default());
             for k in -4..=4 {
-                consider(ClassCalibration { temperature: at.temperature * libm::exp(step * f64::from(k)), ..at });
+                consider(ClassCalibration {
+                    temperature: at.temperature * libm::exp(step * f64::from(k)),
+                    ..at
+                });
             }
         }
         (best, highest)

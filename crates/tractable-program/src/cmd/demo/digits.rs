@@ -83,7 +83,7 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     stage.check()?;
     let won: Vec<&Attacked> = attacks.iter().filter(|a| a.success).collect();
     let Some(shown) = won.first().or(attacks.first().as_ref()).copied() else {
-        return Err(Exit::Error("no 3 of the test images was known; try another --seed".into()));
+        return Err(Exit::Error("the network recognised no 3 in the test images; try another --seed".into()));
     };
     let mut largest: Vec<f64> = won.iter().map(|a| a.l_inf).collect();
     largest.sort_by(f64::total_cmp);
@@ -158,7 +158,7 @@ fn fooled(net: &Network, kept: &Images) -> Outcome<(Matrix, Vec<Attacked>)> {
     let known: Vec<usize> =
         (0..p.rows()).filter(|&i| metrics::argmax(p.row(i)) == FROM).take(CHANGED).collect();
     if known.is_empty() {
-        return Err(Exit::Error("no 3 of the test images was known; try another --seed".into()));
+        return Err(Exit::Error("the network recognised no 3 in the test images; try another --seed".into()));
     }
     let images = all.select(&known)?;
     let x = images.matrix(0..images.len())?;

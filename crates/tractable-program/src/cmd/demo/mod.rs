@@ -17,21 +17,21 @@ Examples:
   tractable demo
   tractable demo --out somewhere/ --seed 1
 
-Three acts, some seconds each on two cores: a noisy curve is learned and its highest and lowest points are
-found; a small network learns digits and a 3 is changed until it is taken for an 8; a cart learns to balance
-a pole. DIR gets the pictures as SVG and PNG and index.html, one page that needs nothing else.";
+Three parts, a few seconds each on two cores: learn a noisy curve and find its maximum and minimum; train a
+small network on digits and change a 3 until it is classified as an 8; learn to balance a pole on a cart.
+DIR gets the pictures as SVG and PNG, and index.html, a self-contained page.";
 
-/// What it can do, in a minute, with no data
+/// Show what it can do in a minute, without data
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Folder for the pictures and the page
     #[arg(short, long, value_name = "DIR", default_value = "demo")]
     out: PathBuf,
-    /// Seed of everything random
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Learn from a fraction of the data: seconds, and worse numbers
+    /// Use a fraction of the data: faster, with worse results
     #[arg(long)]
     quick: bool,
     /// Results as JSON Lines
@@ -59,7 +59,7 @@ impl Stage<'_> {
     fn check(&self) -> Outcome {
         match interrupt::requested() {
             true => Err(Exit::Interrupted(format!(
-                "the page is not written; pictures that are done are in {}",
+                "the page was not written; finished pictures are in {}",
                 self.args.out.display()
             ))),
             false => Ok(()),
@@ -85,7 +85,7 @@ pub fn run(args: &Args) -> Outcome {
     let index = args.out.join("index.html");
     check_overwrite(&index)?;
     if crate::view::read(&args.out).is_ok() {
-        let why = "holds a run, among whose files the demo's would be lost; choose another folder with --out";
+        let why = "contains a run; choose another folder with --out";
         return Err(Exit::Error(format!("{}: {why}", args.out.display())));
     }
     // Found now, not after a minute.
