@@ -118,11 +118,11 @@ fn what_cannot_be_attacked_is_named() {
         (&["run", "--stop-at", "1.5"], &["a probability of 1.5 is not between 0 and 1"]),
         (&["run/model.safetensors"], &["not a run on images", "--set"]),
         (&["numbers"], &["not a run on images", "--set"]),
-        (&["numbers", "--set", "digits"], &["numbers: the network puts out numbers"]),
+        (&["numbers", "--set", "digits"], &["numbers: the network is a regression model"]),
         (&["kinds", "--set", "digits"], &["kinds: the network has 3 classes, and the images 10"]),
         (&["run", "--transfer", "nowhere"], &["nowhere: cannot"]),
         (&["run", "--data", "nowhere", "--set", "mnist"], &["mnist: no such folder"]),
-        (&["run", "-o", "numbers"], &["numbers: exists already", "--force"]),
+        (&["run", "-o", "numbers"], &["numbers: already exists", "--force"]),
         (&["run", "-o", "new", "--iterations", "0"], &["iterations"]),
     ];
     for (args, says) in cases {

@@ -78,8 +78,8 @@ fn settings_that_cannot_be_used_are_named() {
 fn an_existing_run_is_kept_unless_forced() {
     let place = Place::trained();
     let train = ["train", "data.csv", "--target", "y", "-o", "run", "--epochs", "2"];
-    place.refused(&train, &["run: exists already", "--force", "--resume"]);
-    place.refused(&["train", "data.csv", "--target", "y", "-o", "data.csv"], &["data.csv: exists already"]);
+    place.refused(&train, &["run: already exists", "--force", "--resume"]);
+    place.refused(&["train", "data.csv", "--target", "y", "-o", "data.csv"], &["data.csv: already exists"]);
     // Forced, but the data are bad: the old run is still there.
     place.write("bad.csv", "a,b,y\n1,x,2\n");
     place.refused(&["train", "bad.csv", "--target", "y", "-o", "run", "--force"], &["line 2, column `b`"]);

@@ -65,7 +65,7 @@ fn a_search_that_goes_on_is_one_search() {
     let place = Place::new();
     let whole = place.json(&with(&CUBIC, &["--evaluations", "14", "--seed", "3", "-o", "whole"]));
     place.json(&with(&CUBIC, &["--evaluations", "6", "--seed", "3", "-o", "parts"]));
-    place.refused(&with(&CUBIC, &["-o", "parts"]), &["parts: holds a search already", "--resume"]);
+    place.refused(&with(&CUBIC, &["-o", "parts"]), &["parts: already contains a search", "--resume"]);
     let parts = place.json(&with(&CUBIC, &["--evaluations", "14", "-o", "parts", "--resume"]));
     assert_eq!(whole, parts);
     for name in ["search.json", "history.csv", "optimum.svg"] {
@@ -77,7 +77,7 @@ fn a_search_that_goes_on_is_one_search() {
         [("x^3-3*x", "-1:1", "--maximize"), ("x^3-3*x", "-2:2", "--minimize"), ("x^2", "-2:2", "--maximize")]
     {
         let args = ["optimize", "--objective", objective, "--bounds", bounds, goal];
-        place.refused(&[&args[..], &resume].concat(), &["parts: that search "]);
+        place.refused(&[&args[..], &resume].concat(), &["parts: the saved search "]);
     }
     place.refused(&with(&CUBIC, &["--resume", "-o", "none"]), &["none/search.json", "cannot open it"]);
     place.refused(&with(&CUBIC, &["--resume"]), &["--out"]);
@@ -171,8 +171,8 @@ fn an_experiment_outside() {
     );
     let first = place.json(&with(&ask, &["--bounds", "-1:1,0:2", "--maximize", "--seed", "9"])).remove(0);
     assert_eq!((&first["type"], &first["pending"], &first["told"]), (&"ask".into(), &1.into(), &0.into()));
-    place.refused(&with(&ask, &["--bounds", "0:1"]), &["other bounds"]);
-    place.refused(&with(&ask, &["--minimize"]), &["another goal"]);
+    place.refused(&with(&ask, &["--bounds", "0:1"]), &["different bounds"]);
+    place.refused(&with(&ask, &["--minimize"]), &["different goal"]);
     place.refused(&["optimize", "--tell", "s.json"], &["--value"]);
 
     // One pending: no need to say which. The experiment failed.
@@ -258,7 +258,7 @@ fn data_and_the_model_of_it() {
     assert!((number(&again[0]["x"][0]) - number(&lines[0]["x"][0])).abs() < 1e-3, "{again:?}");
     place.refused(&["optimize", "--model", "run"], &["--bounds"]);
     place.refused(&["optimize", "--model", "run", "--bounds", "0:1,0:1"], &["expected 1 coordinates, got 2"]);
-    place.refused(&with(&data, &["-o", "run"]), &["run: holds a model already"]);
+    place.refused(&with(&data, &["-o", "run"]), &["run: already contains a model"]);
     place.refused(&["optimize", "--data", "bump.csv", "--target", "force"], &["force"]);
     place.refused(&["optimize", "--data", "classes.csv", "--target", "kind"], &["kind"]);
     place.refused(&["optimize", "--data", "none.csv", "--target", "y"], &["none.csv"]);
