@@ -16,11 +16,11 @@ const AFTER_HELP: &str = "\
 Example:
   tractable reproduce regret --seeds 10 -o docs/results
 
-Regret is the best value found minus the known minimum: the median over the seeds, with the best
-and the worst. The numbers of the others were measured with the same budgets and are not computed
-here; `ackley5` is shifted, and their shift is not known to us.";
+Regret is the best value found minus the known minimum: median, best and worst over the seeds.
+The numbers of other optimisers were measured elsewhere with the same budgets; `ackley5` is shifted,
+and we do not know their shift.";
 
-/// The optimiser against others
+/// Compare optimisers
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -222,8 +222,7 @@ fn regrets(lines: &[Line]) -> Vec<Vec<String>> {
 }
 
 fn growth(costs: &[Cost]) -> Vec<Vec<String>> {
-    let mut rows =
-        vec![["evaluations", "ms each, since the line above", "regret"].map(String::from).to_vec()];
+    let mut rows = vec![["evaluations", "ms each, since the row above", "regret"].map(String::from).to_vec()];
     rows.extend(
         costs
             .iter()

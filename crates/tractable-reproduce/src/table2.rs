@@ -21,9 +21,9 @@ Example:
   tractable reproduce table-2 --seeds 5 -o table-2/
 
 Six rows as in the paper, without a guard; then the start at 1.9, which the paper reports as lost,
-without and with the guard (inside [-2, 2], no move longer than a twentieth of it). A place is
-right when it lies within 0.1 of the optimum that belongs to the row. With -o, DIR gets
-table-2.json and the figure of the first seed.";
+without and with the guard (inside [-2, 2], no step longer than a twentieth of it). A result is
+right if it is within 0.1 of the row's optimum. With -o, DIR gets table-2.json and the figure of
+the first seed.";
 
 /// The paper's second table
 #[derive(clap::Args)]

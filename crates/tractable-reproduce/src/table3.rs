@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Folder for numbers, curves and agents
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with what is in -o DIR
+    /// Continue the runs in -o DIR
     #[arg(long, requires = "out")]
     resume: bool,
     /// Exit 1 unless our rows reach their goals
@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
             }
             let seeds = train(&plan)?;
             if interrupt::requested() {
-                return Err(Exit::Interrupted("go on with --resume".into()));
+                return Err(Exit::Interrupted("continue with --resume".into()));
             }
             let line = line(world.name(), agent, &goal, settings, seeds);
             report.say("row", &line, String::new)?;

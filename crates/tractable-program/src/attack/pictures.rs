@@ -94,7 +94,7 @@ impl Shown {
         }
         let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
         let grid = ImageGrid {
-            title: "What was changed, and how sure that is",
+            title: "The change and its standard deviation",
             row_labels: &labels,
             column_labels: &["image", "change ×10", "result", "std, white most"],
             rows: &rows,

@@ -23,7 +23,7 @@ pub(crate) fn spread_bounds(bounds: &[(f64, f64)], dimensions: usize) -> Result<
         [one] => Ok(vec![*one; dimensions]),
         all if all.len() == dimensions => Ok(all.into()),
         all => Err(format!(
-            "{} pairs of bounds were given for {dimensions} dimensions: give one pair for all, or {dimensions}",
+            "{} pairs of bounds for {dimensions} dimensions: give one pair for all, or {dimensions}",
             all.len()
         )),
     }
@@ -99,8 +99,6 @@ mod tests {
     fn one_pair_holds_for_all() {
         assert_eq!(spread_bounds(&[(0.0, 1.0)], 3), Ok(vec![(0.0, 1.0); 3]));
         assert_eq!(spread_bounds(&[(0.0, 1.0), (2.0, 3.0)], 2).unwrap()[1], (2.0, 3.0));
-        assert!(
-            spread_bounds(&[(0.0, 1.0); 2], 3).unwrap_err().contains("2 pairs of bounds were given for 3")
-        );
+        assert!(spread_bounds(&[(0.0, 1.0); 2], 3).unwrap_err().contains("2 pairs of bounds for 3"));
     }
 }

@@ -75,7 +75,7 @@ impl Folder {
             }
         }
         if bad > 0 {
-            self.notes.push(format!("{name}: {bad} lines are not JSON and were left out"));
+            self.notes.push(format!("{name}: skipped {bad} lines that are not JSON"));
         }
         read
     }

@@ -101,17 +101,17 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
         Beyond ±2, where there are no data, the band opens: the model knows that it does not know.";
     let below = "The derivative, which a network knows like its output: the input is conditioned on the place where it is \
                  zero. The band is one network's, and too narrow.";
-    Ok(Section::new("curve", "1. A noisy curve, and where it is highest")
+    Ok(Section::new("curve", "1. A noisy curve and its maximum")
         .text(
             "Networks learn the points by closed-form Gaussian updates; each leaves out a fifth, and what they say of points that \
              they have not seen makes their intervals hold. Asked which input makes the derivative zero, conditioning moves the input there, with a \
              standard deviation.",
         )
         .facts(&[
-            ("highest at x (truth −1)", said(&found.maximum)),
-            ("lowest at x (truth 1)", said(&found.minimum)),
-            ("off the true curve, rmse", format!("{:.3}", found.rmse)),
-            ("fresh points inside 90 %", percent),
+            ("maximum at x (truth −1)", said(&found.maximum)),
+            ("minimum at x (truth 1)", said(&found.minimum)),
+            ("rmse to the true curve", format!("{:.3}", found.rmse)),
+            ("new points inside 90 %", percent),
             ("weights", found.parameters.to_string()),
             ("networks", found.networks.to_string()),
             ("seconds", format!("{:.1}", found.seconds)),

@@ -134,17 +134,17 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     let about = "A 3; the change, grey where there is none; the result, which the network takes for an 8; and the standard \
                  deviation of every pixel, from least (black) to most (white). The change is made for the network's eye, \
                  not for ours.";
-    Ok(Section::new("digits", "2. Digits: how sure it is, and how it is fooled")
+    Ok(Section::new("digits", "2. Digits: calibration and an attack")
         .text(
             "A convolutional network goes through handwriting-like digits a few times; no learning rate, no \
              gradients. Then the label is set to 8 and the image is what is inferred.",
         )
         .facts(&[
-            (format!("wrong, of {test} fresh images"), percent(found.error_rate)),
+            (format!("error on {test} new images"), percent(found.error_rate)),
             ("calibration error".into(), percent(found.ece)),
-            (format!("of {} threes taken for an 8", found.attacked), found.fooled.to_string()),
+            (format!("of {} threes classified as 8", found.attacked), found.fooled.to_string()),
             ("largest change of a pixel, median".into(), format!("{:.2} of 1", found.median_largest_change)),
-            ("this one is an 8: before".into(), percent(found.shown_before)),
+            ("probability of 8 before".into(), percent(found.shown_before)),
             ("and after".into(), percent(found.shown_after)),
         ])
         .pictures(&[Picture::of(&said, calibration)?, Picture::new(about, light).dark(dark)]))

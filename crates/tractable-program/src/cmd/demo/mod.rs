@@ -92,19 +92,19 @@ pub fn run(args: &Args) -> Outcome {
     files::NewFile::beside(&index).map(drop).map_err(file_error(&args.out, "create files in this folder"))?;
     let stage = Stage { args, report: Report::new(args.json).ignoring_closed_pipe() };
     let sections = vec![curve::act(&stage)?, digits::act(&stage)?, pole::act(&stage)?, again(args)];
-    let page = Page { title: "tractable: three verbs at work".into(), lead: LEAD.into(), sections };
+    let page = Page { title: "tractable: the three verbs".into(), lead: LEAD.into(), sections };
     let html = page.html();
     files::write(&index, html.as_bytes())?;
     let written = Written { page: &index, bytes: html.len(), seconds: began.elapsed().as_secs_f64() };
     stage.report.say("page", &written, || {
-        format!("all of it on one page: {}  ({:.0} s)", index.display(), written.seconds)
+        format!("everything on one page: {}  ({:.0} s)", index.display(), written.seconds)
     })
 }
 
 fn again(args: &Args) -> Section {
     let quick = if args.quick { " --quick" } else { "" };
     Section::new("again", "Run it again")
-        .text("Needs cargo and nothing else: no data, no GPU, no network. The same seed gives the same numbers.")
+        .text("Needs only cargo: no data, no GPU, no network. The same seed gives the same numbers.")
         .code(&format!("cargo run --release -- demo --seed {}{quick}", args.seed))
         .text("On your own data:")
         .code(

@@ -97,7 +97,7 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
             found.steps, found.steps_per_second
         )
     })?;
-    Ok(Section::new("pole", "3. A pole to balance")
+    Ok(Section::new("pole", "3. Balancing a pole")
         .text(
             "One network says what a state and an action are worth, another proposes the action; a better action is inferred \
              by asking where the derivative of the worth by the action is zero. The physics is MuJoCo's, \
@@ -106,9 +106,9 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
         .facts(&[
             ("steps up before, of 1000", format!("{before:.0}")),
             ("steps up after", format!("{after:.0}")),
-            ("steps of learning", found.steps.to_string()),
+            ("training steps", found.steps.to_string()),
             ("seconds", format!("{seconds:.1}")),
-            ("steps a second, learning too", format!("{:.0}", found.steps_per_second)),
+            ("steps per second, with learning", format!("{:.0}", found.steps_per_second)),
         ])
         .pictures(&pictures))
 }
@@ -135,7 +135,7 @@ fn film(agent: &Agent, env: &mut dyn Environment) -> Outcome<Vec<Vec<Segment>>> 
 fn figure(curve: &[(f64, f64)]) -> Figure {
     let (x, y): (Vec<f64>, Vec<f64>) = curve.iter().copied().unzip();
     let panel = Panel::new("", "steps", "steps up, of 1000")
-        .horizontal("the most there is", Color::Ink, WHOLE)
+        .horizontal("maximum", Color::Ink, WHOLE)
         .line("while learning", Color::Blue, &x, &y)
         .y_limits(0.0, 1050.0);
     Figure::new("").panel_size(330.0, 235.0).panel(panel)
