@@ -74,9 +74,9 @@ struct Written<'a> {
     seconds: f64,
 }
 
-const LEAD: &str = "Bayesian neural networks whose inference is closed form: weights, hidden units and inputs are Gaussian, \
-    and nothing here was trained by gradients. Three questions, one network each: what comes out (predict), what do the data \
-    say about the weights (learn), and what must the input be for the output I want (condition).";
+const LEAD: &str = "Bayesian neural networks with closed-form inference: weights, hidden units and inputs are Gaussian, \
+    and nothing here was trained by gradients. Three questions: what is the output (predict), what do the data \
+    say about the weights (learn), and which input gives the output I want (condition).";
 
 pub fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
