@@ -264,7 +264,7 @@ impl Fit {
             return Err(Error::invalid("noise", why));
         }
         if let Some((_, std)) = self.settle.filter(|(_, std)| !positive(*std)) {
-            return Err(Error::invalid("noise", format!("{std}, to settle with, is not a positive number")));
+            return Err(Error::invalid("noise", format!("{std}, the noise to settle with, is not a positive number")));
         }
         if let Some(after) = self.anneal.filter(|after| !(0.0..=1.0).contains(after)) {
             return Err(Error::invalid("anneal", format!("{after} is not between 0 and 1")));
@@ -276,7 +276,7 @@ impl Fit {
             return Err(Error::invalid("early stopping", "needs a share of the data for validation"));
         }
         if self.patience == Some(0) {
-            return Err(Error::invalid("early stopping", "a patience of 0 epochs would never learn"));
+            return Err(Error::invalid("early stopping", "a patience of 0 epochs would stop before learning"));
         }
         Ok(())
     }
