@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 use tractable_program::{cmd, console, report};
 
-const ABOUT: &str = "Bayesian neural networks whose inference is closed form";
+const ABOUT: &str = "Bayesian neural networks with closed-form inference";
 
 const AFTER_HELP: &str = "\
 Example:
@@ -22,7 +22,7 @@ Example:
   tractable train digits --epochs 3
   tractable optimize --objective 'x^3-3*x' --bounds -2:2 --maximize
 
-`tractable help VERB` has examples of every verb. Results go to stdout, everything else to stderr;
+`tractable help VERB` shows examples of a verb. Results go to stdout, everything else to stderr;
 with --json, results are JSON Lines (their fields: docs/book/src/json.md).
 Exit codes: 0 success, 1 a check failed, 2 an error, 130 interrupted after saving.";
 

@@ -63,7 +63,7 @@ impl Network {
         let (x, wanted) = (self.check_input(x.into())?, wanted.into());
         let at = self.moving(x, &wanted)?;
         if wanted.other_than {
-            let why = "any label but one is for a search; a posterior is of what is wanted";
+            let why = "`other_than` works only in a search; `condition` needs a wanted label";
             return Err(Error::invalid("wanted", why));
         }
         if matches!(wanted.goal, Aim::Stationary { .. }) {
@@ -166,7 +166,7 @@ impl Priors {
         let Some(given) = wanted.covariance else { return Ok(Priors { at, shared: None }) };
         let d = x.width();
         if at != 0 {
-            let why = "a covariance is given to the input; that of a hidden layer follows from it";
+            let why = "a covariance can be given only for the input; for a hidden layer it is computed";
             return Err(Error::invalid("prior covariance", why));
         }
         if given.rows() != d || given.width() != d {
@@ -187,7 +187,7 @@ impl Priors {
         let matrix = (0..d * d).map(|i| given.data()[i] / (unit(i / d) * unit(i % d))).collect();
         let covariance = Covariance::full(matrix, d);
         if matches!(covariance, Covariance::Full { factor: None, .. }) {
-            let why = "it is not positive definite: no random numbers have these variances and covariances";
+            let why = "it is not positive definite, so it is not a covariance";
             return Err(Error::invalid("prior covariance", why));
         }
         Ok(Priors { at, shared: Some(covariance) })

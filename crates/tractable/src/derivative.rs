@@ -295,12 +295,15 @@ impl Network {
             Some(output) => {
                 return Err(Error::invalid(
                     "output",
-                    format!("{output} is not there; there are {units}, from 0"),
+                    format!("there is no output {output}; there are {units}, counted from 0"),
                 ));
             }
             None if units == 1 => 0,
             None => {
-                return Err(Error::invalid("output", format!("say which of the {units} to differentiate")));
+                return Err(Error::invalid(
+                    "output",
+                    format!("choose one of the {units} outputs to differentiate"),
+                ));
             }
         };
         let names = &self.spec.names;
@@ -313,13 +316,16 @@ impl Network {
                 Layer::Activation { .. }
                     if self.graph.inputs[i][0].checked_sub(1).is_some_and(activation) =>
                 {
-                    return refuse(i, "follows another activation; one at a time can be differentiated");
+                    return refuse(
+                        i,
+                        "follows another activation; consecutive activations cannot be differentiated",
+                    );
                 }
                 Layer::Activation { .. } => {}
                 _ => {
                     return refuse(
                         i,
-                        "is not dense; derivatives are known for linear layers, sums and activations",
+                        "is not dense; only linear layers, sums and activations can be differentiated",
                     );
                 }
             }
@@ -327,7 +333,7 @@ impl Network {
         if !self.input().is_flat() {
             return Err(Error::invalid(
                 "derivative",
-                "the input is an image; derivatives are known for flat inputs",
+                "the input is an image; only flat inputs can be differentiated",
             ));
         }
         Ok(Slope { output, at, gate })

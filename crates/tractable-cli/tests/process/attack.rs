@@ -114,7 +114,7 @@ fn what_cannot_be_attacked_is_named() {
         (&["run", "--target", "3", "--untargeted"], &["cannot be used with"]),
         (&["run", "--budget", "0.3"], &["`0.3` is not a budget; write linf:0.1"]),
         (&["run", "--budget", "linf:-1"], &["a budget of -1 is not a positive number"]),
-        (&["run", "--method", "pgd"], &["budget: attacks by gradient need one"]),
+        (&["run", "--method", "pgd"], &["budget: gradient attacks need a budget"]),
         (&["run", "--stop-at", "1.5"], &["a probability of 1.5 is not between 0 and 1"]),
         (&["run/model.safetensors"], &["not a run on images", "--set"]),
         (&["numbers"], &["not a run on images", "--set"]),

@@ -92,7 +92,7 @@ fn a_forced_run_that_cannot_be_trained_leaves_the_old_one() {
     let place = Place::trained();
     let force = ["--target", "y", "-o", "run", "--force"];
     let vanishing = ["--noise-start", "1", "--noise-decay", "1e-9", "--noise-floor", "0", "--epochs", "100"];
-    let falls = "does not stay a positive number";
+    let falls = "does not stay positive";
     place.refused(&[&["train", "data.csv"], &force[..], &vanishing[..]].concat(), &["noise", falls]);
     place.write("one.csv", "a,b,y\n1,2,3\n");
     let aside = ["--validation", "0.5"];
@@ -182,7 +182,7 @@ fn a_run_does_not_lose_epochs() {
     let place = Place::trained();
     let done = place.json(&["inspect", "run"])[0]["epochs"].as_u64().unwrap();
     let fewer = (done - 1).to_string();
-    let says = format!("--epochs {fewer}: the run has {done} already");
+    let says = format!("--epochs {fewer}: the run already has {done}");
     place.refused(&["train", "--resume", "-o", "run", "--epochs", &fewer], &[&says]);
 }
 

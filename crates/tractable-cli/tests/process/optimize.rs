@@ -143,7 +143,7 @@ fn expressions_and_flags_that_make_no_sense() {
     place.refused(&f("x^2", "1:1"), &["--bounds"]);
     place.refused(&f("x^2", "0:1e200"), &["bounds", "another unit"]);
     place.refused(&f("x^2", "0"), &["--bounds"]);
-    place.refused(&f("x^2", "0:1,0:1"), &["the expression has 1 variable", "a pair for every variable"]);
+    place.refused(&f("x^2", "0:1,0:1"), &["the expression has 1 variable", "one pair per variable"]);
     place.refused(&f("x+y", "0:1"), &["the expression has 2 variables"]);
     place.refused(&["optimize", "--objective", "x^2"], &["--bounds", "-2:2"]);
     place.refused(&["optimize"], &["--objective"]);
@@ -191,8 +191,11 @@ fn an_experiment_outside() {
     let told = tell(a, "7").remove(0);
     assert_eq!((&told["best_y"], &told["pending"], &told["told"]), (&7.0.into(), &0.into(), &3.into()));
     let told_twice = ["optimize", "--tell", "s.json", "--point", a, "--value", "7"];
-    place.refused(&told_twice, &["told already"]);
-    place.refused(&["optimize", "--tell", "s.json", "--point", "0.5", "--value", "7"], &["never asked"]);
+    place.refused(&told_twice, &["already has a value"]);
+    place.refused(
+        &["optimize", "--tell", "s.json", "--point", "0.5", "--value", "7"],
+        &["not returned by ask()"],
+    );
     place.refused(&["optimize", "--tell", "s.json", "--value", "high"], &["--value"]);
 
     // From some points on the posterior is said as well.
@@ -270,7 +273,10 @@ fn models_of_several_targets_and_of_none() {
     // Its first layer is ReLU: nothing could move.
     place.refused(&["optimize", "--model", "run", "--bounds", "0:1,0:1"], &["piecewise linear", "tanh"]);
     place.ok(&["train", "classes.csv", "--target", "kind", "--classes", "--epochs", "2", "-o", "kinds"]);
-    place.refused(&["optimize", "--model", "kinds", "--bounds", "0:1,0:1"], &["classes", "no number"]);
+    place.refused(
+        &["optimize", "--model", "kinds", "--bounds", "0:1,0:1"],
+        &["classifier", "regression model"],
+    );
     let rows = (0..40).map(|i| i as f64 / 39.0).map(|x| format!("{x},{},{}\n", x, -(x - 0.6).powi(2)));
     place.write("two.csv", &format!("x,u,v\n{}", rows.collect::<String>()));
     let train = ["train", "two.csv", "--target", "u,v", "--activation", "tanh", "--batch", "1"];

@@ -28,7 +28,7 @@ use crate::rng::{self, Rng, standard_normal};
 /// ```
 pub fn gradient(net: &Network, images: &Matrix, labels: &[usize]) -> Result<Matrix> {
     let Output::Classes { classes } = net.output() else {
-        return Err(Error::invalid("gradient", "this is a regression model; only classes have one here"));
+        return Err(Error::invalid("gradient", "this is a regression model; it has no class gradient"));
     };
     Targets::untargeted(labels).check(images.rows(), classes)?;
     let tree = Tree::new(classes)?;
@@ -136,7 +136,10 @@ pub fn pgd(
 
 fn budget_of(settings: &Settings) -> Result<Budget> {
     settings.budget.ok_or_else(|| {
-        Error::invalid("budget", "attacks by gradient need one; set an L-inf or L2 budget, or use inference")
+        Error::invalid(
+            "budget",
+            "gradient attacks need a budget; set an L-inf or L2 budget, or use inference",
+        )
     })
 }
 

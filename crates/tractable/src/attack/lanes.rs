@@ -53,7 +53,7 @@ pub(super) fn run(
     method: &Method<'_>,
 ) -> Result<Vec<Attacked>> {
     let Output::Classes { classes } = net.output() else {
-        return Err(Error::invalid("attack", "this is a regression model; only classes can be attacked"));
+        return Err(Error::invalid("attack", "this is a regression model; only classifiers can be attacked"));
     };
     if images.width() != net.input().len() {
         let expected = format!("images of {}, {} numbers each", net.input(), net.input().len());

@@ -264,18 +264,17 @@ impl Settings {
         let Some(frozen) = &self.frozen else { return Ok(()) };
         let (pixels, all) = (images.width(), images.data().len());
         if ![pixels, all].contains(&frozen.len()) {
-            let expected = format!("{pixels} entries, one a pixel, or {all}, one a pixel of every image");
+            let expected = format!("{pixels} entries, one per pixel, or {all}, one per pixel of every image");
             return Err(Error::shape("frozen pixels", expected, frozen.len()));
         }
         match frozen.chunks_exact(pixels).position(|row| row.iter().all(|f| *f)) {
             None => Ok(()),
             Some(_) if frozen.len() == pixels => {
-                Err(Error::invalid("frozen pixels", "all are frozen, so nothing can move"))
+                Err(Error::invalid("frozen pixels", "all pixels are frozen"))
             }
-            Some(row) => Err(Error::invalid(
-                "frozen pixels",
-                format!("all of image {row} are frozen, so nothing can move"),
-            )),
+            Some(row) => {
+                Err(Error::invalid("frozen pixels", format!("all pixels of image {row} are frozen")))
+            }
         }
     }
 
@@ -291,7 +290,7 @@ impl Settings {
                 column: at % images.width(),
                 value: images.data()[at],
                 why: format!(
-                    "pixels lie between {low} and {high}; divide bytes by 255, or say another range"
+                    "pixels must be between {low} and {high}; divide bytes by 255, or set another range"
                 ),
             });
         }

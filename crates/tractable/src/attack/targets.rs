@@ -95,7 +95,7 @@ impl<'a> Targets<'a> {
                 row,
                 column: 0,
                 value: targets[row] as f64,
-                why: "that is what the image shows; choose another class, or leave the image out".into(),
+                why: "this is the image's own class; choose another, or leave the image out".into(),
             }),
         }
     }
@@ -135,7 +135,7 @@ impl<'a> Targets<'a> {
 
 fn in_range(what: &str, labels: &[usize], images: usize, classes: usize) -> Result<()> {
     if labels.len() != images {
-        return Err(Error::shape(format!("{what}s"), format!("{images}, one an image"), labels.len()));
+        return Err(Error::shape(format!("{what}s"), format!("{images}, one per image"), labels.len()));
     }
     match labels.iter().position(|&l| l >= classes) {
         None => Ok(()),

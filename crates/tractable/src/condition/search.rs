@@ -149,17 +149,14 @@ impl Network {
         let at = self.state_number(wanted.layer.unwrap_or("input"))?;
         let known = x.var().is_none_or(|v| v.iter().all(|&v| v == 0.0)) && wanted.covariance.is_none();
         if at == 0 && known {
-            return Err(Error::invalid(
-                "input",
-                "it is known exactly, so nothing can move: give it a variance",
-            ));
+            return Err(Error::invalid("input", "it is known exactly and cannot move: give it a variance"));
         }
         if wanted.other_than && !matches!(self.output(), Output::Classes { .. }) {
             return Err(Error::invalid("wanted", "this is a regression model; it has no labels"));
         }
         if let Aim::Stationary { output, gate, only, .. } = wanted.goal {
             if only {
-                let why = "a maximum or minimum is of one output; there are no entries to choose";
+                let why = "`only` does not apply to a maximum or minimum";
                 return Err(Error::invalid("wanted entries", why));
             }
             self.slope(wanted.layer.unwrap_or("input"), output, gate)?;
@@ -176,7 +173,7 @@ impl Network {
     /// What is wanted of the output of so many samples, in the network's units.
     pub(crate) fn observed(&self, wanted: &Wanted<'_>, rows: usize) -> Result<ObservationBuffer> {
         let Aim::Output(observation) = &wanted.goal else {
-            return Err(Error::invalid("wanted", "a derivative is no output"));
+            return Err(Error::invalid("wanted", "a derivative is not an output"));
         };
         let (mut buffer, noise) = (ObservationBuffer::default(), DefaultNoise::Var(wanted.noise_var));
         buffer.fill(observation, noise, self.output(), self.output_scaler(), rows, self.largest())?;
@@ -402,7 +399,7 @@ impl<'n> Search<'n> {
     /// ```
     pub fn output(&self) -> Result<Gaussian> {
         if self.rounds == 0 {
-            return Err(Error::invalid("output", "there was no round yet"));
+            return Err(Error::invalid("output", "no round has been run yet"));
         }
         if let Some(before) = &self.before {
             return Ok(before.clone());
@@ -468,7 +465,7 @@ impl<'n> Search<'n> {
             }
         }
         if let Some(i) = (0..entries).find(|&i| low[i] > high[i] || low[i].is_nan() || high[i].is_nan()) {
-            let why = format!("entry {i} is to lie between {} and {}", low[i], high[i]);
+            let why = format!("entry {i} must be between {} and {}", low[i], high[i]);
             return Err(Error::invalid("limits", why));
         }
         self.limits = Some([low, high]);

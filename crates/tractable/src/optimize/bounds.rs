@@ -40,11 +40,11 @@ impl Bounds {
                 return wrong("is reversed; give the lower one first");
             }
             if high - low <= 1e-12 * low.abs().max(high.abs()) {
-                return wrong("leaves nothing to choose");
+                return wrong("contains a single point");
             }
             // Squares of lengths must be numbers.
             if !(1e-100..=1e100).contains(&(high - low)) {
-                return wrong("is too narrow or too wide to compute with; choose another unit");
+                return wrong("is too narrow or too wide for the arithmetic; use another unit");
             }
         }
         Ok(Bounds(bounds))

@@ -223,8 +223,8 @@ impl Optimizer {
     pub fn tell(&mut self, x: &[f64], y: f64) -> Result<()> {
         let Some(at) = self.pending.iter().position(|p| p == x) else {
             let why = match self.trials.iter().any(|t| t.x == x) {
-                true => "was told already",
-                false => "was never asked for; give results of your own choice to add()",
+                true => "already has a value",
+                false => "was not returned by ask(); use add() for your own points",
             };
             return Err(Error::invalid("point", format!("{x:?} {why}")));
         };
@@ -292,7 +292,7 @@ impl Optimizer {
     /// ```
     pub fn optimum(&self) -> Result<Optimum> {
         let Some(best) = self.best() else {
-            return Err(Error::invalid("optimum", "no finite value was told yet"));
+            return Err(Error::invalid("optimum", "there is no finite value yet"));
         };
         // A region that is over had shrunk to nothing around its best.
         let radius = if best.region == self.region.number { self.region.radius.max(SAME) } else { SAME };

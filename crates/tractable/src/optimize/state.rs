@@ -96,7 +96,7 @@ impl Optimizer {
         }
         // JSON has no NaN.
         if self.noise_std < 0.0 {
-            return wrong("noise_std", "is less than 0");
+            return wrong("noise_std", "is negative");
         }
         let later = |region: &usize| *region > self.region.number;
         if self.pending_regions.len() != self.pending.len()
@@ -105,12 +105,12 @@ impl Optimizer {
             || self.region.number > self.trials.len()
             || !self.region.is_sound(self.bounds.len())
         {
-            return wrong("region", "holds numbers that no search has");
+            return wrong("region", "contains invalid values");
         }
         // Every point that was asked for is pending or was told.
         let points = (self.trials.len() + self.pending.len()) as u64;
         if self.asked > points || self.region.asked as u64 > self.asked {
-            return wrong("asked", "counts more points than there are");
+            return wrong("asked", "is larger than the number of points");
         }
         Ok(())
     }
