@@ -136,7 +136,7 @@ impl Page {
              {GENERATOR} {version}\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
              <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n{head}</head>\n<body>\n\
              <main id=\"main\">\n{main}</main>\n\
-             <footer>Made by tractable {version}: Bayesian neural networks whose inference is closed form.</footer>\n\
+             <footer>Made by tractable {version}: Bayesian neural networks with closed-form inference.</footer>\n\
              </body>\n</html>\n",
             version = env!("CARGO_PKG_VERSION"),
             title = escaped(&self.title),

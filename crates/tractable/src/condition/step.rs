@@ -1,14 +1,14 @@
-//! One step of a search: how far every entry of a state goes for an output that is off, the weights being known.
+//! One step of a search with known weights: how far every entry of a state moves to correct the output.
 
 use crate::cholesky;
 
-/// Times that entries which would leave their limits are held and the others do their part.
+/// Maximum number of times that entries are clamped to their limits and the rest recomputed.
 const AGAIN: usize = 3;
-/// Damping to begin with, of the mean variance of the outputs, and how it grows.
+/// Initial damping, relative to the mean variance of the outputs, and its growth factor.
 const DAMPED: f64 = 1e-6;
 const MORE: f64 = 4.0;
 
-/// `k` outputs, how they hang on a state, `[k, width]`, how far they are off, and the noise they may have.
+/// `k` outputs, their slopes with respect to a state, `[k, width]`, their errors, and the noise they may have.
 pub(super) struct Step<'s> {
     pub(super) slopes: &'s [f64],
     pub(super) off: &'s [f64],
