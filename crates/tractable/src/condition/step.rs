@@ -16,8 +16,8 @@ pub(super) struct Step<'s> {
 }
 
 impl Step<'_> {
-    /// T51. `P A' (A P A' + R + r I)^-1 off`, where `r` is as small as it can be for a step that is no longer than a draw of the
-    /// prior, `P = diag var`. Entries that would leave their room, lowest and highest, are held at it.
+    /// T51. `P A' (A P A' + R + r I)^-1 off`, with the smallest `r` for which the step is no longer than a draw of the
+    /// prior, `P = diag var`. Entries that would leave their limits are clamped.
     pub(super) fn within(&self, var: &[f64], room: &[[f64; 2]]) -> Vec<f64> {
         let (d, mut var) = (var.len(), var.to_vec());
         let mut held = vec![0.0; d];
