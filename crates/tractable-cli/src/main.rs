@@ -1,6 +1,6 @@
 //! `tractable`: Gaussian networks from the command line. The verbs are listed here; what they do is in the packages below.
 //!
-//! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 a check did not hold, 2 an error,
+//! Results go to stdout, everything else to stderr. Exit codes: 0 success, 1 a check failed, 2 an error,
 //! 130 interrupted.
 
 #[cfg(test)]
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 use tractable_program::{cmd, console, report};
 
-const ABOUT: &str = "Bayesian neural networks whose inference is closed form";
+const ABOUT: &str = "Bayesian neural networks with closed-form inference";
 
 const AFTER_HELP: &str = "\
 Example:
@@ -22,9 +22,9 @@ Example:
   tractable train digits --epochs 3
   tractable optimize --objective 'x^3-3*x' --bounds -2:2 --maximize
 
-`tractable help VERB` has examples of every verb. Results go to stdout, everything else to stderr;
+`tractable help VERB` shows examples of a verb. Results go to stdout, everything else to stderr;
 with --json, results are JSON Lines (their fields: docs/book/src/json.md).
-Exit codes: 0 done, 1 a check did not hold, 2 an error, 130 interrupted after saving.";
+Exit codes: 0 success, 1 a check failed, 2 an error, 130 interrupted after saving.";
 
 #[derive(Parser)]
 #[command(name = "tractable", version, about = ABOUT, after_help = AFTER_HELP)]
@@ -37,41 +37,41 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// What it can do, in a minute, with no data: a curve, digits, a pole; pictures and a page
+    /// Show what it can do in a minute, without data: a curve, digits, a pole; pictures and a page
     Demo(cmd::demo::Args),
     /// Fit a model to a CSV file or to images
     Train(Box<cmd::train::Args>),
     /// An interval, or class probabilities, for every row of a CSV file
     Predict(cmd::predict::Args),
-    /// What the inputs must be, given what is known of them and what is wanted of the outputs
+    /// Find the inputs that give the wanted outputs
     Condition(cmd::condition::Args),
     /// How good a model's predictions are on a CSV file with targets, or on images
     Evaluate(cmd::evaluate::Args),
-    /// Find where a function, a model or data are largest or smallest
+    /// Find the maximum or minimum of a function, a model or data
     Optimize(Box<cmd::optimize::Args>),
-    /// Agents that learn to act: a cheetah that runs, a pole that stands
+    /// Train agents: a running cheetah, a balanced pole, your own MuJoCo model
     Rl(cmd::rl::Args),
-    /// Get the public image sets
+    /// Download public image sets
     Data(cmd::data::Args),
-    /// Change images until a network takes them for something else
+    /// Change images until a network misclassifies them
     Attack(Box<cmd::attack::Args>),
-    /// A run's folder as one page to keep or to send
+    /// Write a self-contained page about a run
     Report(cmd::report::Args),
-    /// A run's page while the run goes on
+    /// Show a run's page while it is in progress
     Watch(cmd::watch::Args),
-    /// What is in a model file
+    /// Show the contents of a model file
     Inspect(cmd::inspect::Args),
     /// Recompute golden vectors with this build on this machine
     Verify(cmd::verify::Args),
-    /// Results of the literature, computed again
+    /// Recompute published results
     Reproduce(tractable_reproduce::Args),
-    /// MuJoCo's library: fetch it, or see which one is found
+    /// Download MuJoCo's library, or show which one is found
     Mujoco(cmd::mujoco::Args),
-    /// How long one learn takes on this machine, beside what its arithmetic allows
+    /// Measure the speed on this machine, compared with its peak arithmetic
     Bench(cmd::bench::Args),
-    /// Completions for a shell
+    /// Print completions for a shell
     Completions(cmd::completions::Args),
-    /// Manual pages, one a verb
+    /// Write manual pages, one per verb
     Man(cmd::man::Args),
 }
 

@@ -10,13 +10,13 @@ use std::time::Instant;
 #[derive(clap::Args, Clone, Copy, Default, Debug)]
 #[command(next_help_heading = "Everywhere")]
 pub struct Flags {
-    /// No progress and no notes: results and errors only
+    /// Print only results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Say more on stderr: the machine, every step of the progress, files as they are written, the time
+    /// Print more on stderr: the machine, every step, files written, the time
     #[arg(short, long, global = true)]
     verbose: bool,
-    /// Threads; 0 is one a core. Results do not depend on it
+    /// Number of threads; 0 means one per core. Results do not depend on it
     #[arg(long, value_name = "N", global = true, default_value_t = 0, hide_default_value = true)]
     threads: usize,
 }

@@ -53,7 +53,7 @@ impl ImageSet {
             Ok(set) => Ok(Some(set)),
             // A word without a dot or a folder is hardly a CSV file.
             Err(why) if !name.contains(['.', '/', '\\']) => {
-                Err(Exit::Error(format!("{name}: there is no such file, and {why}")))
+                Err(Exit::Error(format!("{name}: no such file, and {why}")))
             }
             Err(_) => Ok(None),
         }
@@ -84,7 +84,7 @@ impl ImageSet {
         found.cloned().ok_or_else(|| {
             let looked = places.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(" and ");
             let cure =
-                format!("get it with `tractable data fetch {name}`, or say where it is with --data DIR");
+                format!("download it with `tractable data fetch {name}`, or give its folder with --data DIR");
             Exit::Error(format!("{name}: no such folder: {looked}; {cure}; `digits` needs no files"))
         })
     }
@@ -102,7 +102,7 @@ impl ImageSet {
             ImageSet::FashionMnist => data::fashion_mnist(self.folder(folder)?),
             ImageSet::Cifar10 => data::cifar10(self.folder(folder)?),
         };
-        let cure = format!("`tractable data fetch {}` gets a good one", self.name());
+        let cure = format!("`tractable data fetch {}` downloads a good one", self.name());
         let (train, test) = read.map_err(|e| Exit::Error(format!("{e}; {cure}")))?;
         let limit = limit.unwrap_or(usize::MAX);
         Ok((train.take(limit)?, test.take(limit)?))

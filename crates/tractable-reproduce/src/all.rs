@@ -15,15 +15,15 @@ Examples:
   tractable reproduce all --uci data/uci --data data/ --runs runs/
   tractable reproduce tables --write README.md           (the tables into the documentation)
 
-Each part is a command of its own, printed before it runs: table-2, regret, numerics, toys, uci and its
-gaps, images with table-1, table-3. A part whose data are not there is skipped, and says so. --quick looks at all of
-them but the training of images in about a minute, with fewer seeds, splits, steps and images: a
+Each part is a separate command, printed before it runs: table-2, regret, numerics, toys, uci and its
+gaps, images with table-1, table-3. A part without data is skipped with a note. --quick runs everything
+except the training on images in about a minute, with fewer seeds, splits, steps and images: a
 check that it works, not a result.";
 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// A look at everything in about a minute
+    /// Run a short version of everything in about a minute
     #[arg(long)]
     quick: bool,
     /// Folder for the JSON files and tables.md [default: docs/results, with --quick quick-results]
@@ -32,10 +32,10 @@ pub(crate) struct Args {
     /// Folder of the UCI sets
     #[arg(long, value_name = "DIR", default_value = "data/uci")]
     uci: PathBuf,
-    /// Folder of the image sets, as `tractable data fetch --to DIR` fills it
+    /// Folder of the image sets, from `tractable data fetch --to DIR`
     #[arg(long, value_name = "DIR", default_value = "data")]
     data: PathBuf,
-    /// Folder of the trained networks and agents, those that are there included
+    /// Folder of trained networks and agents; existing ones are used
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
     /// Results as JSON Lines
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let typed = Typed::try_parse_from(["reproduce".into()].into_iter().chain(words).chain(more));
         super::run_one(&typed.map_err(|e| Exit::Error(e.to_string()))?.what)?;
         if interrupt::requested() {
-            let why = format!("in {part}; what was done before is in {}", out.display());
+            let why = format!("in {part}; finished parts are in {}", out.display());
             return Err(Exit::Interrupted(why));
         }
         if part == "table-3" {
@@ -119,7 +119,7 @@ fn parts(args: &Args, out: &Path) -> Vec<PlannedCommand> {
         ("numerics", Ok(words(quick("numerics --draws 100 --networks 1", "numerics"), &[("-o", out)]))),
     ];
     parts.push(("toys", Ok(words(quick("toys --seeds 1 --times 0", "toys"), &[("-o", out)]))));
-    let no_uci = || format!("no folder {}; say where the sets are with --uci DIR", args.uci.display());
+    let no_uci = || format!("no folder {}; give the folder of the sets with --uci DIR", args.uci.display());
     let mut uci = |part, line| {
         let words = words(line, &[("--data", &args.uci), ("-o", out)]);
         parts.push((part, args.uci.is_dir().then_some(words).ok_or_else(no_uci)));

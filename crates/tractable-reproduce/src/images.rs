@@ -11,17 +11,17 @@ Example:
   tractable reproduce images --data data/ -o runs/ --record docs/results
 
 Trains the two-convolution network on MNIST and the three-convolution one on CIFAR-10 and writes
-what came out after every epoch. The error that counts is that of the last epoch, not of the best.
-A run that is there already is gone on with, or only recorded if it is finished.";
+the results of every epoch. The reported error is that of the last epoch, not of the best.
+An existing run is continued, or only recorded if it is finished.";
 
 /// The paper's image classifiers
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Folder of the data; `tractable data fetch` fills it
+    /// Folder of the data, from `tractable data fetch`
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Only these sets
+    /// Use only these sets
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     sets: Vec<String>,
     /// Folder of the runs
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Write the results as NAME.json into this folder
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// Exit 1 unless the errors are those wanted
+    /// Exit 1 unless the errors meet their goals
     #[arg(long)]
     check: bool,
     /// Results as JSON Lines
@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let missed: Vec<&str> =
         records.iter().filter(|(r, record)| !reached(r, record)).map(|(r, _)| r.set).collect();
     match args.check && !missed.is_empty() {
-        true => Err(Exit::CheckFailed(format!("not the error wanted: {}", missed.join(", ")))),
+        true => Err(Exit::CheckFailed(format!("error above its goal: {}", missed.join(", ")))),
         false => Ok(()),
     }
 }

@@ -28,7 +28,7 @@ Examples:
   tractable reproduce regret --seeds 10
   tractable reproduce tables --check README.md";
 
-/// Results of the literature, computed again
+/// Recompute published results
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -38,30 +38,30 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// UCI regression: nine sets by the paper's settings and by the default model, beside the published ones
+    /// UCI regression: nine sets with the paper's settings and the default model, compared with published results
     Uci(uci::Args),
-    /// The default model where the answer is known, beside a Gaussian process; and how long a fit takes
+    /// The default model on cases with a known answer, compared with a Gaussian process; training time
     Toys(toys::Args),
-    /// The paper's image classifiers: MNIST and CIFAR-10 trained again, each by one command
+    /// Retrain the paper's image classifiers on MNIST and CIFAR-10, one command each
     Images(images::Args),
-    /// Attacks on MNIST and CIFAR-10: success beside the paper's, distances, the usual budgets beside PGD
+    /// Attacks on MNIST and CIFAR-10: success compared with the paper, distances, usual budgets compared with PGD
     #[command(name = "table-1")]
     Table1(table1::Args),
     /// The paper's second table: optima of x^3 - 3x found while the network learns it
     #[command(name = "table-2")]
     Table2(table2::Args),
-    /// The paper's third table: a cheetah that runs and a pole that stands
+    /// The paper's third table: HalfCheetah and InvertedPendulum
     #[command(name = "table-3")]
     Table3(table3::Args),
-    /// Optimisation against others: regret on four test functions, and the cost of ten thousand evaluations
+    /// Compare optimisers: regret on four test functions, and the cost of ten thousand evaluations
     Regret(regret::Args),
-    /// What the method approximates, and by how much
+    /// Measure the approximations of the method
     Numerics(numerics::Args),
-    /// All of it, one after another
+    /// Run everything, one part after another
     All(all::Args),
-    /// The tables of the documentation, made of the result files
+    /// Generate the documentation's tables from the result files
     Tables(tables::Args),
-    /// The pictures of the documentation
+    /// Draw the documentation's pictures
     Pictures(pictures::Args),
 }
 

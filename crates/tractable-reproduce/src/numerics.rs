@@ -26,24 +26,24 @@ const AFTER_HELP: &str = "\
 Example:
   tractable reproduce numerics -o docs/results
 
-Networks of 50 units a layer that have learned 300 rows of a smooth function of 1 to 16 inputs. The truth are
-networks and inputs drawn from the same Gaussians, with real activation functions. Spreads are compared at 32
-places of every network; posteriors, for inputs with three standard deviations, by drawn pairs of
-input and network that are weighed by how well they explain what is wanted.";
+Networks with 50 units per layer, trained on 300 rows of a smooth function of 1 to 16 inputs, are compared with
+networks and inputs sampled from the same Gaussians, with real activation functions: standard deviations at 32
+inputs of every network; posteriors, for three standard deviations of the inputs, by importance sampling of
+pairs of input and network.";
 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Networks drawn from every network, at most
+    /// Maximum number of networks sampled from every network
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     draws: usize,
-    /// Networks of every shape
+    /// Number of networks of every shape
     #[arg(long, value_name = "N", default_value_t = 6)]
     networks: u64,
-    /// Seed of the first network of every shape; those from 1000 on chose the rules of `condition`, those below judge them
+    /// Seed of the first network of every shape; 1000 and above were used to choose the rules of `condition`, lower ones test them
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Folder of golden/ and physics/, to be computed again [default: that of the repository, where this is run in it]
+    /// Folder of golden/ and physics/, to recompute [default: the repository's, if run inside it]
     #[arg(long, value_name = "DIR")]
     reference: Option<PathBuf>,
     /// Folder for numerics.json
@@ -141,10 +141,10 @@ struct All {
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     if args.draws < 100 {
-        return Err(Exit::Error("--draws: a hundred are the least".into()));
+        return Err(Exit::Error("--draws: must be at least 100".into()));
     }
     if args.networks == 0 {
-        return Err(Exit::Error("--networks: one is the least".into()));
+        return Err(Exit::Error("--networks: must be at least 1".into()));
     }
     let clock = Clock::start();
     let spread = spreads(args)?;
@@ -154,7 +154,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         Some(folder) => precision(folder)?,
         None if own.is_dir() => precision(own)?,
         None => {
-            note("not in the repository: reference vectors are left out");
+            note("not inside the repository: reference vectors are skipped");
             Vec::new()
         }
     };

@@ -13,8 +13,8 @@ const AFTER_HELP: &str = "\
 Example:
   tractable reproduce pictures -o docs/pictures
 
-predict.svg: a noisy curve with a gap, and the band around what was learned. learn.svg: the error while
-samples come one at a time, ten seeds. condition.svg: a 3 that is asked to be an 8. Half a minute.";
+predict.svg: a noisy curve with a gap, and its uncertainty band. learn.svg: the error while samples
+come one at a time, ten seeds. condition.svg: a 3 conditioned on being an 8. Takes half a minute.";
 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]

@@ -16,18 +16,18 @@ const AFTER_HELP: &str = "\
 Example:
   tractable reproduce regret --seeds 10 -o docs/results
 
-Regret is the best value found minus the known minimum: the median over the seeds, with the best
-and the worst. The numbers of the others were measured with the same budgets and are not computed
-here; `ackley5` is shifted, and their shift is not known to us.";
+Regret is the best value found minus the known minimum: median, best and worst over the seeds.
+The numbers of other optimisers were measured elsewhere with the same budgets; `ackley5` is shifted,
+and we do not know their shift.";
 
-/// The optimiser against others
+/// Compare optimisers
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// How many seeds
+    /// Number of seeds
     #[arg(long, value_name = "N", default_value_t = 10)]
     seeds: u64,
-    /// The first seed; each further one is the next
+    /// First seed; the others follow it
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Evaluations of the long run that shows the cost; 0 leaves it out
@@ -91,7 +91,7 @@ struct All<'a> {
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     if args.seeds == 0 {
-        return Err(Exit::Error("--seeds: one is the least".into()));
+        return Err(Exit::Error("--seeds: must be at least 1".into()));
     }
     let clock = Clock::start();
     let report = Report::new(args.json);
@@ -222,8 +222,7 @@ fn regrets(lines: &[Line]) -> Vec<Vec<String>> {
 }
 
 fn growth(costs: &[Cost]) -> Vec<Vec<String>> {
-    let mut rows =
-        vec![["evaluations", "ms each, since the line above", "regret"].map(String::from).to_vec()];
+    let mut rows = vec![["evaluations", "ms each, since the row above", "regret"].map(String::from).to_vec()];
     rows.extend(
         costs
             .iter()

@@ -24,8 +24,8 @@ const AFTER_HELP: &str = "\
 Example:
   tractable reproduce table-1 --mnist mnist-run/ --cifar10 cifar10-run/ --out docs/results/table-1.json
 
-The runs come from `tractable reproduce images`. On two cores the attacks of the paper take minutes
-a set, all budgets some times that; --images 100 is a quick look. Images that are wrong before count too.";
+The runs come from `tractable reproduce images`. On two cores the paper's attacks take minutes per
+set, all budgets several times that; --images 100 is a quick look. Misclassified images are included.";
 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
@@ -36,19 +36,19 @@ pub(crate) struct Args {
     /// Run on CIFAR-10
     #[arg(long, value_name = "RUN")]
     cifar10: Option<PathBuf>,
-    /// Folder above the image sets [default: those of the runs]
+    /// Parent folder of the image sets [default: the runs']
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Attack the first N test images
     #[arg(long, value_name = "N", default_value_t = 1000)]
     images: usize,
-    /// Iterations of inference at most
+    /// Maximum iterations of inference
     #[arg(long, value_name = "N", default_value_t = 100)]
     iterations: usize,
     /// Standard deviation of every pixel at the start
     #[arg(long, value_name = "X", default_value_t = 0.03)]
     prior_std: f64,
-    /// A second one for inference within budgets
+    /// A second standard deviation, for inference within budgets
     #[arg(long, value_name = "X", default_value_t = 0.1)]
     budget_prior_std: f64,
     /// Of those, the first N within budgets [default: all]
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     /// Only the paper's table
     #[arg(long)]
     no_budgets: bool,
-    /// Write everything to this JSON file too
+    /// Also write everything to this JSON file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Exit 1 if the paper's success rates are not reached
@@ -131,7 +131,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     if given.is_empty() {
         let how =
             "train one with `tractable train mnist -o RUN` and give it with --mnist RUN, or --cifar10 RUN";
-        return Err(Exit::Error(format!("no run was given; {how}")));
+        return Err(Exit::Error(format!("no run given; {how}")));
     }
     let mut loaded = Vec::new();
     for (set, model) in given {

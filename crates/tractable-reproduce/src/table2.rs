@@ -21,18 +21,18 @@ Example:
   tractable reproduce table-2 --seeds 5 -o table-2/
 
 Six rows as in the paper, without a guard; then the start at 1.9, which the paper reports as lost,
-without and with the guard (inside [-2, 2], no move longer than a twentieth of it). A place is
-right when it lies within 0.1 of the optimum that belongs to the row. With -o, DIR gets
-table-2.json and the figure of the first seed.";
+without and with the guard (inside [-2, 2], no step longer than a twentieth of it). A result is
+right if it is within 0.1 of the row's optimum. With -o, DIR gets table-2.json and the figure of
+the first seed.";
 
 /// The paper's second table
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// How many seeds
+    /// Number of seeds
     #[arg(long, value_name = "N", default_value_t = 5)]
     seeds: u64,
-    /// The first seed; each further one is the next
+    /// First seed; the others follow it
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Folder for the numbers and the figure
@@ -130,7 +130,7 @@ struct Seed {
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     if args.seeds == 0 {
-        return Err(Exit::Error("--seeds: one is the least".into()));
+        return Err(Exit::Error("--seeds: must be at least 1".into()));
     }
     let clock = Clock::start();
     let numbers: Vec<u64> = (0..args.seeds).map(|i| args.seed.wrapping_add(i)).collect();

@@ -24,16 +24,16 @@ pub(crate) struct Args {
     /// Steps of every seed
     #[arg(long, value_name = "N", default_value = "2e6", value_parser = steps)]
     steps: u64,
-    /// How many seeds
+    /// Number of seeds
     #[arg(long, value_name = "N", default_value_t = 5)]
     seeds: u64,
-    /// The first seed; each further one is the next
+    /// First seed; the others follow it
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Folder for numbers, curves and agents
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with what is in -o DIR
+    /// Continue the runs in -o DIR
     #[arg(long, requires = "out")]
     resume: bool,
     /// Exit 1 unless our rows reach their goals
@@ -121,7 +121,7 @@ struct Line {
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     if args.seeds == 0 {
-        return Err(Exit::Error("--seeds: one is the least".into()));
+        return Err(Exit::Error("--seeds: must be at least 1".into()));
     }
     let report = Report::new(args.json);
     let mut lines = Vec::new();
@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
             }
             let seeds = train(&plan)?;
             if interrupt::requested() {
-                return Err(Exit::Interrupted("go on with --resume".into()));
+                return Err(Exit::Interrupted("continue with --resume".into()));
             }
             let line = line(world.name(), agent, &goal, settings, seeds);
             report.say("row", &line, String::new)?;

@@ -16,7 +16,7 @@ Examples:
   tractable reproduce tables --write README.md docs/book/src/numerics.md
   tractable reproduce tables --check README.md
 
-A table stands between <!-- table: NAME --> and <!-- /table: NAME --> in a Markdown file. Without files, all tables
+A Markdown file marks a table with <!-- table: NAME --> and <!-- /table: NAME -->. Without files, all tables
 are printed. Names: uci, uci-paper, gaps, toys, fit, table-1, budgets, table-2, table-3, regret, cost, bench, peers, peers-rl, relu,
 spread, conditioning, cases, goals, precision.";
 
@@ -26,10 +26,10 @@ pub(crate) struct Args {
     /// Folder of the result files
     #[arg(long, value_name = "DIR", default_value = "docs/results")]
     results: PathBuf,
-    /// Put the tables into these files
+    /// Write the tables into these files
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "check")]
     write: Vec<PathBuf>,
-    /// Exit 1 unless these files hold the tables as they are
+    /// Exit 1 unless these files contain the current tables
     #[arg(long, value_name = "FILE", num_args = 1..)]
     check: Vec<PathBuf>,
 }
@@ -51,7 +51,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if !stale.is_empty() {
         let (files, results) = (stale.join(" "), args.results.display());
-        let why = format!("{files}: not what {results} says; `tractable reproduce tables --write {files}`");
+        let why =
+            format!("{files}: differs from {results}; run `tractable reproduce tables --write {files}`");
         return Err(Exit::CheckFailed(why));
     }
     if args.write.is_empty() && args.check.is_empty() {

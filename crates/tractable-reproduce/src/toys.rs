@@ -20,8 +20,8 @@ Example:
   tractable reproduce toys -o docs/results
 
 Two clusters: 60 rows of sin(2x) + 0.3x with noise 0.1, x from -2 to -1 and from 1 to 2. Cubic: 20 rows of x^3 with noise 3, x from -4
-to 4. Both are asked in the data, in the gap and at 1.5 times their range. `off` is how many of its own standard deviations the
-mean is from the curve. The Gaussian process has a squared-exponential kernel and hyperparameters of the highest evidence.";
+to 4. Both are evaluated in the data, in the gap and at 1.5 times their range. `off` is the distance of the mean from the curve, in
+its own standard deviations. The Gaussian process has a squared-exponential kernel and hyperparameters by maximum evidence.";
 
 /// Threads of the fits that are timed.
 const THREADS: usize = 2;
@@ -29,13 +29,13 @@ const THREADS: usize = 2;
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Data sets of each kind
+    /// Number of data sets of each kind
     #[arg(long, value_name = "N", default_value_t = 10)]
     seeds: u64,
     /// Seed of the first
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Rows of the fits that are timed, on two threads; 0 for none
+    /// Rows of the timed fits, on two threads; 0 for none
     #[arg(long, value_name = "ROWS", value_delimiter = ',', default_values_t = [500, 10_000])]
     times: Vec<usize>,
     /// Folder for toys.json
@@ -121,7 +121,7 @@ struct All<'a> {
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     if args.seeds == 0 {
-        return Err(Exit::Error("--seeds: one is the least".into()));
+        return Err(Exit::Error("--seeds: must be at least 1".into()));
     }
     let clock = Clock::start();
     let jobs: Vec<(&Toy, u64)> =

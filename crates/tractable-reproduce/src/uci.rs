@@ -18,13 +18,13 @@ Examples:
   tractable reproduce uci --data uci/ --gaps --sets yacht,energy
 
 DIR holds NAME.csv (target in the last column) and NAME_splits.json for boston, concrete, energy,
-kin8nm, naval, power, protein, wine_red and yacht. First the settings of the method's authors, one
-noise a set: `expected` is an independent implementation of the same method, known to the digits
-shown. `off by` is the difference in standard errors over the splits; --check allows for two of them
-and for half of the last digit shown. Then the default model, `Ensemble`, which is told nothing
-about a set. --gaps asks it about gaps: one split an input, whose middle third is the test part.
+kin8nm, naval, power, protein, wine_red and yacht. First the settings of the method's authors, with one
+noise per set: `expected` is an independent implementation of the same method, to the digits
+shown. `off by` is the difference in standard errors over the splits; --check allows two of them
+plus half of the last digit shown. Then the default model, `Ensemble`, with the same settings for every
+set. --gaps tests it in gaps: one split per input, whose middle third is the test part.
 
-With --out, results of the default model are kept as they come, beside those of other sets;
+With --out, results of the default model are saved as they come, next to those of other sets;
 --resume goes on with splits that are not there yet.";
 
 #[derive(clap::Args)]
@@ -33,28 +33,28 @@ pub(crate) struct Args {
     /// Folder of the data
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Only these sets
+    /// Use only these sets
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     sets: Vec<String>,
-    /// Only the first splits
+    /// Use only the first N splits
     #[arg(long, value_name = "N")]
     splits: Option<usize>,
-    /// Only one of the two models
+    /// Run only one of the two models
     #[arg(long, value_name = "MODEL")]
     only: Option<Model>,
-    /// Gap splits instead of the usual ones, by the default model
+    /// Gap splits instead of the usual ones, for the default model
     #[arg(long, conflicts_with_all = ["check", "only"])]
     gaps: bool,
-    /// Seed of the first split; each further one has the next
+    /// Seed of the first split; the others follow it
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Folder for uci.json
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Leave out splits of the default model that uci.json has with the same seed
+    /// Skip splits of the default model that uci.json already has with the same seed
     #[arg(long, requires = "out")]
     resume: bool,
-    /// Exit 1 if a set of the authors' settings is more than two standard errors off (and half of the last digit known)
+    /// Exit 1 if a set with the authors' settings is off by more than two standard errors plus half of the last known digit
     #[arg(long)]
     check: bool,
     /// Results as JSON Lines
@@ -71,10 +71,10 @@ enum Model {
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     if args.splits == Some(0) || (args.check && args.splits == Some(1)) {
-        return Err(Exit::Error("--splits: one is the least, two with --check".into()));
+        return Err(Exit::Error("--splits: must be at least 1, or 2 with --check".into()));
     }
     if args.check && args.only == Some(Model::Default) {
-        return Err(Exit::Error("--check: is about the authors' settings, which --only leaves out".into()));
+        return Err(Exit::Error("--check: needs the authors' settings, which --only excludes".into()));
     }
     let sets =
         sets::chosen(&args.sets)?.into_iter().map(|b| sets::load(b, args)).collect::<Outcome<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! Putting a network together: shape, layers, output, prior, seed, device.
+//! Building a network: shape, layers, output, prior, seed, device.
 
 use crate::backend::{Device, UpdateRule};
 use crate::error::{Error, Result};
@@ -10,7 +10,7 @@ use crate::network::{Network, Spec};
 use crate::output::{Noise, NoiseStd, Output, Tree};
 use crate::shape::Shape;
 
-/// A network in the making; [`Network::builder`] and [`Network::mlp`] start one.
+/// Builds a network; start with [`Network::builder`] or [`Network::mlp`].
 ///
 /// ```
 /// use tractable::{Activation, Layer, Network, Shape};
@@ -83,7 +83,7 @@ impl Network {
 }
 
 impl NetworkBuilder {
-    /// Adds a layer on top; [`Layer::named`] and [`Layer::of`] give it a name and inputs of its own.
+    /// Adds a layer on top; [`Layer::named`] and [`Layer::of`] give it a name and its own inputs.
     ///
     /// ```
     /// # use tractable::{Activation, Layer, Network, Shape};
@@ -95,8 +95,8 @@ impl NetworkBuilder {
         self
     }
 
-    /// The output is one of so many classes. A linear last layer that was given as many outputs as there are classes
-    /// gets one unit for every node of the [tree](crate::Tree).
+    /// Classification with this many classes. If a linear last layer has one output per class, it
+    /// gets one unit per node of the [tree](crate::Tree) instead.
     ///
     /// ```
     /// # use tractable::{Activation, Network, Output};
@@ -135,7 +135,7 @@ impl NetworkBuilder {
         self
     }
 
-    /// The seed from which the means of the weights are drawn; 0 unless set.
+    /// Seed for the means of the weights; 0 unless set.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -147,8 +147,8 @@ impl NetworkBuilder {
         self
     }
 
-    /// Noise of the observations, where it is known: a standard deviation for all outputs or one for each, in the units of the
-    /// standardised target where targets are standardised. Unless set, it is inferred; that of classes is 1.
+    /// Known noise of the observations: one standard deviation for all outputs or one for each; in standardised
+    /// units if targets are standardised. Unless set, it is inferred; for classes it is 1.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -162,7 +162,7 @@ impl NetworkBuilder {
         self
     }
 
-    /// How noise is inferred: one number for every output, or one for every input.
+    /// How noise is inferred: one number per output, or as a function of the input.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network, Noise};
@@ -222,7 +222,7 @@ impl NetworkBuilder {
         let layers: Vec<Layer> = nodes.iter().map(|n| n.layer).collect();
         let names = names(&nodes);
         let inputs = inputs(&nodes, &names)?;
-        // The head, which nobody reads, is known once the output is.
+        // The head, which no layer reads, is known once the output is.
         let head = (noise == Noise::PerInput).then(|| layers.len() - 2);
         let graph = Graph::new(input, &layers, &names, &inputs, head)?;
         memory::check(graph.parameters as u64 * BYTES_PER_PARAMETER)?;
@@ -246,12 +246,12 @@ const BYTES_PER_PARAMETER: u64 = 32;
 /// Noise variance that inference starts from, of targets that are standardised.
 const START_NOISE_VAR: f64 = 0.367_879_441_171_442_33; // 1/e
 
-/// Puts the head of the noise before the last layer: as wide, reading the same.
+/// Inserts the noise head before the last layer: same width, same inputs.
 fn add_head(nodes: &mut Vec<Node>) -> Result<()> {
     let names = names(nodes);
     let Some((last, below)) = nodes.split_last() else { return Ok(()) };
     let Layer::Linear { .. } = last.layer else {
-        return Err(Error::invalid("noise", "that of every input needs a linear last layer"));
+        return Err(Error::invalid("noise", "input-dependent noise needs a linear last layer"));
     };
     let reads = last
         .inputs
@@ -265,7 +265,7 @@ fn add_head(nodes: &mut Vec<Node>) -> Result<()> {
     Ok(())
 }
 
-/// Names of the layers: a given one, or the kind and its number.
+/// Names of the layers: as given, or the kind and its number.
 fn names(nodes: &[Node]) -> Vec<String> {
     let kind = |i: usize| nodes[i].layer.kind();
     let number = |i: usize| (0..=i).filter(|&j| kind(j) == kind(i)).count();
@@ -273,11 +273,11 @@ fn names(nodes: &[Node]) -> Vec<String> {
     nodes.iter().enumerate().map(own).collect()
 }
 
-/// The states that layers read: those named, or the one before.
+/// The states that layers read: the named ones, or the previous one.
 fn inputs(nodes: &[Node], names: &[String]) -> Result<Vec<Vec<usize>>> {
     let state = |i: usize, name: &String| {
         let known =
-            || format!("`{name}` is not a layer before it; there are input, {}", names[..i].join(", "));
+            || format!("`{name}` is not an earlier layer; there are input, {}", names[..i].join(", "));
         let found = names[..i].iter().position(|n| n == name).map(|at| at + 1);
         let found = if name == "input" { Some(0) } else { found };
         found.ok_or_else(|| Error::invalid(format!("layer `{}`", names[i]), known()))

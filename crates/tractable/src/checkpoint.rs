@@ -1,5 +1,4 @@
-//! Models as files: safetensors with JSON metadata, written so that a crash leaves the old file or the new
-//! one, read as if the file were hostile.
+//! Model files: safetensors with JSON metadata, written crash-safely and read as if hostile.
 
 mod header;
 pub(crate) mod json;
@@ -18,8 +17,8 @@ use std::ops::Range;
 use std::path::Path;
 use tensors::{F32, F64, Tensors, to_file};
 
-/// The file version this build writes. It reads older ones too: version 1 has no `inputs`, layers lie in a row; version 2 has
-/// no `noise` of the output, it is known.
+/// The file version this build writes. It reads older ones too: version 1 has no `inputs`, layers form a chain; version 2 has
+/// no `noise` in the output, it is known.
 const VERSION: &str = "3";
 const OLDER: [&str; 2] = ["1", "2"];
 /// Files larger than this are not opened: the largest network there may be, mean and variance as f64, is smaller.
@@ -62,8 +61,8 @@ impl Network {
         to_file("tractable", VERSION, ("spec", &spec), tensors).map_err(|why| refuse("header", why))
     }
 
-    /// Reads a network from a file and puts it on a device. The file may come from anywhere: nothing in it
-    /// is run, and whatever does not fit is refused with its place.
+    /// Reads a network from a file and puts it on a device. The file may be untrusted: nothing in it
+    /// is executed, and anything invalid is refused with its location.
     ///
     /// ```
     /// # use tractable::{Device, Error, Network};
@@ -76,7 +75,7 @@ impl Network {
         Network::read(path, &file, 0..length, device.into())
     }
 
-    /// A network from these places of a file.
+    /// A network from this range of a file.
     pub(crate) fn read(path: &Path, file: &File, at: Range<u64>, device: Device) -> Result<Network> {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let tensors = Tensors::open(path, file, at, "not a model file (safetensors)")?;
@@ -89,7 +88,7 @@ impl Network {
         }
         let version = entry("version")?;
         if version != VERSION && !OLDER.contains(&version) {
-            let why = format!("version {version} is not known to this build, which reads 1 to {VERSION}");
+            let why = format!("version {version} is unknown; this build reads 1 to {VERSION}");
             return Err(refuse("metadata", why));
         }
         let mut spec: Spec =
@@ -138,7 +137,7 @@ fn check_noise_rows(spec: &Spec) -> Result<()> {
     }
 }
 
-/// Names of columns are all there or, before the first fit, none of them; of classes some may be missing.
+/// Column names are complete or, before the first fit, absent; some class names may be missing.
 fn check_names(spec: &Spec) -> Result<()> {
     let (outputs, classes) = match spec.output {
         Output::Values { width, .. } => (width, 0),
@@ -166,9 +165,7 @@ fn check_calibration(spec: &Spec) -> Result<()> {
     let classes = matches!(spec.output, Output::Classes { .. });
     match spec.calibration.is_none_or(|c| classes && c.is_sound()) {
         true => Ok(()),
-        false => {
-            Err(Error::invalid("calibration", "does not fit the output, or holds numbers that none has"))
-        }
+        false => Err(Error::invalid("calibration", "does not fit the output, or has invalid values")),
     }
 }
 
@@ -224,7 +221,7 @@ impl Slot {
         self.dims[1..].iter().product()
     }
 
-    /// The numbers of some outputs, checked; unless the device is `double`, they must fit f32.
+    /// The parameters of some outputs, checked; unless the device is `double`, they must fit f32.
     fn read(
         &self,
         tensors: &Tensors<'_>,
@@ -239,7 +236,7 @@ impl Slot {
         if !double && !self.is_running() && info.dtype == F64 {
             let rounded: Vec<f64> = values.iter().map(|&v| f64::from(v as f32)).collect();
             self.check(&rounded, first)
-                .map_err(|why| refuse(&self.name, format!("{why}, as this device has f32 only")))?;
+                .map_err(|why| refuse(&self.name, format!("{why}; this device has only f32")))?;
         }
         Ok(values)
     }
@@ -261,8 +258,8 @@ impl Slot {
     }
 }
 
-/// The outputs of a layer in parts that are read at once: so many numbers, but one output at least. Normalisations are
-/// small and stay whole.
+/// Splits the outputs of a layer into parts to read at once, at least one output each. Normalisations are
+/// small and not split.
 fn parts(slots: &[Slot]) -> impl Iterator<Item = Range<usize>> {
     let outputs = slots[0].dims[0];
     let at_once = match slots.iter().any(Slot::is_running) {
@@ -293,7 +290,7 @@ fn slots(graph: &Graph) -> Result<Vec<Slot>> {
     Ok(slots)
 }
 
-/// The tensors of a specification, all of which are in the file in their shapes, and no other.
+/// The tensors of a specification; the file must contain exactly these, with their shapes.
 fn fitting(spec: &Spec, tensors: &Tensors<'_>) -> std::result::Result<Vec<Slot>, (String, String)> {
     let slots = spec.graph().and_then(|g| slots(&g)).map_err(|e| ("spec".to_string(), e.to_string()))?;
     for slot in &slots {

@@ -1,6 +1,6 @@
-//! Small symmetric matrices in f64: the Cholesky factor, and what is solved with it. Rows lie one after the other.
+//! Small symmetric matrices in f64, row-major: the Cholesky factor, and solving with it.
 
-/// The lower Cholesky factor in place; whether there is one. What lies above the diagonal is left alone.
+/// The lower Cholesky factor in place; returns whether there is one. Entries above the diagonal are unchanged.
 pub(crate) fn factor(a: &mut [f64], n: usize) -> bool {
     for i in 0..n {
         for j in 0..=i {

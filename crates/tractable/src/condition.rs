@@ -1,6 +1,6 @@
-//! [`Network::condition`]: the posterior of the input, or of a hidden layer, given what is wanted of the output.
+//! [`Network::condition`]: the posterior of the input, or of a hidden layer, given the wanted output.
 //!
-//! Up to 16 unknown entries are found by [`points`] of their prior, which are right where the network bends and where there are
+//! Up to 16 unknown entries are found by weighting [`points`] of their prior, which handles curved networks and
 //! several answers; more of them, and hidden layers, by linearising the network at the answer ([`iterate`]).
 
 mod iterate;
@@ -27,19 +27,19 @@ pub use posterior::{Found, Mode, Posterior};
 pub(crate) use prior::{Covariance, Prior};
 pub use search::Search;
 
-/// Units of a hidden layer whose covariance is worked out; beyond, they count as independent.
+/// Maximum width of a hidden layer for a full covariance; wider layers are treated as independent.
 const MOST_UNITS: usize = 512;
-/// What is wanted exactly is wanted to this share of how far the output goes with what is unknown.
+/// An exactly wanted output must be met to this share of its range over the unknown inputs.
 pub(crate) const EXACTLY: f64 = 1e-3;
-/// Samples that are linearised side by side.
+/// Samples linearised in parallel.
 const SIDE_BY_SIDE: usize = 64;
 
 impl Network {
-    /// **What must the input, or a hidden layer, be, given what I want at the output?** The posterior of the
-    /// input (or of [`Wanted::layer`]) given its prior `x`; the weights stay as they are, and what is not known of them counts.
+    /// **Which input, or hidden layer, gives the output I want?** The posterior of the
+    /// input (or of [`Wanted::layer`]) given its prior `x`; the weights are unchanged, and their uncertainty is included.
     ///
-    /// Up to 16 unknown entries are found by weighing points of the prior, more of them by linearising the network at the
-    /// answer; [`Posterior::found`] tells how, and how well. For a place that is reached in steps, as in an attack, see
+    /// Up to 16 unknown entries are found by weighting points of the prior, more of them by linearising the network at the
+    /// answer; [`Posterior::found`] tells which, and how reliable it is. To reach a goal in steps, as an attack does, see
     /// [`Network::search`].
     ///
     /// ```
@@ -63,7 +63,7 @@ impl Network {
         let (x, wanted) = (self.check_input(x.into())?, wanted.into());
         let at = self.moving(x, &wanted)?;
         if wanted.other_than {
-            let why = "any label but one is for a search; a posterior is of what is wanted";
+            let why = "`other_than` works only in a search; `condition` needs a wanted label";
             return Err(Error::invalid("wanted", why));
         }
         if matches!(wanted.goal, Aim::Stationary { .. }) {
@@ -93,7 +93,7 @@ impl Network {
         for (i, &sample) in samples.iter().enumerate() {
             let prior = priors.of(self, x, sample)?;
             let task = Task::new(self, at, prior, wish, sample, wanted.known_weights);
-            // Nothing is wanted of it, or nothing of it can move.
+            // Nothing is wanted, or nothing can move.
             if task.chosen.k == 0 || task.prior.free().is_empty() {
                 answers[i] = Some(Answer::nothing(task.prior));
             } else if at == 0 && task.prior.free().len() <= points::MOST {
@@ -113,7 +113,7 @@ impl Network {
         Ok(answers.into_iter().map(|a| a.expect("every sample was answered")).collect())
     }
 
-    /// One sample whose few unknown entries are found by points.
+    /// One sample with few unknown entries, found by points.
     fn by_points(&self, task: &Task) -> Result<Answer> {
         let task = &task.at_least_noisy(self)?;
         let mut pass = self.pass();
@@ -131,7 +131,7 @@ impl Network {
         }
     }
 
-    /// A pass with whole samples in it, for a hidden layer.
+    /// A pass with complete samples, for a hidden layer.
     fn pass_of_samples(
         &self,
         x: Input<'_>,
@@ -154,10 +154,10 @@ impl Network {
     }
 }
 
-/// What is known of every sample before.
+/// The prior of every sample.
 struct Priors {
     at: usize,
-    /// Of all samples alike.
+    /// The same for all samples.
     shared: Option<Covariance>,
 }
 
@@ -166,7 +166,7 @@ impl Priors {
         let Some(given) = wanted.covariance else { return Ok(Priors { at, shared: None }) };
         let d = x.width();
         if at != 0 {
-            let why = "a covariance is given to the input; that of a hidden layer follows from it";
+            let why = "a covariance can be given only for the input; for a hidden layer it is computed";
             return Err(Error::invalid("prior covariance", why));
         }
         if given.rows() != d || given.width() != d {
@@ -187,7 +187,7 @@ impl Priors {
         let matrix = (0..d * d).map(|i| given.data()[i] / (unit(i / d) * unit(i % d))).collect();
         let covariance = Covariance::full(matrix, d);
         if matches!(covariance, Covariance::Full { factor: None, .. }) {
-            let why = "it is not positive definite: no random numbers have these variances and covariances";
+            let why = "it is not positive definite, so it is not a covariance";
             return Err(Error::invalid("prior covariance", why));
         }
         Ok(Priors { at, shared: Some(covariance) })
@@ -206,7 +206,7 @@ impl Priors {
 }
 
 impl Network {
-    /// What is known of a hidden layer for one sample: all its covariances, unless it is very wide.
+    /// The prior of a hidden layer for one sample: with all covariances, unless it is very wide.
     fn prior_of_state(&self, x: Input<'_>, at: usize) -> Result<Prior> {
         let mut pass = self.pass_of(x)?;
         pass.run(&self.graph.forward(0, crate::backend::Purpose::Rows), None)?;
@@ -220,7 +220,7 @@ impl Network {
     }
 }
 
-/// One sample to condition: its prior, and the outputs that are wanted.
+/// One sample to condition: its prior, and the wanted outputs.
 #[derive(Clone)]
 pub(crate) struct Task {
     pub(crate) at: usize,
@@ -254,7 +254,7 @@ impl Task {
         Wish { y: &self.y, noise: &self.noise }
     }
 
-    /// With noise for points to be weighed by, where what is wanted leaves none.
+    /// Adds noise, needed to weight points, if the output is wanted exactly.
     fn at_least_noisy(&self, net: &Network) -> Result<Task> {
         let (var, mut task) = (self.prior.var(), self.clone());
         let x = Input::uncertain(&self.prior.mean, &var, var.len())?;
@@ -268,8 +268,8 @@ impl Task {
         Ok(task)
     }
 
-    /// How well outputs with this mean and covariance explain what is wanted. Where weights are known, the covariance that
-    /// they cause does not count.
+    /// Log-likelihood of the wanted output, given this mean and covariance. If weights are known, the covariance that
+    /// they cause is ignored.
     pub(crate) fn ln_likelihood(&self, mean: &[f64], spread: &[f64]) -> f64 {
         match self.known_weights {
             true => linear::ln_likelihood(mean, &vec![0.0; spread.len()], &self.wish()),
@@ -277,7 +277,7 @@ impl Task {
         }
     }
 
-    /// `ln p(wanted | place)` of places that are known exactly.
+    /// `ln p(wanted | x)` at known inputs.
     fn weigh(&self, net: &Network, pass: &mut dyn ActivePass, places: &[f64]) -> Result<Vec<f64>> {
         let (d, mut ln) = (self.prior.width(), Vec::with_capacity(places.len() / self.prior.width()));
         for places in places.chunks(net.at_once_with(self.chosen.k) * d) {
@@ -301,7 +301,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Nothing is learned: what was known before.
+    /// The prior, if nothing is learned.
     pub(crate) fn nothing(prior: Prior) -> Self {
         let (mean, var) = (prior.mean.clone(), prior.var());
         let found = Found::Linearised { steps: 0, converged: true };
@@ -324,8 +324,7 @@ impl Answer {
         Answer { mean, var, covariance, modes, found }
     }
 
-    /// By points of the prior, unless next to none of them count; `weigh` is `ln p(wanted | place)` of places, one after the
-    /// other.
+    /// By points of the prior, unless almost none of them count; `weigh` is `ln p(wanted | x)` for a list of points.
     pub(crate) fn by_points(
         prior: &Prior,
         weigh: &mut points::Weigh<'_>,
@@ -364,7 +363,7 @@ impl Answer {
     }
 }
 
-/// A Gaussian in standard deviations of the prior as one in places, `[width]` and `[width, width]`.
+/// Converts a Gaussian in standard deviations of the prior to the state's units, `[width]` and `[width, width]`.
 fn in_places(prior: &Prior, free: &[usize], (u, cov): &points::Around) -> (Vec<f64>, Vec<f64>) {
     let (d, f) = (prior.width(), free.len());
     // `L cov L'`, column by column.

@@ -10,7 +10,7 @@ use crate::layer::Layer;
 use crate::moments::derivative::Gate;
 use crate::network::Network;
 
-/// By what to differentiate, and what: made from a layer's name, or by [`Wrt::input`].
+/// What to differentiate with respect to, and which output: made from a layer's name, or by [`Wrt::input`].
 ///
 /// ```
 /// use tractable::{Activation, Matrix, Network, Wrt};
@@ -46,7 +46,7 @@ impl Wrt<'static> {
 }
 
 impl Wrt<'_> {
-    /// Which output is differentiated, from 0; needed where there are several.
+    /// Which output to differentiate, from 0; needed if there are several.
     ///
     /// ```
     /// let second = tractable::Wrt::input().output(1);
@@ -56,7 +56,7 @@ impl Wrt<'_> {
         self
     }
 
-    /// Which slopes count as correlated; [`Gate::Input`] reproduces the authors' code.
+    /// Which slopes are treated as correlated; [`Gate::Input`] reproduces the authors' code.
     ///
     /// ```
     /// let as_published = tractable::Wrt::input().gate(tractable::Gate::Input);
@@ -67,7 +67,7 @@ impl Wrt<'_> {
     }
 }
 
-/// What is known of a derivative, `[rows, width]`, in the units of output over those of the layer.
+/// Mean and variance of a derivative, `[rows, width]`, in the units of the output over those of the layer.
 ///
 /// ```
 /// # use tractable::{Activation, Matrix, Network, Wrt};
@@ -98,7 +98,7 @@ impl Derivative {
         self.slope.mean()
     }
 
-    /// Variances. Covariances between branches of the network are ignored, so they are rough: see the equations.
+    /// Variances. They are rough, because covariances between branches of the network are ignored: see the equations.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network, Wrt};
@@ -111,7 +111,7 @@ impl Derivative {
         self.slope.var()
     }
 
-    /// Covariance of each derivative with the unit it is taken by; zero where that is known exactly.
+    /// Covariance of each derivative with its unit; zero if the unit is known exactly.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network, Wrt};
@@ -151,7 +151,7 @@ impl Derivative {
 
 impl Network {
     /// **How does the output change with the input, or a hidden layer?** Mean and variance of the derivative of one
-    /// output by every unit of a layer, and the covariance with that unit, for every row of `x`. An activation on
+    /// output with respect to every unit of a layer, and the covariance with that unit, for every row of `x`. An activation on
     /// the output is differentiated too. Dense networks only; the cost grows with the number of weights.
     ///
     /// ```
@@ -175,7 +175,7 @@ impl Network {
         Ok(Derivative { slope: Gaussian::computed(mean, var, width), cov })
     }
 
-    /// The derivative of so many rows after a forward pass, in the user's units.
+    /// The derivative of this many rows after a forward pass, in the user's units.
     pub(crate) fn derivative_in(
         &self,
         pass: &mut dyn ActivePass,
@@ -200,10 +200,10 @@ impl Network {
         Ok(Derivative { slope: Gaussian::computed(mean, var, width), cov })
     }
 
-    /// The second derivative of one output by every unit of a layer, `[rows, width]`, at the means of the weights: exact
-    /// where weights and input are known. Slopes and their bends are averaged over what is not known of the units;
-    /// covariances with the weights are left out, so before learning it says little. Zero where every activation above
-    /// is a straight line, as ReLU's is.
+    /// The second derivative of one output with respect to every unit of a layer, `[rows, width]`, at the means of the weights: exact
+    /// if weights and input are known. Slopes and curvatures are averaged over the uncertainty of the units;
+    /// covariances with the weights are ignored, so before training it says little. Zero if every activation above
+    /// is piecewise linear, like ReLU.
     ///
     /// ```
     /// use tractable::{Activation, Fit, Matrix, Network, Wrt, data::Dataset};
@@ -231,7 +231,7 @@ impl Network {
         Matrix::new(second, width)
     }
 
-    /// Mean and variance of the derivative by the units of a state that is known to be `place`, for one sample, and all second
+    /// Mean and variance of the derivative with respect to a state that is known to be `place`, for one sample, and all second
     /// derivatives, `[width, width]`; in the network's own units.
     pub(crate) fn curvature(&self, x: Input<'_>, place: &[f64], slope: Slope) -> Result<[Vec<f64>; 3]> {
         let mut pass = self.forward(x)?;
@@ -242,7 +242,7 @@ impl Network {
         Ok([mean, var, second])
     }
 
-    /// The second derivative by every unit, of so many rows after a pass forward, in the network's own units.
+    /// The second derivative with respect to every unit, for this many rows after a forward pass, in the network's own units.
     pub(crate) fn second_derivative_in(
         &self,
         pass: &dyn ActivePass,
@@ -279,14 +279,14 @@ impl Network {
         Ok((0..rows).flat_map(|row| f(&weights, &states, row)).collect())
     }
 
-    /// A derivative by every unit of a layer is so much in the user's units where it is 1 in the network's own.
+    /// Factors that convert a derivative with respect to every unit of a layer to the user's units.
     pub(crate) fn in_derivative_units(&self, slope: Slope, width: usize) -> Vec<f64> {
         let y_unit = self.output_scaler().map_or(1.0, |s| s.std()[slope.output]);
         let x_units = self.scaler_at(slope.at).map_or(&[1.0][..], |s| s.std());
         (0..width).map(|i| y_unit / x_units[i % x_units.len()]).collect()
     }
 
-    /// Checks what is asked for against the network.
+    /// Checks the request against the network.
     pub(crate) fn slope(&self, layer: &str, output: Option<usize>, gate: Gate) -> Result<Slope> {
         let at = self.state_number(layer)?;
         let units = self.output().units();
@@ -295,12 +295,15 @@ impl Network {
             Some(output) => {
                 return Err(Error::invalid(
                     "output",
-                    format!("{output} is not there; there are {units}, from 0"),
+                    format!("there is no output {output}; there are {units}, counted from 0"),
                 ));
             }
             None if units == 1 => 0,
             None => {
-                return Err(Error::invalid("output", format!("say which of the {units} to differentiate")));
+                return Err(Error::invalid(
+                    "output",
+                    format!("choose one of the {units} outputs to differentiate"),
+                ));
             }
         };
         let names = &self.spec.names;
@@ -313,13 +316,16 @@ impl Network {
                 Layer::Activation { .. }
                     if self.graph.inputs[i][0].checked_sub(1).is_some_and(activation) =>
                 {
-                    return refuse(i, "follows another activation; one at a time can be differentiated");
+                    return refuse(
+                        i,
+                        "follows another activation; consecutive activations cannot be differentiated",
+                    );
                 }
                 Layer::Activation { .. } => {}
                 _ => {
                     return refuse(
                         i,
-                        "is not dense; derivatives are known for linear layers, sums and activations",
+                        "is not dense; only linear layers, sums and activations can be differentiated",
                     );
                 }
             }
@@ -327,7 +333,7 @@ impl Network {
         if !self.input().is_flat() {
             return Err(Error::invalid(
                 "derivative",
-                "the input is an image; derivatives are known for flat inputs",
+                "the input is an image; only flat inputs can be differentiated",
             ));
         }
         Ok(Slope { output, at, gate })

@@ -1,5 +1,5 @@
-//! A network's layers on one device, and the plans run over a batch. Numbers only: names, units and checks of what a
-//! caller gives are [`crate::network`]'s.
+//! A network's layers on one device, and the plans run over a batch. Only numbers: [`crate::network`] handles names, units and
+//! checks of arguments.
 
 mod noise;
 
@@ -19,7 +19,7 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// Mean and variance of a state, row after row.
+/// Mean and variance of a state, row by row.
 pub(crate) type MeanVar = [Vec<f64>; 2];
 
 /// Sums, or a table, on whatever device made it.
@@ -34,7 +34,7 @@ pub(crate) enum Batch<'a> {
     Rows(&'a OnDevice, &'a [usize]),
 }
 
-/// A derivative that is asked for: of this output, by the state `at` (0 is the input).
+/// A requested derivative: of this output, with respect to the state `at` (0 is the input).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slope {
     pub(crate) output: usize,
@@ -47,41 +47,41 @@ pub(crate) trait Engine: Send + Sync {
     fn is_double(&self) -> bool;
     /// Numbers that the states of one sample take.
     fn numbers(&self) -> usize;
-    /// Puts the numbers of some outputs into a layer.
+    /// Sets the parameters of some outputs of a layer.
     fn fill(&mut self, layer: usize, outputs: Range<usize>, contents: &Contents) -> Result<()>;
     /// The parameters of a layer, if it has any.
     fn contents(&self, layer: usize) -> Result<Option<Contents>>;
-    /// A pass of the caller's own.
+    /// A pass for the caller alone.
     fn pass(&self) -> Box<dyn ActivePass + '_>;
-    /// Updates the parameters with a batch, unless something is broken; [`status`](Engine::status) tells.
+    /// Updates the parameters with a batch, unless a value is not finite; see [`status`](Engine::status).
     fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, update: Update, rows: usize) -> Result<()>;
-    /// What [`learn`](Engine::learn) and [`apply`](Engine::apply) noted since the last call.
+    /// What [`learn`](Engine::learn) and [`apply`](Engine::apply) recorded since the last call.
     fn status(&mut self) -> Result<Tally>;
-    /// What is known about the noise that is inferred.
+    /// The inferred noise.
     fn noise(&self) -> Result<&InferredNoise>;
     fn set_noise(&mut self, noise: InferredNoise);
-    /// Sums that are zero.
+    /// Zero sums.
     fn sums(&self) -> OnDevice;
-    /// Adds what a batch says about the parameters.
+    /// Adds the updates of a batch.
     fn accumulate(&self, batch: Batch<'_>, seen: Seen<'_>, sums: &mut OnDevice) -> Result<()>;
-    /// Updates the parameters with sums over so many samples.
+    /// Updates the parameters with sums over this many samples.
     fn apply(&mut self, sums: &OnDevice, update: Update, rows: usize) -> Result<()>;
-    /// Room for so many samples.
+    /// Allocates a table for this many samples.
     fn table(&self, rows: usize) -> Result<OnDevice>;
     /// Sets rows of a table from `first` on.
     fn table_write(&self, table: &mut OnDevice, first: usize, values: &[f64]) -> Result<()>;
 }
 
-/// A pass over a batch, with memory of its own.
+/// A pass over a batch, with its own memory.
 pub(crate) trait ActivePass: Send {
     fn write(&mut self, state: usize, mean: &[f64], var: Option<&[f64]>) -> Result<()>;
     fn read(&self, state: usize, field: Field) -> Result<Vec<f64>>;
-    /// Runs a plan and tells what was broken; `seen` is what [`Op::Observe`] observes.
+    /// Runs a plan and returns its errors; `seen` is the observation of [`Op::Observe`].
     fn run(&mut self, ops: &[Op], seen: Option<Seen<'_>>) -> Result<()>;
     /// Gives the output's means an innovation, and its variances none.
     fn innovate(&mut self, d_mean: &[f64]) -> Result<()>;
-    /// After a pass forward for [`Purpose::Rows`](crate::backend::Purpose): takes `k` rows a sample of the state `from`,
-    /// `[samples, k, width]`, down by a plan. Gives what they are at another state, and their covariance `[samples, k, k]`.
+    /// After a pass forward for [`Purpose::Rows`](crate::backend::Purpose): propagates `k` rows per sample of the state `from`,
+    /// `[samples, k, width]`, down by a plan. Returns them at another state, and their covariance `[samples, k, k]`.
     fn rows(
         &mut self,
         plan: &[Op],
@@ -99,12 +99,12 @@ pub(crate) trait ActivePass: Send {
     }
 }
 
-/// Bytes that the weights of a network may take on a device whatever they hold; beyond these, [`MOST_TIMES`] what a
-/// file takes: lest a small file fill memory.
+/// Bytes that the weights of a network may always take on a device; beyond these, at most [`MOST_TIMES`] the size in
+/// a file, so that a small file cannot fill memory.
 const FREE_BYTES: u64 = 256 << 20;
 const MOST_TIMES: u64 = 4;
 
-/// Puts layers on a device, all their parameters zero; `priors` are what they are pulled back to.
+/// Puts layers on a device, with all parameters zero and these priors.
 pub(crate) fn load(
     device: &Device,
     graph: &Arc<Graph>,
@@ -122,12 +122,12 @@ struct Loaded<B: Backend> {
     /// The plan of learning, and the memory it runs in.
     learn: Vec<Op>,
     learning: Mutex<Pass<B>>,
-    /// Passes that nobody uses now.
+    /// Idle passes.
     idle: Mutex<Vec<Pass<B>>>,
     noise: InferredNoise,
 }
 
-/// What batches say, summed up.
+/// Summed updates.
 struct LayerSums<B: Backend> {
     layers: Vec<Option<B::Sums>>,
     noise: NoiseSums,
@@ -145,7 +145,7 @@ struct Layers<B: Backend> {
 struct Pass<B: Backend> {
     states: Vec<B::State>,
     scratch: Vec<B::Scratch>,
-    /// Room for a second innovation, of states that several layers read.
+    /// A second innovation, for states that several layers read.
     spares: Vec<Option<B::State>>,
     /// Of normalisations that learn.
     sums: Vec<Option<B::Sums>>,
@@ -184,7 +184,7 @@ impl<B: Backend> Loaded<B> {
         Ok(Loaded { layers, learn, learning, idle: Mutex::default(), noise: InferredNoise::default() })
     }
 
-    /// A pass that nobody uses, or a new one.
+    /// An idle pass, or a new one.
     fn lend(&self) -> LentPass<'_, B> {
         let idle = self.idle.lock().unwrap_or_else(|e| e.into_inner()).pop();
         LentPass { engine: self, pass: Some(idle.unwrap_or_else(|| self.layers.pass())) }
@@ -220,7 +220,7 @@ impl<B: Backend> Layers<B> {
         }
     }
 
-    /// Does what a plan says, from top to bottom.
+    /// Runs a plan from top to bottom.
     fn run(&self, pass: &mut Pass<B>, ops: &[Op], seen: Option<Seen<'_>>) {
         let backend = &*self.backend;
         let Pass { states, scratch, spares, noise, status, rows, k, spread, .. } = pass;
@@ -289,7 +289,7 @@ impl<B: Backend> Layers<B> {
         }
     }
 
-    /// What was broken, or what was counted.
+    /// Errors or counts.
     fn told(&self, status: &mut B::Status) -> Result<Tally> {
         let status = self.backend.status(status)?;
         match status.broken {
@@ -479,10 +479,10 @@ fn with_noise<'a>(seen: Seen<'a>, noise: &'a InferredNoise) -> Seen<'a> {
 }
 
 fn other_device() -> Error {
-    Error::invalid("sums", "they were made by a network on another device")
+    Error::invalid("sums", "they belong to a network on another device")
 }
 
-/// A pass in use; it goes back to the idle ones.
+/// A pass in use; returned to the pool when dropped.
 struct LentPass<'e, B: Backend> {
     engine: &'e Loaded<B>,
     pass: Option<Pass<B>>,

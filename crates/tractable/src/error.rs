@@ -1,4 +1,4 @@
-//! The one error type: every mistake a caller or a file can make is a variant here.
+//! The error type, with a variant for every mistake a caller or a file can make.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -30,9 +30,9 @@ pub enum Error {
     Shape {
         /// The quantity with the wrong size.
         what: String,
-        /// The size that fits.
+        /// The expected size.
         expected: String,
-        /// The size that came.
+        /// The actual size.
         got: String,
     },
     /// NaN or infinity where a number is needed. Rows and columns count from 0.
@@ -46,7 +46,7 @@ pub enum Error {
         /// The offending value.
         value: f64,
     },
-    /// A number outside of its allowed range, at a place in an array.
+    /// A number outside its allowed range, with its position in an array.
     OutOfRange {
         /// The array it was found in.
         what: String,
@@ -63,27 +63,27 @@ pub enum Error {
     Invalid {
         /// The setting.
         what: String,
-        /// Why it is refused and what would do.
+        /// Why it is refused, and what would be accepted.
         why: String,
     },
     /// A numerical breakdown inside the network: a state is no longer finite.
     Diverged {
-        /// Name of the first layer that broke.
+        /// Name of the first layer affected.
         layer: String,
         /// Row of the batch.
         row: usize,
-        /// What came out.
+        /// The value produced.
         value: f64,
     },
-    /// A data file that cannot be read as asked. Lines count from 1, the header included.
+    /// A data file that cannot be read. Lines count from 1, the header included.
     Data {
         /// The file.
         path: PathBuf,
-        /// Line in the file, from 1; 0 when the file as a whole is meant.
+        /// Line in the file, from 1; 0 for the file as a whole.
         line: usize,
-        /// Column name, where one is to blame.
+        /// Name of the column at fault, if any.
         column: Option<String>,
-        /// What is wrong and what to do.
+        /// What is wrong, and what to do.
         why: String,
     },
     /// A model file that is refused.
@@ -95,12 +95,12 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
-    /// There is no memory for something so large.
+    /// Not enough memory.
     Memory {
-        /// What was asked for.
+        /// The requested size.
         bytes: u64,
     },
-    /// Another process is at work in a folder.
+    /// Another process is using a folder.
     InUse {
         /// The folder.
         path: PathBuf,
@@ -109,7 +109,7 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What was tried, as a verb.
+        /// The operation, as a verb.
         doing: &'static str,
         /// The operating system's reason.
         source: std::io::Error,
@@ -155,7 +155,7 @@ impl fmt::Display for Error {
             }
             Error::InUse { path } => write!(
                 f,
-                "{}: another process is at work in this folder; wait for its end or choose another folder",
+                "{}: another process is using this folder; wait until it ends or choose another folder",
                 path.display()
             ),
             Error::File { path, doing, source } => {

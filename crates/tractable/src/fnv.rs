@@ -1,4 +1,4 @@
-//! FNV-1a: `h = (h ^ byte) * prime` over the bytes. It tells data apart that differ by accident, not by design.
+//! FNV-1a: `h = (h ^ byte) * prime` over the bytes. It detects accidental differences, not deliberate ones.
 
 /// The hash of no bytes, where [`fnv1a_64`] starts.
 ///
@@ -8,7 +8,7 @@
 /// ```
 pub const EMPTY: u64 = 0xcbf29ce484222325;
 
-/// FNV-1a with 64 bits, of these bytes after those that are in `hash`.
+/// FNV-1a with 64 bits: continues `hash` with these bytes.
 ///
 /// ```
 /// use tractable::fnv::{EMPTY, fnv1a_64};

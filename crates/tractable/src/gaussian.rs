@@ -1,12 +1,12 @@
-//! The vocabulary types: [`Matrix`] for numbers that are known, [`Gaussian`] for numbers that are not,
-//! [`Input`] for either as the verbs take them.
+//! The basic types: [`Matrix`] for known numbers, [`Gaussian`] for uncertain ones,
+//! [`Input`] for either, as the verbs take them.
 
 #[cfg(feature = "ndarray")]
 mod arrays;
 
 use crate::error::{Error, Result};
 
-/// Known numbers, `[rows, width]`, row-major, every one finite.
+/// Known numbers, `[rows, width]`, row-major, all finite.
 ///
 /// ```
 /// let x = tractable::Matrix::new(vec![1.0, 2.0, 3.0, 4.0], 2)?;
@@ -21,7 +21,7 @@ pub struct Matrix {
     width: usize,
 }
 
-/// Independent normal variables, `[rows, width]`, row-major: a mean and a variance each.
+/// Independent normal variables, `[rows, width]`, row-major, each with a mean and a variance.
 ///
 /// ```
 /// let x = tractable::Gaussian::new(vec![0.5, -0.5], vec![0.01, 0.04], 2)?;
@@ -36,7 +36,7 @@ pub struct Gaussian {
     width: usize,
 }
 
-/// What a verb is given: means `[rows, width]` and, unless they are known exactly, variances.
+/// Input of a verb: means `[rows, width]` and, unless they are known exactly, variances.
 ///
 /// Made from a `&Matrix` or a `&Gaussian`; verbs take `impl Into<Input>`.
 ///
@@ -65,7 +65,7 @@ pub(crate) fn check_shape(what: &str, len: usize, width: usize) -> Result<()> {
     Ok(())
 }
 
-/// The first entry that is not finite, as an error that names its place.
+/// An error with the position of the first entry that is not finite, if any.
 pub(crate) fn check_finite(what: &str, data: &[f64], width: usize) -> Result<()> {
     // The sum of x * 0 is 0 for finite numbers and NaN otherwise: no branch in the loop.
     if data.iter().map(|v| v * 0.0).sum::<f64>() == 0.0 {
@@ -90,7 +90,7 @@ fn check_var(what: &str, var: &[f64], width: usize) -> Result<()> {
 }
 
 impl Matrix {
-    /// `data` holds whole rows of `width` finite numbers.
+    /// From `data`, which holds whole rows of `width` finite numbers.
     ///
     /// ```
     /// assert!(tractable::Matrix::new(vec![1.0, 2.0, 3.0], 2).is_err());
@@ -134,7 +134,7 @@ impl Matrix {
         self.width
     }
 
-    /// All numbers, row after row.
+    /// All numbers, row by row.
     ///
     /// ```
     /// # let x = tractable::Matrix::new(vec![1.0, 2.0], 1)?;
@@ -145,7 +145,7 @@ impl Matrix {
         &self.data
     }
 
-    /// One row; panics when there is no such row, as slices do.
+    /// One row; panics if there is no such row, like a slice.
     ///
     /// ```
     /// # let x = tractable::Matrix::new(vec![1.0, 2.0], 1)?;
@@ -351,7 +351,7 @@ impl<'a> Input<'a> {
         self.width
     }
 
-    /// Rows `from..to`, without copying; panics when they do not exist, as slices do.
+    /// Rows `from..to`, without copying; panics if they do not exist, like a slice.
     ///
     /// ```
     /// # let x = tractable::Matrix::new(vec![1.0, 2.0, 3.0], 1)?;

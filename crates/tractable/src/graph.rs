@@ -1,25 +1,25 @@
-//! How the layers of a network hang together: which states each of them reads, and the shape of every state.
+//! The graph of a network: which states each layer reads, and the shape of every state.
 //!
-//! States are numbered: 0 is the input, `i + 1` is what layer `i` makes. A layer reads states below its own, so the
-//! order of the layers is an order to compute in. The last layer makes the output.
+//! States are numbered: 0 is the input, `i + 1` is the output of layer `i`. A layer reads only earlier states, so layers
+//! are computed in their order. The last layer is the output.
 
 use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::shape::Shape;
 
-/// Layers a network may have, and bytes of their names: files hold no more (`checkpoint/header.rs`).
+/// Maximum number of layers, and bytes of their names: the limits of files (`checkpoint/header.rs`).
 const MOST_LAYERS: usize = 1000;
 const LONGEST_NAME: usize = 200;
-/// Layers that one layer may read.
+/// Maximum number of layers that one layer reads.
 const MOST_INPUTS: usize = 64;
 
-/// Parameters a network may have: more would not fit the memory of any machine this is meant for.
+/// Maximum number of parameters.
 const MOST_PARAMETERS: usize = 1 << 31;
 
 /// Channels of a normalisation, which is read and filled in one piece.
 const MOST_CHANNELS: usize = 1 << 18;
 
-/// Numbers the states of one sample may take, layer upon layer: a model file must not be a bomb.
+/// Maximum size of all states of one sample, against malicious model files.
 const MOST_NUMBERS: usize = 1 << 26;
 
 /// The layers, what they read, and all shapes; checked.
@@ -31,14 +31,14 @@ pub(crate) struct Graph {
     pub(crate) inputs: Vec<Vec<usize>>,
     /// The shape of every state.
     pub(crate) shapes: Vec<Shape>,
-    /// Weights and biases in all.
+    /// Total number of weights and biases.
     pub(crate) parameters: usize,
-    /// The layer that puts out the noise. Nobody reads it, and nothing goes down through it.
+    /// The noise head. No layer reads it, and it sends no innovations down.
     pub(crate) head: Option<usize>,
 }
 
 impl Graph {
-    /// Checks that everything fits; an error says which layer does not.
+    /// Checks that everything fits; an error names the layer that does not.
     pub(crate) fn new(
         input: Shape,
         layers: &[Layer],
@@ -48,11 +48,11 @@ impl Graph {
     ) -> Result<Self> {
         let size = input.channels.checked_mul(input.height).and_then(|n| n.checked_mul(input.width));
         if size.is_none_or(|n| n == 0 || n > MOST_NUMBERS) {
-            let why = format!("{input} cannot be used: 1 to 2^26 numbers in all");
+            let why = format!("{input} cannot be used: it must have 1 to 2^26 numbers");
             return Err(Error::invalid("input shape", why));
         }
         if layers.is_empty() || layers.len() > MOST_LAYERS {
-            let why = format!("a network has 1 to {MOST_LAYERS}, not {}", layers.len());
+            let why = format!("a network must have 1 to {MOST_LAYERS} layers, not {}", layers.len());
             return Err(Error::invalid("layers", why));
         }
         if [names.len(), inputs.len()] != [layers.len(); 2] {
@@ -76,7 +76,7 @@ impl Graph {
             graph.count_parameters(i, shape).map_err(at)?;
             let size = [output.channels, output.height, output.width];
             let size = size.iter().try_fold(1usize, |n, &side| n.checked_mul(side));
-            // The image with its zeros around it is held in memory too.
+            // The padded image is held in memory too.
             let padded = layers[i].window().map_or(Some(0), |w| w.padded(shape));
             sample =
                 [size, padded].iter().try_fold(sample, |n, m| n.checked_add((*m)?)).unwrap_or(usize::MAX);
@@ -90,7 +90,7 @@ impl Graph {
         match unused {
             None => Ok(graph),
             Some(i) => {
-                let why = "no other layer reads it, and it is not the last";
+                let why = "no layer reads it, and it is not the last";
                 Err(Error::invalid(format!("layer `{}`", names[i]), why))
             }
         }
@@ -108,7 +108,7 @@ impl Graph {
             return Err(Error::shape("inputs", expected, inputs.len()));
         }
         if inputs.iter().any(|&s| s > layer) {
-            return Err(Error::invalid("inputs", "a layer can only read layers before it"));
+            return Err(Error::invalid("inputs", "a layer can only read earlier layers"));
         }
         if (1..inputs.len()).any(|i| inputs[..i].contains(&inputs[i])) {
             return Err(Error::invalid("inputs", "the same layer is added twice"));
@@ -148,7 +148,7 @@ impl Graph {
         (state..self.layers.len()).filter(move |&i| self.inputs[i].contains(&state) && self.head != Some(i))
     }
 
-    /// Which states depend on one of those given, themselves included.
+    /// Which states depend on one of the given states, including themselves.
     pub(crate) fn above(&self, given: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut above = vec![false; self.shapes.len()];
         for state in 0..above.len() {
@@ -163,7 +163,7 @@ fn check_names(names: &[String]) -> Result<()> {
     let mut taken = std::collections::HashSet::from(["", "input"]);
     for name in names {
         if !taken.insert(name) {
-            let why = "a layer's name must be its own, not empty and not `input`";
+            let why = "a layer's name must be unique, not empty and not `input`";
             return Err(Error::invalid(format!("layer name `{name}`"), why));
         }
         if name.len() > LONGEST_NAME {

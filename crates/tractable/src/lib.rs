@@ -1,16 +1,16 @@
-//! Bayesian neural networks whose inference is closed form.
+//! Bayesian neural networks with closed-form inference.
 //!
 //! Every weight, hidden unit and input of a [`Network`] is Gaussian: a mean and a variance. There are no
 //! gradients, no learning rate and no sampling; everything a user does is one of three verbs:
 //!
 //! | verb | question | what it returns |
 //! |---|---|---|
-//! | [`predict`](Network::predict) | what comes out? | mean and variance of the output |
+//! | [`predict`](Network::predict) | what is the output? | mean and variance of the output |
 //! | [`learn`](Network::learn) | what do the data say about the weights? | updated weights, one sample or one batch at a time |
-//! | [`condition`](Network::condition) | what must the input (or a hidden layer) be, given what I want at the output? | posterior of those states; weights untouched |
+//! | [`condition`](Network::condition) | which input (or hidden layer) gives the output I want? | posterior of those states; weights are unchanged |
 //!
-//! Besides, [`derivative`](Network::derivative) says how the output changes with the input or a hidden layer, mean and
-//! variance, and [`Wanted::maximum`] conditions on one that is zero.
+//! [`derivative`](Network::derivative) gives the derivative of the output with respect to the input or a hidden layer, with mean and
+//! variance, and [`Wanted::maximum`] conditions on a derivative of zero.
 //!
 //! ```
 //! use tractable::{Activation, Fit, Gaussian, Matrix, Network, data::Dataset};
@@ -42,37 +42,37 @@
 //! ```
 //!
 //! `docs/equations.md` in the repository lists every formula with its source, its function and its test; `docs/book/` is
-//! the longer story, from a first fit to layers of your own.
+//! the guide, from a first fit to adding layers.
 //!
-//! # Map
+//! # Modules
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
 //! | [`moments`] | the mathematics, as scalar functions |
-//! | [`optimize`] | where is the output largest, or smallest: functions, experiments, trained networks |
-//! | [`attack`] | images that a classifier takes for something else |
+//! | [`optimize`] | maxima and minima of functions, experiments and trained networks |
+//! | [`attack`] | images that a classifier misclassifies |
 //! | [`data`] | CSV files, images, standardisation |
 //! | [`metrics`] | scores of predictions with uncertainty |
 //! | [`recipes`] | the paper's networks |
-//! | [`rl`] | environments to act in, and an agent that infers its actions |
+//! | [`rl`] | environments, and an agent that infers its actions |
 //! | [`verify`] | golden vectors, recomputed on this machine |
 //! | [`rng`], [`fnv`] | named random streams from one seed; fingerprints of data |
-//! | [`files`] | files that a crash leaves whole |
+//! | [`files`] | crash-safe files |
 //!
 //! # Features
 //!
-//! All but `ndarray` are on by default. Without any, a [`Network`] can be built, fitted and asked; 12 crates are compiled instead of 33, this
-//! one included.
+//! All except `ndarray` are on by default. Without any, a [`Network`] can be built, fitted and queried, with 12 crates instead of 33
+//! (including this one).
 //!
 //! | feature | what it adds |
 //! |---|---|
 //! | `files` | `Network::save` and `Network::load`, the module `files`, and serde's traits for settings and results |
-//! | `attack` | the module of that name |
-//! | `optimize`, `rl`, `verify` | the modules of these names; all bring `files`, and `verify` brings `rl` and `csv` |
+//! | `attack` | the module `attack` |
+//! | `optimize`, `rl`, `verify` | the modules with these names; all enable `files`, and `verify` enables `rl` and `csv` |
 //! | `csv` | tables from CSV files: `data::csv`, `data::Table`, `data::CsvRows` |
-//! | `gzip` | image files that are compressed |
+//! | `gzip` | compressed image files |
 //! | `ndarray` | `Input` and `Matrix` from `ndarray` views; `Array2` and views from `Matrix` and `Gaussian` |
-//! | `mujoco` | `rl::env::mujoco`: a real MuJoCo, opened at run time; brings `rl` |
+//! | `mujoco` | `rl::env::mujoco`: a real MuJoCo, opened at run time; enables `rl` |
 //!
 //! # Threads
 //!
@@ -81,10 +81,10 @@
 //!
 //! # What is approximate
 //!
-//! Covariances within a layer and between weights are kept zero; products of Gaussians and activations are
-//! replaced by Gaussians with the same mean and variance; all activations but
+//! Covariances within a layer and between weights are set to zero; products of Gaussians and activations are
+//! replaced by Gaussians with the same mean and variance; all activations except
 //! [`MixtureRelu`](Activation::MixtureRelu) are linearised at the mean. The sums over a batch count the prior
-//! once per sample; [`UpdateRule`] says what is done about it.
+//! once per sample; see [`UpdateRule`].
 
 // Some functions of the core serve one feature only.
 #![cfg_attr(not(feature = "default"), allow(dead_code))]

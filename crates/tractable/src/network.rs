@@ -32,7 +32,7 @@ use crate::plan::Op;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A network whose weights, hidden units and inputs are all Gaussian.
+/// A network with Gaussian weights, hidden units and inputs.
 ///
 /// ```
 /// use tractable::{Activation, Gaussian, Matrix, Network, Wanted};
@@ -59,11 +59,11 @@ pub struct Network {
     observed: ObservationBuffer,
     standard: [Vec<f64>; 2],
     device: Device,
-    /// Rows that `predict` and `condition` take at a time, so that their states stay small.
+    /// Rows that `predict` and `condition` process at a time, to limit memory.
     at_once: usize,
 }
 
-/// Numbers in the states of all layers that a pass without learning may hold.
+/// Maximum size of all states in a pass without learning.
 const MOST_NUMBERS: usize = 1 << 24;
 
 /// What one call of [`Network::learn`] did.
@@ -83,7 +83,7 @@ pub struct LearnInfo {
     pub rows: usize,
     /// Parameters whose step was limited by [`UpdateRule::Capped`](crate::UpdateRule::Capped).
     pub capped: u64,
-    /// Parameters whose variance would not have stayed positive and was set to a small one.
+    /// Parameters whose variance would have become non-positive and was set to a small one.
     pub repaired: u64,
 }
 
@@ -148,11 +148,11 @@ impl Network {
         })
     }
 
-    /// **What comes out?** Mean and variance of the output for every row of `x`, in one deterministic pass.
-    /// The variance is that of the network's own output; the noise of a new observation stands beside it. What uncertain inputs do
-    /// to units that share them is counted; of exact inputs, all units count as independent. For classes the
-    /// output is the tree's nodes: see [`Network::predict_classes`]. Far from the data the variance is too small: an
-    /// `Ensemble` knows better.
+    /// **What is the output?** Mean and variance of the output for every row of `x`, in one deterministic pass.
+    /// The variance is that of the network's own output; the noise of a new observation is returned separately. For uncertain inputs,
+    /// covariances between units are included; for exact inputs, units are treated as independent. For classes the
+    /// output is the tree's nodes: see [`Network::predict_classes`]. Far from the data the variance is too small;
+    /// use an `Ensemble` there.
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Matrix, Network};
@@ -193,7 +193,7 @@ impl Network {
         Ok((0..rows * units).map(|i| std[i % units % std.len()].powi(2)).collect())
     }
 
-    /// How a batch that counts so much changes the weights.
+    /// The update of the weights by a batch with this weight.
     fn update(&self, weight: f64) -> Update {
         Update { rule: self.spec.update, weight }
     }
@@ -205,7 +205,7 @@ impl Network {
         Ok(pass)
     }
 
-    /// A pass of the caller's own.
+    /// A pass for the caller alone.
     pub(crate) fn pass(&self) -> Box<dyn ActivePass + '_> {
         self.engine.pass()
     }
@@ -226,7 +226,7 @@ impl Network {
         Ok(pass)
     }
 
-    /// The mean and variance of a state (0 is the input) as a user knows them; finite in those units too.
+    /// The mean and variance of a state (0 is the input) in the user's units; finite in those units too.
     pub(crate) fn in_users_units(&self, [mean, var]: MeanVar, rows: usize, state: usize) -> Result<Gaussian> {
         let width = mean.len() / rows;
         let (mean, var) = match self.scaler_at(state) {
@@ -255,7 +255,7 @@ impl Network {
         self.class_probabilities(&self.predict(x)?)
     }
 
-    /// The probability of every class that a [prediction](Network::predict) stands for, calibrated where the network is.
+    /// The class probabilities of a [prediction](Network::predict), calibrated if the network is.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -285,8 +285,8 @@ impl Network {
         Matrix::new(p, classes)
     }
 
-    /// **What do the data say about the weights?** Updates them with one batch; each row of `x` goes with
-    /// one row of the observation. An error leaves the network as it was.
+    /// **What do the data say about the weights?** Updates them with one batch; each row of `x` belongs to
+    /// one row of the observation. An error leaves the network unchanged.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -323,7 +323,7 @@ impl Network {
         self.learned(x.rows())
     }
 
-    /// Whether [`learn`](Network::learn) would take these rows; nothing is changed.
+    /// Checks whether [`learn`](Network::learn) would accept these rows, without changing anything.
     pub(crate) fn check_learn(&self, x: Input<'_>, observation: &Observation<'_>) -> Result<()> {
         let x = self.check_input(x)?;
         let (noise, scaler) = (self.spec.default_noise(), self.spec.output_scaler.as_ref());
@@ -331,7 +331,7 @@ impl Network {
         observed.fill(observation, noise, self.spec.output, scaler, x.rows(), self.largest()).map(drop)
     }
 
-    /// What the device noted while it learned from so many samples.
+    /// What the device recorded while it learned from this many samples.
     pub(crate) fn learned(&mut self, rows: usize) -> Result<LearnInfo> {
         let status = self.engine.status();
         if status.is_err() {
@@ -349,7 +349,7 @@ impl Network {
         Ok(LearnInfo { rows, capped, repaired })
     }
 
-    /// The scaler of a state, 0 being the input's.
+    /// The scaler of a state; 0 is the input.
     pub(crate) fn scaler_at(&self, at: usize) -> Option<&Scaler> {
         match at {
             0 => self.spec.input_scaler.as_ref(),
@@ -358,7 +358,7 @@ impl Network {
         }
     }
 
-    /// Runs a pass over so many rows at a time that its states stay small, and puts the results together.
+    /// Runs a pass over a limited number of rows at a time and concatenates the results.
     pub(crate) fn in_parts<const N: usize>(
         &self,
         rows: usize,
@@ -367,7 +367,7 @@ impl Network {
         self.in_parts_of(self.at_once, rows, pass)
     }
 
-    /// The same, so many rows at a time.
+    /// The same, with this many rows at a time.
     fn in_parts_of<const N: usize>(
         &self,
         at_once: usize,
@@ -427,7 +427,7 @@ impl Network {
         })
     }
 
-    /// Puts other numbers into the same layers, one of `contents` per layer.
+    /// Replaces the parameters of all layers, with one of `contents` per layer.
     pub(crate) fn refill(&mut self, contents: &[Contents]) -> Result<()> {
         for (layer, c) in contents.iter().enumerate() {
             self.fill(layer, 0..c.parameters.bias_mean.len(), c)?;
@@ -435,14 +435,14 @@ impl Network {
         Ok(())
     }
 
-    /// Puts other numbers into some outputs of a layer; of a normalisation, into all.
+    /// Replaces the parameters of some outputs of a layer; for a normalisation, of all.
     pub(crate) fn fill(&mut self, layer: usize, outputs: Range<usize>, contents: &Contents) -> Result<()> {
         self.engine.fill(layer, outputs, contents)
     }
 
-    /// Weights and biases of a layer as they are now: weights `[out, in]`, or `[out, in * rows * columns]` for a
-    /// convolution, one row an output; batch normalisation has one weight a channel. `None` for a layer
-    /// without any.
+    /// The current weights and biases of a layer: weights `[out, in]`, or `[out, in * rows * columns]` for a
+    /// convolution, one row per output; batch normalisation has one weight per channel. `None` for a layer
+    /// without parameters.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -468,13 +468,13 @@ impl Network {
         self.engine.contents(layer)
     }
 
-    /// Those of every layer; empty where it has none.
+    /// The parameters of every layer; empty for layers without any.
     pub(crate) fn all_contents(&self) -> Result<Vec<Contents>> {
         (0..self.spec.layers.len()).map(|i| Ok(self.contents(i)?.unwrap_or_default())).collect()
     }
 
     /// States and innovations of every layer for one batch in the network's own units, for checks against reference
-    /// vectors; parameters are left alone.
+    /// vectors; parameters are unchanged.
     pub(crate) fn trace(&self, x: Input<'_>, seen: Seen<'_>) -> Result<Vec<Trace>> {
         let mut pass = self.forward(x)?;
         let mut ops = vec![Op::Observe];
@@ -505,7 +505,7 @@ impl Network {
         self.learned(x.rows())
     }
 
-    /// The largest number to observe: its square must not overflow.
+    /// The largest value that can be observed: its square must not overflow.
     pub(crate) fn largest(&self) -> f64 {
         if self.is_double() { 1e150 } else { 1e18 }
     }

@@ -1,5 +1,5 @@
-//! What a device does with a batch: lists of operations over numbered states, made from the [`Graph`]. A device
-//! runs a list from top to bottom without asking anybody in between: what goes wrong is noted in its status.
+//! Plans: lists of operations over numbered states, made from the [`Graph`]. A device
+//! runs a list from top to bottom without reading anything back: errors are recorded in its status.
 
 use crate::backend::Purpose;
 use crate::graph::Graph;
@@ -9,28 +9,28 @@ use crate::moments::Activation;
 /// One operation. States are numbered as in [`Graph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Op {
-    /// Makes a layer's state from those it reads.
+    /// Computes a layer's state from those it reads.
     Forward { layer: usize, purpose: Purpose },
-    /// Notes the first state that is not finite, if the output is not.
+    /// Records the first state that is not finite, if the output is not.
     CheckStates,
-    /// The innovation of the output, from what was observed.
+    /// The innovation of the output, from the observation.
     Observe,
-    /// What was observed says about its noise, and the innovation of the head.
+    /// Infers the noise of the observation, and the innovation of the noise head.
     InferNoise,
-    /// Takes a layer's innovation down to a state it reads; `more`: another layer has been there, add to it.
+    /// Propagates a layer's innovation down to a state it reads; `more`: add to that of another layer.
     Back { layer: usize, state: usize, more: bool },
-    /// Notes an innovation of this state that is not finite.
+    /// Records an innovation of this state that is not finite.
     CheckInnovation { state: usize },
     /// The state's posterior becomes its prior.
     Posterior { state: usize },
-    /// Takes rows of the output down like an innovation.
+    /// Propagates rows of the output down like an innovation.
     BackRows { layer: usize, state: usize, more: bool },
-    /// Adds what a state's own variance does to the rows' covariance; of the input all of its variance is its own.
+    /// Adds the contribution of a state's own variance to the rows' covariance; for the input that is its full variance.
     Spread { state: usize },
 }
 
 impl Graph {
-    /// Fills the states that depend on `from`, and checks what came out.
+    /// Computes the states that depend on `from`, and checks the output.
     pub(crate) fn forward(&self, from: usize, purpose: Purpose) -> Vec<Op> {
         let above = self.above(|state| state == from);
         let layers = (0..self.layers.len()).filter(|&i| from == 0 || (i + 1 > from && above[i + 1]));
@@ -57,7 +57,7 @@ impl Graph {
         ops.extend([Op::Observe, Op::InferNoise]);
         let has_parameters = |state: usize| state > 0 && self.has_parameters(state - 1);
         ops.extend(self.back(has_parameters));
-        // What is not finite in one state is not finite in those below it: the lowest tell, and the output.
+        // Non-finite values propagate down: checking the lowest states and the output is enough.
         let needed = self.above(has_parameters);
         let lowest = |s: &usize| needed[*s] && (*s == 0 || !self.inputs[*s - 1].iter().any(|&b| needed[b]));
         let states = (0..self.output()).filter(lowest).chain([self.output()]);
@@ -65,7 +65,7 @@ impl Graph {
         ops
     }
 
-    /// One round of conditioning a state on what is observed: `first` fills the whole network, the others what
+    /// One round of conditioning a state on an observation: `first` computes the whole network, later rounds what
     /// depends on the state.
     pub(crate) fn condition(&self, state: usize, first: bool) -> Vec<Op> {
         let mut ops = self.forward(if first { 0 } else { state }, Purpose::Predict);

@@ -1,4 +1,4 @@
-//! Networks of the paper, ready to build.
+//! The paper's networks, ready to build.
 
 use crate::builder::NetworkBuilder;
 use crate::layer::Layer;
@@ -50,7 +50,7 @@ pub fn mnist_norm() -> NetworkBuilder {
         .classes(10)
 }
 
-/// The paper's network for CIFAR-10 as its table has it: three convolutions, three average pools with zeros at
+/// The paper's network for CIFAR-10 as in its table: three convolutions, three average pools padded at
 /// the end only, a dense layer of 64, ten classes; no normalisation.
 ///
 /// ```
@@ -69,8 +69,8 @@ pub fn cifar10() -> NetworkBuilder {
     net.layer(Layer::linear(64)).layer(Activation::Relu).layer(Layer::linear(11)).classes(10)
 }
 
-/// The paper's value network: what a state and an action are worth. Three layers of 128; the first is tanh, so that its
-/// derivative by the action depends on the action.
+/// The paper's value network for a state and an action. Three layers of 128; the first is tanh, so that the
+/// derivative with respect to the action depends on the action.
 ///
 /// ```
 /// let net = tractable::recipes::value(17 + 6).build()?;
@@ -88,8 +88,8 @@ pub fn value(inputs: usize) -> NetworkBuilder {
         .layer(Layer::linear(1))
 }
 
-/// [`cifar10`] as the authors' code has it: with batch normalisation after each convolution's activation, and a last
-/// pool that moves by one pixel, so that the dense layer sees 8 by 8 pixels instead of 4 by 4.
+/// [`cifar10`] as in the authors' code: with batch normalisation after each convolution's activation, and a last
+/// pool with stride 1, so that the dense layer sees 8 by 8 pixels instead of 4 by 4.
 ///
 /// ```
 /// let net = tractable::recipes::cifar10_norm().build()?;

@@ -1,12 +1,12 @@
-//! Randomness: one seed makes named, independent streams with the same bits on every platform.
+//! Random numbers: one seed gives named, independent streams, bit-identical on every platform.
 //!
-//! Each use of chance draws from a stream of its own (`"init"` for layer 3, `"shuffle"` for epoch 7), so
-//! that adding a draw in one place moves no number in another. Nothing here calls the platform's
-//! mathematics library.
+//! Each use has its own stream (`"init"` for layer 3, `"shuffle"` for epoch 7), so
+//! that adding a draw in one place changes no other number. Nothing here calls the platform's
+//! math library.
 
 use crate::fnv::fnv1a_128;
 
-/// Where random bits come from.
+/// A source of random bits.
 ///
 /// ```
 /// struct Counter(u64);

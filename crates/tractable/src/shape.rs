@@ -1,4 +1,4 @@
-//! Sizes: what a layer's state looks like, and how a window slides over an image.
+//! Shapes of layers, and windows that slide over images.
 
 use crate::error::{Error, Result};
 
@@ -88,7 +88,7 @@ impl Shape {
         self.channels * self.pixels()
     }
 
-    /// Whether a sample holds no number at all; no network accepts such a shape.
+    /// Whether a sample has no numbers; no network accepts such a shape.
     ///
     /// ```
     /// assert!(tractable::Shape::flat(0).is_empty());
@@ -140,7 +140,7 @@ impl Window {
         }
     }
 
-    /// Number of positions down and across `image`, rounded down: what does not fill a window is left out.
+    /// Number of positions down and across `image`, rounded down: the rest that does not fill a window is ignored.
     ///
     /// ```
     /// use tractable::{Padding, Shape, Window};
@@ -151,7 +151,7 @@ impl Window {
         if self.kernel == 0 || self.stride == 0 {
             return Err(Error::invalid("window", "kernel and stride must be at least 1"));
         }
-        // So that the cells of a window can be counted.
+        // So that the size of a window does not overflow.
         if self.kernel.max(self.after()) > MOST_PIXELS {
             return Err(Error::invalid(
                 "window",
@@ -172,7 +172,7 @@ impl Window {
         }
     }
 
-    /// Numbers of an image with its zeros around it; `None` when they cannot be counted.
+    /// Numbers in a padded image; `None` if the count overflows.
     pub(crate) fn padded(&self, image: Shape) -> Option<usize> {
         let side = |n: usize| n.checked_add(self.before())?.checked_add(self.after());
         side(image.height)?.checked_mul(side(image.width)?)?.checked_mul(image.channels)

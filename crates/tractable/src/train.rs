@@ -32,7 +32,7 @@ use std::time::Instant;
 pub struct Epoch {
     /// Number of the epoch, from 1.
     pub epoch: usize,
-    /// Epochs there will be at most.
+    /// Maximum number of epochs.
     pub of: usize,
     /// Noise in this epoch, as a standard deviation; the first output's where they differ.
     pub noise_std: f64,
@@ -44,7 +44,7 @@ pub struct Epoch {
     pub seconds: f64,
 }
 
-/// What a running fit says: samples done within an epoch, or a whole epoch.
+/// Progress of a fit: samples done within an epoch, or a finished epoch.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -61,9 +61,9 @@ pub struct Epoch {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Progress<'a> {
-    /// So many of so many samples of the current epoch are done. Breaking here leaves the epoch unfinished.
+    /// Samples done and samples in total, in the current epoch. Breaking here leaves the epoch unfinished.
     Rows(usize, usize),
-    /// An epoch is done; the network as it is now, for a checkpoint.
+    /// An epoch is finished; with the current network, for a checkpoint.
     Epoch(&'a Network, &'a Epoch),
 }
 
@@ -83,14 +83,14 @@ pub enum Progress<'a> {
 pub struct FitReport {
     /// Every finished epoch.
     pub epochs: Vec<Epoch>,
-    /// With early stopping: the epoch, from 1, the network went back to.
+    /// With early stopping: the best epoch, from 1, which the network was reset to.
     pub best_epoch: Option<usize>,
-    /// The callback asked to stop.
+    /// Whether the callback stopped the fit.
     pub interrupted: bool,
 }
 
-/// The lowest validation score so far, and whether it is time to give up on a lower one. A score that is not a number
-/// is never the best, and patience runs from the best.
+/// Tracks the lowest validation score and decides when to stop. A NaN score
+/// is never the best; patience counts from the best epoch.
 ///
 /// ```
 /// let mut stopping = tractable::EarlyStopping { patience: 2, best: None };
@@ -100,14 +100,14 @@ pub struct FitReport {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct EarlyStopping {
-    /// Epochs without a better score after which to give up.
+    /// Epochs without a better score after which to stop.
     pub patience: usize,
     /// The lowest score and its epoch, counted from 1.
     pub best: Option<(f64, usize)>,
 }
 
 impl EarlyStopping {
-    /// Takes the score of an epoch, counted from 1; whether it is the best so far.
+    /// Records the score of an epoch, counted from 1; returns whether it is the best so far.
     ///
     /// ```
     /// let mut stopping = tractable::EarlyStopping { patience: 3, best: None };
@@ -132,7 +132,7 @@ impl EarlyStopping {
     }
 }
 
-/// What a fit starts from, once nothing speaks against it.
+/// The start of a fit, after all checks.
 struct Start<'a> {
     seed: u64,
     /// Rows to learn from.
@@ -142,15 +142,15 @@ struct Start<'a> {
     scalers: Option<(Option<Scaler>, Option<Scaler>)>,
 }
 
-/// Images that are numbers at a time where they are only predicted.
+/// Images converted to numbers at a time, for predictions.
 const IMAGES_AT_ONCE: usize = 1024;
 
 /// Rows between two [`Progress::Rows`].
 const REPORT_EVERY: usize = 512;
 
 impl Network {
-    /// Fits the network to a data set or to images. Where the data set asks for it, inputs and targets are standardised with
-    /// the training part's mean and spread, and the scalers stay with the network.
+    /// Fits the network to a data set or to images. If the data set asks for it, inputs and targets are standardised with
+    /// the mean and standard deviation of the training part, and the network keeps the scalers.
     ///
     /// ```
     /// # use tractable::{Activation, Fit, Matrix, Network, data::Dataset};
@@ -166,7 +166,7 @@ impl Network {
         self.fit_with(data, fit, |_| ControlFlow::Continue(()))
     }
 
-    /// As [`Network::fit`], telling `progress` how it goes; [`ControlFlow::Break`] stops it, keeping what
+    /// Like [`Network::fit`], but calls `progress` as it goes; [`ControlFlow::Break`] stops the fit and keeps what
     /// was learned.
     ///
     /// ```
@@ -217,7 +217,7 @@ impl Network {
                 if done / REPORT_EVERY == (done - rows.len()) / REPORT_EVERY {
                     continue;
                 }
-                // Only now is it known what became of the batches.
+                // Only now is the outcome of the batches known.
                 learned += self.learned(done - learned.rows)?;
                 if progress(Progress::Rows(done, order.len())).is_break() {
                     report.interrupted = true;
@@ -257,7 +257,7 @@ impl Network {
         Ok(report)
     }
 
-    /// Whether [`Network::fit`] would take these data and settings; nothing is changed.
+    /// Checks whether [`Network::fit`] would accept these data and settings, without changing anything.
     ///
     /// ```
     /// # use tractable::{Activation, Fit, Matrix, Network, data::Dataset};
@@ -301,9 +301,9 @@ impl Network {
         self.nll_of(&data.into())
     }
 
-    /// Makes class probabilities hold: sharpens or flattens them until the labels of these images, which the network has not
-    /// learned from, are as likely as can be. [`predict_classes`](Network::predict_classes) and the file have it from then on;
-    /// fitting further starts without. Tables have [`Ensemble::calibrated`](crate::Ensemble::calibrated).
+    /// Calibrates class probabilities: sharpens or flattens them to maximise the likelihood of the labels of these images, which must
+    /// not be training images. [`predict_classes`](Network::predict_classes) and saved files then use the calibration;
+    /// further fitting discards it. For tables use [`Ensemble::calibrated`](crate::Ensemble::calibrated).
     ///
     /// ```
     /// # use tractable::{Activation, Fit, Layer, Network, data};

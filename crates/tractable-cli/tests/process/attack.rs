@@ -114,21 +114,21 @@ fn what_cannot_be_attacked_is_named() {
         (&["run", "--target", "3", "--untargeted"], &["cannot be used with"]),
         (&["run", "--budget", "0.3"], &["`0.3` is not a budget; write linf:0.1"]),
         (&["run", "--budget", "linf:-1"], &["a budget of -1 is not a positive number"]),
-        (&["run", "--method", "pgd"], &["budget: attacks by gradient need one"]),
+        (&["run", "--method", "pgd"], &["budget: gradient attacks need a budget"]),
         (&["run", "--stop-at", "1.5"], &["a probability of 1.5 is not between 0 and 1"]),
         (&["run/model.safetensors"], &["not a run on images", "--set"]),
         (&["numbers"], &["not a run on images", "--set"]),
-        (&["numbers", "--set", "digits"], &["numbers: the network puts out numbers"]),
+        (&["numbers", "--set", "digits"], &["numbers: the network is a regression model"]),
         (&["kinds", "--set", "digits"], &["kinds: the network has 3 classes, and the images 10"]),
         (&["run", "--transfer", "nowhere"], &["nowhere: cannot"]),
         (&["run", "--data", "nowhere", "--set", "mnist"], &["mnist: no such folder"]),
-        (&["run", "-o", "numbers"], &["numbers: exists already", "--force"]),
+        (&["run", "-o", "numbers"], &["numbers: already exists", "--force"]),
         (&["run", "-o", "new", "--iterations", "0"], &["iterations"]),
     ];
     for (args, says) in cases {
         place.refused(&[&["attack"], *args].concat(), says);
     }
-    place.refused(&["reproduce", "table-1"], &["no run was given", "--mnist RUN"]);
+    place.refused(&["reproduce", "table-1"], &["no run given", "--mnist RUN"]);
     place.refused(
         &["reproduce", "table-1", "--mnist", "run", "--data", "nowhere"],
         &["mnist: no such folder"],

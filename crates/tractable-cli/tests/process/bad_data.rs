@@ -78,8 +78,8 @@ fn settings_that_cannot_be_used_are_named() {
 fn an_existing_run_is_kept_unless_forced() {
     let place = Place::trained();
     let train = ["train", "data.csv", "--target", "y", "-o", "run", "--epochs", "2"];
-    place.refused(&train, &["run: exists already", "--force", "--resume"]);
-    place.refused(&["train", "data.csv", "--target", "y", "-o", "data.csv"], &["data.csv: exists already"]);
+    place.refused(&train, &["run: already exists", "--force", "--resume"]);
+    place.refused(&["train", "data.csv", "--target", "y", "-o", "data.csv"], &["data.csv: already exists"]);
     // Forced, but the data are bad: the old run is still there.
     place.write("bad.csv", "a,b,y\n1,x,2\n");
     place.refused(&["train", "bad.csv", "--target", "y", "-o", "run", "--force"], &["line 2, column `b`"]);
@@ -92,7 +92,7 @@ fn a_forced_run_that_cannot_be_trained_leaves_the_old_one() {
     let place = Place::trained();
     let force = ["--target", "y", "-o", "run", "--force"];
     let vanishing = ["--noise-start", "1", "--noise-decay", "1e-9", "--noise-floor", "0", "--epochs", "100"];
-    let falls = "does not stay a positive number";
+    let falls = "does not stay positive";
     place.refused(&[&["train", "data.csv"], &force[..], &vanishing[..]].concat(), &["noise", falls]);
     place.write("one.csv", "a,b,y\n1,2,3\n");
     let aside = ["--validation", "0.5"];
@@ -186,7 +186,7 @@ fn a_run_does_not_lose_epochs() {
     let place = Place::trained();
     let done = place.json(&["inspect", "run"])[0]["epochs"].as_u64().unwrap();
     let fewer = (done - 1).to_string();
-    let says = format!("--epochs {fewer}: the run has {done} already");
+    let says = format!("--epochs {fewer}: the run already has {done}");
     place.refused(&["train", "--resume", "-o", "run", "--epochs", &fewer], &[&says]);
 }
 

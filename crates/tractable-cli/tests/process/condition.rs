@@ -143,7 +143,10 @@ fn rows_of_a_file_are_questions_of_their_own() {
     let lines = place.json(&["condition", "run", "wishes.csv"]);
     assert_eq!((lines.len(), &lines[2]["row"]), (3, &2.into()));
     let ran = place.run(&["condition", "run", "wishes.csv"]);
-    assert!(ran.err.contains("not of the model, ignored: note") && ran.err.contains("3 rows"), "{ran:?}");
+    assert!(
+        ran.err.contains("not columns of the model, ignored: note") && ran.err.contains("3 rows"),
+        "{ran:?}"
+    );
     place.refused(&["condition", "run", "wishes.csv", "-o", "wishes.csv", "-q"], &["that is the input"]);
 }
 
@@ -170,8 +173,8 @@ fn bad_questions_are_refused() {
     ] {
         place.refused(&["condition", "run", "--given", given, "--want", want, "-q"], &[says]);
     }
-    place.refused(&["condition", "run", "--given", "a=1"], &["say what is wanted: --want"]);
-    place.refused(&["condition", "run"], &["say what is wanted"]);
+    place.refused(&["condition", "run", "--given", "a=1"], &["specify the wanted output: --want"]);
+    place.refused(&["condition", "run"], &["specify the wanted output"]);
     place.refused(&["condition", "run", "data.csv", "--want", "y=1"], &["cannot be used with"]);
     place.refused(&["condition", "run", "--want", "y=1", "-o", "x.csv"], &["-o", "CSV file"]);
     place.refused(&["condition", "nowhere", "--want", "y=1"], &["nowhere"]);
@@ -181,12 +184,12 @@ fn bad_questions_are_refused() {
         assert_eq!((ran.code, place.path("out.csv").exists()), (2, false), "{rows:?}: {ran:?}");
         assert!(says.iter().all(|s| ran.err.contains(s)), "{rows:?}: {ran:?}");
     };
-    file("a,b\n1,2\n", &["nothing is wanted: there is no column `y`"]);
-    file("a,y,y_std\n0.5,31,1\n0.5,,\n", &["line 3", "nothing is wanted of any output"]);
+    file("a,b\n1,2\n", &["no wanted output: there is no column `y`"]);
+    file("a,y,y_std\n0.5,31,1\n0.5,,\n", &["line 3", "no output is wanted"]);
     file("a,y,y_std\n0.5,31,1\nx,31,1\n", &["line 3, column `a`", "\"x\" is not a number"]);
     file("a,y,y_std\n0.5,31,-1\n", &["line 2, column `y_std`", "below 0"]);
-    file("a,a_std,y\n,1,31\n", &["line 2, column `a_std`", "a spread around an empty cell"]);
-    file("a,b_std,y\n1,1,31\n", &["column `b_std` is the spread of no column"]);
+    file("a,a_std,y\n,1,31\n", &["line 2, column `a_std`", "a standard deviation without a value"]);
+    file("a,b_std,y\n1,1,31\n", &["column `b_std` belongs to no other column"]);
     file("a,b,y\n1,1,31\n", &["line 2", "all inputs are known exactly"]);
     file("a,y\n", &["no rows"]);
 }

@@ -45,10 +45,10 @@ fn a_folder_that_cannot_be_used_is_named() {
     place.write("site/index.html", "<html>somebody's own page</html>");
     place.refused(
         &["demo", "--out", "site"],
-        &["site/index.html: exists already and is no page of this program"],
+        &["site/index.html: already exists and was not written by this program"],
     );
     place.ok(&["train", "data.csv", "--target", "y", "--epochs", "1", "-q", "-o", "run"]);
-    place.refused(&["demo", "--out", "run"], &["run: holds a run"]);
+    place.refused(&["demo", "--out", "run"], &["run: contains a run"]);
 }
 
 #[cfg(unix)]
@@ -66,6 +66,6 @@ fn ctrl_c_ends_it() {
     crate::interrupt::signal(&child, "-INT");
     std::io::Read::read_to_string(&mut err, &mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
-    assert!(said.lines().last().unwrap().starts_with("interrupted: the page is not written"), "{said}");
+    assert!(said.lines().last().unwrap().starts_with("interrupted: the page was not written"), "{said}");
     assert!(!place.path("demo/index.html").exists());
 }

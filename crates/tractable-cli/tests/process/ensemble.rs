@@ -68,7 +68,7 @@ fn a_table_from_training_to_prediction() {
     place.ok(&["report", "run"]);
     let page = place.text("run/report.html");
     assert!(page.contains("Rows left out: y") && page.contains("Calibration of y"), "{page}");
-    let one = "networks, and this takes one: train with --single";
+    let one = "networks, but one is needed; train with --single";
     place.refused(&["optimize", "--model", "run", "--bounds", "0:1,0:1"], &["run/model.safetensors", one]);
     place.refused(&["attack", "run", "--set", "digits"], &[one]);
 }
@@ -81,7 +81,8 @@ fn rows_unlike_those_it_learned_from_are_noticed() {
     place.write("other.csv", &data);
     let said = place.ok(&["evaluate", "run", "other.csv"]);
     assert!(
-        said.contains("the model is too sure: ") && said.contains("; train again, with rows like these"),
+        said.contains("the model is too sure: ")
+            && said.contains("; train again, and include rows like these"),
         "{said}"
     );
     assert_eq!(said.matches("the model is").count(), 1, "{said}");
@@ -150,7 +151,7 @@ fn ctrl_c_stops_at_once_and_resume_starts_again() {
         "{err}"
     );
     assert!(!place.path("run/model.safetensors").exists());
-    place.refused(&["predict", "run", "rows.csv"], &["run: no epoch is finished", "--resume"]);
+    place.refused(&["predict", "run", "rows.csv"], &["run: no epoch finished", "--resume"]);
     place.ok(&["report", "run"]);
     place.refused(
         &["train", "--resume", "-o", "run", "--hidden", "9"],

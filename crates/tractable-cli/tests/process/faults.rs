@@ -73,7 +73,7 @@ fn the_second_in_a_folder_is_refused() {
         let args = [args, &["-o", "run"]].concat();
         let first = started(&place, &args);
         wait_until(shows, || place.path(shows).exists());
-        let says = "run: another process is at work in this folder";
+        let says = "run: another process is using this folder";
         let again: &[&str] = if args[0] == "optimize" { &[] } else { &["--force"] };
         for more in [&["--resume"], again] {
             let second = if args[0] == "train" && more == ["--resume"] {
@@ -106,7 +106,7 @@ fn attacks_and_downloads_have_their_folder_alone() {
     for (args, folder) in [(&attack[..], "attacked"), (&fetch, "d/mnist/.fetch")] {
         fs::create_dir_all(place.path(folder)).unwrap();
         let held = tractable::files::FolderLock::take(&place.path(folder)).unwrap();
-        place.refused(args, &[folder, "another process is at work in this folder"]);
+        place.refused(args, &[folder, "another process is using this folder"]);
         drop(held);
     }
     place.ok(&attack);

@@ -83,7 +83,7 @@ fn what_cannot_be_trained_on_is_named() {
     std::fs::write(place.path("cut/train-images-idx3-ubyte"), &images[..5000]).unwrap();
     std::fs::create_dir(place.path("empty")).unwrap();
     let cases: &[(&[&str], &[&str])] = &[
-        (&["mnits"], &["mnits: there is no such file", "did you mean `mnist`?"]),
+        (&["mnits"], &["mnits: no such file", "did you mean `mnist`?"]),
         (&["cifar-10"], &["did you mean `cifar10`?"]),
         (&["imagenet"], &["is not an image set (mnist, fashion-mnist, cifar10, digits)"]),
         (
@@ -98,10 +98,10 @@ fn what_cannot_be_trained_on_is_named() {
         (&["digits", "--epochs", "0"], &["--epochs: must be at least 1"]),
         (&["digits", "--noise-std", "-1"], &["-1 is not a positive number"]),
         (&["digits", "--gain", "inf"], &["--gain: not a finite number"]),
-        (&["digits", "--hidden", "5"], &["--hidden: is for --net mlp"]),
+        (&["digits", "--hidden", "5"], &["--hidden: applies only to --net mlp"]),
         (&["digits", "--net", "resnet"], &["--net"]),
-        (&["digits", "--target", "y"], &["--target: is for CSV files"]),
-        (&["digits", "--no-standardize"], &["--no-standardize: is for CSV files"]),
+        (&["digits", "--target", "y"], &["--target: applies to CSV files"]),
+        (&["digits", "--no-standardize"], &["--no-standardize: applies to CSV files"]),
         (&["data.csv", "--target", "y", "--augment"], &["--augment: is for image sets"]),
         (&["data.csv", "--target", "y", "--data", "x"], &["--data: is for image sets"]),
     ];
@@ -116,7 +116,7 @@ fn a_run_on_images_keeps_its_settings_and_images() {
     fake_mnist(&place, "blank", 28, 1);
     let train = ["train", "mnist", "--data", "blank", "-o", "run", "--epochs", "1", "--net", "mlp"];
     place.ok(&train);
-    place.refused(&train, &["run: exists already"]);
+    place.refused(&train, &["run: already exists"]);
     let resume = ["train", "--resume", "-o", "run", "--epochs", "2"];
     let with = |more: &[&'static str]| [&resume[..], more].concat();
     place.refused(&with(&["--batch", "4"]), &["the run has batch 16, not 4"]);

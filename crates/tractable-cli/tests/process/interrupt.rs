@@ -101,7 +101,7 @@ fn ctrl_c_keeps_what_was_downloaded() {
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{err}");
-    assert!(err.contains("the same command goes on"), "{err}");
+    assert!(err.contains("run the same command to continue"), "{err}");
     assert!(part.is_file());
     // Half of a file is not a file of the set.
     place.refused(&["train", "mnist", "--data", "data", "-o", "run"], &["neither train-images"]);
@@ -155,7 +155,7 @@ fn before_the_first_epoch_is_done_nothing_is_replaced() {
     let files = ["model.safetensors", "config.json", "metrics.jsonl"].map(|name| format!("run/{name}"));
     let before = files.each_ref().map(|name| place.read(name));
     let err = stopped_at_its_start(&place, &[&LONG[..], &["--force"]].concat());
-    assert!(err.contains("no epoch is finished, nothing was saved"), "{err}");
+    assert!(err.contains("no epoch finished, nothing was saved"), "{err}");
     assert!(files.each_ref().map(|name| place.read(name)) == before);
     assert_eq!(std::fs::read_dir(place.path("run")).unwrap().count(), 5);
 }
@@ -163,10 +163,10 @@ fn before_the_first_epoch_is_done_nothing_is_replaced() {
 /// A run without a finished epoch is refused by whoever needs a model, and can be resumed.
 fn untrained(place: &Place, train: &[&str], verbs: &[&[&str]]) {
     let err = stopped_at_its_start(place, &[train, &["-o", "run", "--epochs", "1000"]].concat());
-    assert!(err.contains("interrupted: 0 of 1000 epochs are saved; go on with"), "{err}");
+    assert!(err.contains("interrupted: 0 of 1000 epochs are saved; continue with"), "{err}");
     assert!(!place.path("run/model.safetensors").exists());
     for verb in verbs {
-        place.refused(verb, &["run: no epoch is finished, the model is untrained", "--resume -o RUN"]);
+        place.refused(verb, &["run: no epoch finished, the model is untrained", "--resume -o RUN"]);
     }
     place.ok(&["report", "run"]);
     place.ok(&["train", "--resume", "-o", "run", "--epochs", "1", "-q"]);
@@ -275,7 +275,7 @@ fn ctrl_c_saves_a_search() {
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(130), &b""[..]), "{said}");
     let rows = place.text("run/history.csv").lines().count() - 1;
     let last = said.lines().last().unwrap();
-    assert_eq!(last, format!("interrupted: after {rows} evaluations: saved in run; go on with --resume"));
+    assert_eq!(last, format!("interrupted: after {rows} evaluations: saved in run; continue with --resume"));
 
     let more = (rows + 3).to_string();
     place.ok(&[&args[..], &[&more, "--resume", "-q"]].concat());

@@ -65,7 +65,7 @@ fn a_search_that_goes_on_is_one_search() {
     let place = Place::new();
     let whole = place.json(&with(&CUBIC, &["--evaluations", "14", "--seed", "3", "-o", "whole"]));
     place.json(&with(&CUBIC, &["--evaluations", "6", "--seed", "3", "-o", "parts"]));
-    place.refused(&with(&CUBIC, &["-o", "parts"]), &["parts: holds a search already", "--resume"]);
+    place.refused(&with(&CUBIC, &["-o", "parts"]), &["parts: already contains a search", "--resume"]);
     let parts = place.json(&with(&CUBIC, &["--evaluations", "14", "-o", "parts", "--resume"]));
     assert_eq!(whole, parts);
     for name in ["search.json", "history.csv", "optimum.svg"] {
@@ -77,7 +77,7 @@ fn a_search_that_goes_on_is_one_search() {
         [("x^3-3*x", "-1:1", "--maximize"), ("x^3-3*x", "-2:2", "--minimize"), ("x^2", "-2:2", "--maximize")]
     {
         let args = ["optimize", "--objective", objective, "--bounds", bounds, goal];
-        place.refused(&[&args[..], &resume].concat(), &["parts: that search "]);
+        place.refused(&[&args[..], &resume].concat(), &["parts: the saved search "]);
     }
     place.refused(&with(&CUBIC, &["--resume", "-o", "none"]), &["none/search.json", "cannot open it"]);
     place.refused(&with(&CUBIC, &["--resume"]), &["--out"]);
@@ -143,12 +143,12 @@ fn expressions_and_flags_that_make_no_sense() {
     place.refused(&f("x^2", "1:1"), &["--bounds"]);
     place.refused(&f("x^2", "0:1e200"), &["bounds", "another unit"]);
     place.refused(&f("x^2", "0"), &["--bounds"]);
-    place.refused(&f("x^2", "0:1,0:1"), &["the expression has 1 variable", "a pair for every variable"]);
+    place.refused(&f("x^2", "0:1,0:1"), &["the expression has 1 variable", "one pair per variable"]);
     place.refused(&f("x+y", "0:1"), &["the expression has 2 variables"]);
     place.refused(&["optimize", "--objective", "x^2"], &["--bounds", "-2:2"]);
     place.refused(&["optimize"], &["--objective"]);
     place.refused(&with(&CUBIC, &["--minimize"]), &["--minimize"]);
-    place.refused(&with(&CUBIC, &["--evaluations", "0"]), &["--evaluations: one is the least"]);
+    place.refused(&with(&CUBIC, &["--evaluations", "0"]), &["--evaluations: must be at least 1"]);
     place.refused(&with(&CUBIC, &["--noise-std", "-1"]), &["--noise-std: -1", "at least 0"]);
     place.refused(&with(&CUBIC, &["--noise-std", "nan"]), &["--noise-std: NaN"]);
     // Flags that would do nothing.
@@ -171,8 +171,8 @@ fn an_experiment_outside() {
     );
     let first = place.json(&with(&ask, &["--bounds", "-1:1,0:2", "--maximize", "--seed", "9"])).remove(0);
     assert_eq!((&first["type"], &first["pending"], &first["told"]), (&"ask".into(), &1.into(), &0.into()));
-    place.refused(&with(&ask, &["--bounds", "0:1"]), &["other bounds"]);
-    place.refused(&with(&ask, &["--minimize"]), &["another goal"]);
+    place.refused(&with(&ask, &["--bounds", "0:1"]), &["different bounds"]);
+    place.refused(&with(&ask, &["--minimize"]), &["different goal"]);
     place.refused(&["optimize", "--tell", "s.json"], &["--value"]);
 
     // One pending: no need to say which. The experiment failed.
@@ -191,8 +191,11 @@ fn an_experiment_outside() {
     let told = tell(a, "7").remove(0);
     assert_eq!((&told["best_y"], &told["pending"], &told["told"]), (&7.0.into(), &0.into(), &3.into()));
     let told_twice = ["optimize", "--tell", "s.json", "--point", a, "--value", "7"];
-    place.refused(&told_twice, &["told already"]);
-    place.refused(&["optimize", "--tell", "s.json", "--point", "0.5", "--value", "7"], &["never asked"]);
+    place.refused(&told_twice, &["already has a value"]);
+    place.refused(
+        &["optimize", "--tell", "s.json", "--point", "0.5", "--value", "7"],
+        &["not returned by ask()"],
+    );
     place.refused(&["optimize", "--tell", "s.json", "--value", "high"], &["--value"]);
 
     // From some points on the posterior is said as well.
@@ -258,7 +261,7 @@ fn data_and_the_model_of_it() {
     assert!((number(&again[0]["x"][0]) - number(&lines[0]["x"][0])).abs() < 1e-3, "{again:?}");
     place.refused(&["optimize", "--model", "run"], &["--bounds"]);
     place.refused(&["optimize", "--model", "run", "--bounds", "0:1,0:1"], &["expected 1 coordinates, got 2"]);
-    place.refused(&with(&data, &["-o", "run"]), &["run: holds a model already"]);
+    place.refused(&with(&data, &["-o", "run"]), &["run: already contains a model"]);
     place.refused(&["optimize", "--data", "bump.csv", "--target", "force"], &["force"]);
     place.refused(&["optimize", "--data", "classes.csv", "--target", "kind"], &["kind"]);
     place.refused(&["optimize", "--data", "none.csv", "--target", "y"], &["none.csv"]);
@@ -270,7 +273,10 @@ fn models_of_several_targets_and_of_none() {
     // Its first layer is ReLU: nothing could move.
     place.refused(&["optimize", "--model", "run", "--bounds", "0:1,0:1"], &["piecewise linear", "tanh"]);
     place.ok(&["train", "classes.csv", "--target", "kind", "--classes", "--epochs", "2", "-o", "kinds"]);
-    place.refused(&["optimize", "--model", "kinds", "--bounds", "0:1,0:1"], &["classes", "no number"]);
+    place.refused(
+        &["optimize", "--model", "kinds", "--bounds", "0:1,0:1"],
+        &["classifier", "regression model"],
+    );
     let rows = (0..40).map(|i| i as f64 / 39.0).map(|x| format!("{x},{},{}\n", x, -(x - 0.6).powi(2)));
     place.write("two.csv", &format!("x,u,v\n{}", rows.collect::<String>()));
     let train = ["train", "two.csv", "--target", "u,v", "--activation", "tanh", "--batch", "1"];
@@ -302,6 +308,6 @@ fn the_papers_second_table() {
         12
     );
     is_picture(&place, "table/table-2");
-    place.refused(&["reproduce", "table-2", "--seeds", "0"], &["--seeds: one is the least"]);
-    place.refused(&["reproduce", "regret", "--seeds", "0"], &["--seeds: one is the least"]);
+    place.refused(&["reproduce", "table-2", "--seeds", "0"], &["--seeds: must be at least 1"]);
+    place.refused(&["reproduce", "regret", "--seeds", "0"], &["--seeds: must be at least 1"]);
 }

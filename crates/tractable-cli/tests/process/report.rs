@@ -63,7 +63,7 @@ fn every_kind_of_run_has_a_page() {
     has(&html, &["The minimum of x^2", "<dd>12 of 12</dd>", "Best values", "Optima by inference"]);
     has(&html, &["tractable optimize --objective &#39;x^2&#39; --bounds -1:2"]);
     place.ok(&["optimize", "--data", "data.csv", "--target", "y", "-q", "-o", "learned"]);
-    has(&page(&place, "learned"), &["The minimum of what was learned from data.csv", "Optima by inference"]);
+    has(&page(&place, "learned"), &["The minimum of the model learned from data.csv", "Optima by inference"]);
 
     place.ok(&["rl", "pendulum", "--steps", "3e3", "--seeds", "2", "-q", "-o", "agents"]);
     has(

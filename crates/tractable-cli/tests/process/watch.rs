@@ -246,7 +246,7 @@ fn the_terminal_shows_it_too() {
 #[test]
 fn what_cannot_be_watched_is_named() {
     let place = Place::new();
-    place.refused(&["watch", "nowhere"], &["nowhere: is not a folder"]);
+    place.refused(&["watch", "nowhere"], &["nowhere: not a folder"]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     std::fs::create_dir(place.path("run")).unwrap();

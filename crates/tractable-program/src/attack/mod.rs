@@ -78,7 +78,7 @@ pub fn test_images(
     let run = RunFolder::images(model)?.map(|run| run.images);
     let Some(set) = set.or(run.as_ref().map(|run| run.set)) else {
         return Err(Exit::Error(format!(
-            "{}: not a run on images, so it is not known what to attack; say which with --set",
+            "{}: not a run on images; choose an image set with --set",
             model.display()
         )));
     };
@@ -92,11 +92,11 @@ pub fn check_images(net: &Network, images: &Images, model: &Path) -> Outcome {
     let wrong = match net.output() {
         Output::Classes { classes } if classes == images.class_names().len() => None,
         Output::Classes { classes } => {
-            Some(format!("has {classes} classes, and the images {}", images.class_names().len()))
+            Some(format!("has {classes} classes, but the images have {}", images.class_names().len()))
         }
-        _ => Some("puts out numbers; only classes can be attacked".into()),
+        _ => Some("is a regression model; only classifiers can be attacked".into()),
     };
-    let size = || format!("takes inputs of {}, and the images are {}", net.input(), images.shape());
+    let size = || format!("takes inputs of {}, but the images are {}", net.input(), images.shape());
     match wrong.or_else(|| (net.input().len() != images.shape().len()).then(size)) {
         None => Ok(()),
         Some(why) => Err(Exit::Error(format!("{}: the network {why}", model.display()))),
@@ -126,7 +126,7 @@ impl Job<'_> {
             .filter(|&i| !matches!(self.choice, Choice::One(target) if target == self.images.label(i)))
             .collect();
         if index.is_empty() {
-            return Err(Exit::Error("every image shows the target already; choose another".into()));
+            return Err(Exit::Error("every image already shows the target; choose another".into()));
         }
         let given = self.given_targets(&index);
         let (began, mut records) = (Instant::now(), Vec::<Record>::new());
@@ -161,7 +161,7 @@ impl Job<'_> {
             });
             if interrupt::requested() {
                 return Err(Exit::Interrupted(format!(
-                    "after {done} of {} images; nothing kept",
+                    "after {done} of {} images; nothing was saved",
                     index.len()
                 )));
             }

@@ -40,7 +40,7 @@ pub(crate) fn read(path: &Path) -> Result<(Vec<usize>, Vec<f64>), String> {
 }
 
 pub(crate) fn parse(bytes: &[u8]) -> Result<(Vec<usize>, Vec<f64>), String> {
-    let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or("is not a .npy file: it does not begin as one")?;
+    let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or("not a .npy file")?;
     let (&[major, _], rest) = rest.split_first_chunk().ok_or("ends in its header")?;
     let (length, rest) = match major {
         1 => rest.split_first_chunk().map(|(l, rest)| (usize::from(u16::from_le_bytes(*l)), rest)),

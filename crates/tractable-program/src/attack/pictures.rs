@@ -94,7 +94,7 @@ impl Shown {
         }
         let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
         let grid = ImageGrid {
-            title: "What was changed, and how sure that is",
+            title: "The change and its standard deviation",
             row_labels: &labels,
             column_labels: &["image", "change ×10", "result", "std, white most"],
             rows: &rows,
@@ -117,7 +117,7 @@ pub fn picture(shape: Shape, values: &[f64], range: (f64, f64)) -> Outcome<Image
     let image = match shape.channels {
         1 => Image::grey(shape.width, shape.height, values, range),
         3 => Image::rgb(shape.width, shape.height, values, range),
-        n => Err(format!("images of {n} channels cannot be shown")),
+        n => Err(format!("images with {n} channels cannot be shown")),
     };
     image.map_err(|why| Exit::Error(format!("cannot draw an image: {why}")))
 }

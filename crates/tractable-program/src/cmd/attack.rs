@@ -1,4 +1,4 @@
-//! `tractable attack`: changes test images until a network takes them for something else.
+//! `tractable attack`: changes test images until a network misclassifies them.
 
 use crate::attack::pictures::{Shown, curves, picture};
 use crate::attack::{Choice, Job, Live, Method, Record, Summary, check_images, npy, percent, test_images};
@@ -24,23 +24,23 @@ Examples:
   tractable attack run/ --method pgd --iterations 40 --budget linf:8/255 --target random
   tractable attack run/ --target all --transfer other-run/ --curve linf:0.3
 
-Distances are in pixels from 0 to 1, of the attacks that succeed. Success: the network takes the
-image for the target or, with --untargeted, not for what it shows; `any change` counts the latter
-whatever the target was. DIR gets attacks.jsonl, attack.json (the settings), adversarial.npy (f32,
-attack after attack), png/ with the first of them, a grid (rows: labels, columns: targets), a strip of image, change x10, result
-and standard deviation of every pixel and, with --curve, the curves; pictures as SVG and PNG.";
+Distances are those of successful attacks, with pixels from 0 to 1. An attack succeeds if the network
+classifies the image as the target or, with --untargeted, not as its label; `any change` counts the latter
+for every target. DIR gets attacks.jsonl, attack.json (the settings), adversarial.npy (f32,
+one attack after another), png/ with the first images, a grid (rows: labels, columns: targets), a strip of image, change x10, result
+and standard deviation of every pixel and, with --curve, the curves; pictures are SVG and PNG.";
 
-/// Change images until a network takes them for something else
+/// Change images until a network misclassifies them
 #[derive(clap::Args, Serialize)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub struct Args {
     /// Folder of a run on images, or a model file
     #[arg(value_name = "RUN|MODEL")]
     model: PathBuf,
-    /// Image set [default: that of the run]
+    /// Image set [default: the run's]
     #[arg(long, value_name = "SET", value_parser = ImageSet::parse)]
     set: Option<ImageSet>,
-    /// Folder with the image set's files, or the folder above it [default: that of the run]
+    /// Folder with the image set's files, or its parent folder [default: the run's]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Attack the first N test images
@@ -49,49 +49,49 @@ pub struct Args {
     /// all (wrong classes), random, least-likely, or a class
     #[arg(long, value_name = "TARGET", default_value = "all", conflicts_with = "untargeted")]
     target: String,
-    /// Any class but the right one will do
+    /// Accept any wrong class
     #[arg(long)]
     untargeted: bool,
     #[arg(long, value_enum, default_value_t = Method::Infer)]
     method: Method,
-    /// Iterations at most [default: 100, for pgd 40]
+    /// Maximum number of iterations [default: 100, for pgd 40]
     #[arg(long, value_name = "N")]
     iterations: Option<usize>,
-    /// Standard deviation of every pixel: no iteration goes farther than a draw of it would (infer)
+    /// Standard deviation of every pixel; limits how far one iteration moves (infer)
     #[arg(long, value_name = "X", default_value_t = 0.03)]
     prior_std: f64,
-    /// Count what is not known of the weights, as in the paper; attacks on young networks then fail (infer)
+    /// Include the uncertainty of the weights, as in the paper; attacks on barely trained networks then fail (infer)
     #[arg(long)]
     unsure_weights: bool,
-    /// Distance from the image at most: linf:0.1, linf:8/255 or l2:0.5
+    /// Maximum distance from the image: linf:0.1, linf:8/255 or l2:0.5
     #[arg(long, value_name = "BUDGET")]
     budget: Option<Budget>,
-    /// Go on until the wanted probability is reached, not only until the class changes
+    /// Continue until this probability is reached, not only until the class changes
     #[arg(long, value_name = "P")]
     stop_at: Option<f64>,
-    /// Pixels that may not move: an array of the image's size, zero where they may
+    /// Pixels to keep fixed: an array of the image's size, zero for pixels that may change
     #[arg(long, value_name = "FILE.npy")]
     frozen: Option<PathBuf>,
-    /// Let pixels leave the range of 0 to 1
+    /// Let pixels leave the range 0 to 1
     #[arg(long)]
     no_clip: bool,
-    /// Begin at a random place inside the budget (pgd)
+    /// Start at a random point inside the budget (pgd)
     #[arg(long)]
     random_start: bool,
     /// Try the changed images on a second network
     #[arg(long, value_name = "RUN|MODEL")]
     transfer: Option<PathBuf>,
-    /// Success against budget up to this one, by inference and by PGD, on the first 100 of the images
+    /// Plot success against budget up to this one, for inference and PGD, on the first 100 images
     #[arg(long, value_name = "BUDGET")]
     curve: Option<Budget>,
-    /// Of random targets and beginnings
+    /// Seed for random targets and starts
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Folder for the changed images and the pictures
     #[serde(skip)]
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write into a folder that is not empty
+    /// Write into a folder even if it is not empty
     #[serde(skip)]
     #[arg(long, requires = "out")]
     force: bool,
@@ -184,7 +184,7 @@ pub fn run(args: &Args) -> Outcome {
         let transfer = transfer(other, path, &images, &records, &changed)?;
         report.say("transfer", &transfer, || {
             format!(
-                "\ntransfer to {}: {} attacks that fooled the first network, {} reach their target, {} change the class",
+                "\ntransfer to {}: {} attacks that fooled the first network: {} reach their target, {} change the class",
                 path.display(),
                 transfer.attacks,
                 percent(transfer.success),
@@ -198,10 +198,13 @@ pub fn run(args: &Args) -> Outcome {
         crate::run::commands::note(out, made)?;
         drop(live);
         if shown.is_empty() {
-            note("no picture: of the images that were attacked, the network knew none before");
+            note("no picture: the network classified none of the attacked images correctly");
         } else {
-            let title =
-                format!("{} by {}: shown (rows) and taken for (columns)", set.name(), args.method.name());
+            let title = format!(
+                "{} by {}: true class (rows) and predicted class (columns)",
+                set.name(),
+                args.method.name()
+            );
             shown.grid(&title, images.shape(), images.class_names(), &out.join("grid"))?;
             shown.strip(images.shape(), images.class_names(), &out.join("strip"))?;
         }
@@ -264,7 +267,7 @@ fn make_folder(out: &Path, force: bool) -> Outcome<bool> {
     let new = !out.exists();
     let used = std::fs::read_dir(out).map_or(out.exists(), |mut entries| entries.next().is_some());
     if used && !(force && out.is_dir()) {
-        let why = "exists already; choose another folder with -o, or write into it with --force";
+        let why = "already exists; choose another folder with -o, or write into it with --force";
         return Err(Exit::Error(format!("{}: {why}", out.display())));
     }
     std::fs::create_dir_all(out).map_err(file_error(out, "create this folder"))?;

@@ -15,17 +15,17 @@ const AFTER_HELP: &str = "\
 Example:
   tractable bench --json > bench.jsonl
 
-Every line is one learn (forward, back, update of all weights), one derivative (of the output by the
-inputs, forward included), one pass forward or one predict of uncertain inputs (forward, and what units
-share), or one condition (by points): the best of several blocks and their median, and the share of
-the processor's measured peak that its arithmetic reached.
-Leave the machine alone while it runs.";
+Every line is one learn (forward, back, update of all weights), one derivative (of the output with respect
+to the inputs, including the forward pass), one forward pass or one predict with uncertain inputs (forward,
+plus covariances between units), or one condition (by points): the best and the median of several blocks,
+and the share of the processor's measured peak that its arithmetic reached.
+Do not use the machine for anything else meanwhile.";
 
-/// Time the verbs of the library, on the networks of the paper
+/// Time the library's verbs on the paper's networks
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// Seconds to measure each line
+    /// Seconds per line
     #[arg(long, value_name = "S", default_value_t = 2.0)]
     seconds: f64,
     /// Folder for bench.json
@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Outcome {
     };
     report.say("machine", &machine, || {
         let Machine { peak_gflops_a_core, vectors, cores } = &machine;
-        format!("{cores} cores, vectors {vectors}, {peak_gflops_a_core:.0} GF/s a core")
+        format!("{cores} cores, vectors {vectors}, {peak_gflops_a_core:.0} GF/s per core")
     })?;
     let mlp = |widths: &[usize]| Network::mlp(widths.iter().copied(), Activation::Relu);
     let two = machine.cores.min(2);

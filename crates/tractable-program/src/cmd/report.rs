@@ -11,11 +11,11 @@ Examples:
   tractable report run/                     (writes run/report.html)
   tractable report cheetah/ -o cheetah.html
 
-RUN is a folder that train, attack, optimize or rl has written with -o. The page holds settings, curves,
-tables, pictures and the command that makes the run again; it is one file that needs no network and no
-script, in light and in dark. A run that is still going on is shown as far as it is.";
+RUN is a folder written by train, attack, optimize or rl with -o. The page shows settings, curves, tables,
+pictures and the command to repeat the run; it is one file, works offline and without scripts, in light and
+dark mode. A run in progress is shown as far as it is.";
 
-/// A run's folder as one page to keep or to send
+/// Write a self-contained page about a run
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {

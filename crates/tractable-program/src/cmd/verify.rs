@@ -13,8 +13,8 @@ Example:
   tractable verify --golden golden/ --device reference --tolerance 1e-12
   tractable verify --physics physics/
 
-Exits 1 if a file is above the tolerance. Files of a kind this build does not compute are
-listed as skipped; where all are, stderr says that nothing was checked.";
+Exits 1 if a file exceeds the tolerance. Files of a kind this build cannot compute are
+listed as skipped; if all are, stderr says that nothing was checked.";
 
 /// Recompute every file of a folder and print the worst error of each
 #[derive(clap::Args)]
@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Outcome {
     }
     match summary.failed {
         0 => Ok(()),
-        n => Err(Exit::CheckFailed(format!("{n} files are off by more than {tolerance:e}"))),
+        n => Err(Exit::CheckFailed(format!("{n} files differ by more than {tolerance:e}"))),
     }
 }
 

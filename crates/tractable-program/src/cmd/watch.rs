@@ -16,11 +16,11 @@ Examples:
   tractable watch run/ --port 8000
   tractable watch run/ --terminal
 
-Serves the page of `tractable report` on 127.0.0.1 and changes it as the run writes its files, which are
-only read: training does not notice. Nobody else on the network can connect; from another machine, use
+Serves the page of `tractable report` on 127.0.0.1 and updates it as the run writes its files. Files are only
+read, so training is not affected. Nobody else on the network can connect; from another machine, use
 `ssh -L 8000:127.0.0.1:8000 HOST`. Ctrl-C ends it.";
 
-/// A run's page while the run goes on
+/// Show a run's page while it is in progress
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -30,7 +30,7 @@ pub struct Args {
     /// Port on 127.0.0.1 [default: a free one]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     port: u16,
-    /// Numbers and curves in the terminal instead of a page
+    /// Show numbers and curves in the terminal instead
     #[arg(long, conflicts_with = "port")]
     terminal: bool,
     /// Results as JSON Lines
@@ -47,10 +47,7 @@ struct Serving<'a> {
 pub fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     if !args.run.is_dir() {
-        return Err(Exit::Error(format!(
-            "{}: is not a folder; give the folder of a run",
-            args.run.display()
-        )));
+        return Err(Exit::Error(format!("{}: not a folder; give a run folder", args.run.display())));
     }
     if args.terminal {
         return terminal(&args.run);
@@ -67,11 +64,11 @@ pub fn run(args: &Args) -> Outcome {
         scope.spawn(|| watch::follow(&args.run, &pages, end));
         let report = Report::new(args.json).ignoring_closed_pipe();
         let said = report.say("watch", &Serving { url: &url, run: &args.run }, || {
-            format!("{url}  shows {}; Ctrl-C ends it", args.run.display())
+            format!("{url}  shows {}; stop with Ctrl-C", args.run.display())
         });
         let served = said.and_then(|()| {
             watch::serve(&listener, &pages, end)
-                .map_err(|e| Exit::Error(format!("{url}: cannot serve any longer: {e}")))
+                .map_err(|e| Exit::Error(format!("{url}: stopped serving: {e}")))
         });
         over.store(true, Ordering::Relaxed);
         served

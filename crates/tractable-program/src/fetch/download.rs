@@ -54,7 +54,7 @@ pub(super) fn download(
     }
     let size = size();
     let _ = std::fs::remove_file(part);
-    Err(failed(format!("its checksum differs from the published one ({size} bytes came); not used")))
+    Err(failed(format!("its checksum differs from the published one ({size} bytes received); not used")))
 }
 
 /// Runs curl; the inner error is what it says.
@@ -124,7 +124,7 @@ pub(super) fn watched(
         }
         look();
     }
-    let why = "what has come so far is kept; the same command goes on from there";
+    let why = "what was downloaded is kept; run the same command to continue";
     Err(Failed::Exit(Exit::Interrupted(why.into())))
 }
 

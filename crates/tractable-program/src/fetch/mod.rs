@@ -49,7 +49,7 @@ pub(crate) fn fetch(set: &Set, folder: &Path, mirror: Option<&str>) -> Outcome<O
     let numbered = tried.iter().enumerate().map(|(i, why)| format!("({}) {why}", i + 1));
     let all = numbered.collect::<Vec<_>>().join("; ");
     Err(Exit::Error(format!(
-        "{}: no source gave it: {all}. By hand: {} {}",
+        "{}: no source had it: {all}. By hand: {} {}",
         set.name,
         set.by_hand,
         folder.display()
@@ -81,7 +81,7 @@ fn from_mirror(set: &Set, folder: &Path, parts: &Path, base: &str) -> Result<(),
                 let part = parts.join(&name);
                 let mut progress = ProgressDisplay::new(Some(bytes));
                 download(&format!("{base}/{name}"), &part, bytes, digest, &mut progress)?;
-                progress.done(&format!("{name}: checksum right"));
+                progress.done(&format!("{name}: checksum matches"));
                 let place = folder.join(&name);
                 fs::rename(&part, &place).map_err(file_error(&place, "put it there"))?;
                 // A file of the other form that is in the way is damaged, or it would have counted.
@@ -93,7 +93,7 @@ fn from_mirror(set: &Set, folder: &Path, parts: &Path, base: &str) -> Result<(),
             let part = parts.join(name);
             let mut progress = ProgressDisplay::new(Some(bytes));
             download(&format!("{base}/{name}"), &part, bytes, digest, &mut progress)?;
-            progress.done(&format!("{name}: checksum right"));
+            progress.done(&format!("{name}: checksum matches"));
             unpack(set, folder, &part).map_err(|e| match e {
                 Failed::Source(why) => Failed::Source(format!("{base}/{name}: {why}")),
                 stop => stop,

@@ -51,7 +51,7 @@ fn in_folder(parts: &Path, program: &str, args: &[&str]) -> Result<PathBuf, Fail
         Err(e) => Err(Failed::Source(format!("{said} cannot be run: {e}"))),
         Ok((status, err)) if !status.success() => {
             let lines: Vec<&str> = err.lines().map(str::trim).filter(|l| !l.is_empty()).take(3).collect();
-            let why = if lines.is_empty() { "it does not say why".into() } else { lines.join(", ") };
+            let why = if lines.is_empty() { "no reason given".into() } else { lines.join(", ") };
             Err(Failed::Source(format!("{said} failed: {why}")))
         }
         Ok(_) => Ok(place),
@@ -123,7 +123,7 @@ fn from_pictures(set: &Set, folder: &Path, package: &Path) -> Result<(), Failed>
         let records = records(&bytes()?, labels).map_err(|e| Failed::Source(format!("{stem}.png: {e}")))?;
         keep(file, folder, &mut Cursor::new(records))?;
         done += 1;
-        progress.at(done, || format!("{stem}: checksum right"));
+        progress.at(done, || format!("{stem}: checksum matches"));
         Ok(())
     })?;
     match set.files.iter().find(|f| super::present(f, folder).is_none()) {

@@ -23,7 +23,7 @@ pub(crate) fn spread_bounds(bounds: &[(f64, f64)], dimensions: usize) -> Result<
         [one] => Ok(vec![*one; dimensions]),
         all if all.len() == dimensions => Ok(all.into()),
         all => Err(format!(
-            "{} pairs of bounds were given for {dimensions} dimensions: give one pair for all, or {dimensions}",
+            "{} pairs of bounds for {dimensions} dimensions: give one pair for all, or {dimensions}",
             all.len()
         )),
     }
@@ -38,22 +38,22 @@ fn place(i: usize, pairs: &[&str]) -> String {
 
 fn parse_pair(pair: &str) -> Result<(f64, f64), String> {
     let Some((low, high)) = pair.split_once(':') else {
-        return Err("two numbers with a colon are needed, as in -2:2".into());
+        return Err("expected two numbers with a colon, such as -2:2".into());
     };
     let number = |text: &str| -> Result<f64, String> {
         let text = text.trim();
         match text.parse::<f64>() {
             Ok(v) if v.is_finite() => Ok(v),
-            Ok(_) => Err(format!("`{text}` is not finite; a search needs an end")),
-            Err(_) => Err(format!("`{text}` is no number; two are needed, as in -2:2")),
+            Ok(_) => Err(format!("`{text}` is not finite; bounds must be finite")),
+            Err(_) => Err(format!("`{text}` is not a number; expected two, such as -2:2")),
         }
     };
     let (low, high) = (number(low)?, number(high)?);
     if low == high {
-        return Err("both ends are the same, so there is nothing to search".into());
+        return Err("both ends are the same; there is nothing to search".into());
     }
     if low > high {
-        return Err(format!("the ends are reversed; {high}:{low} was meant?"));
+        return Err(format!("the ends are reversed; did you mean {high}:{low}?"));
     }
     if !(high - low).is_finite() {
         return Err("the ends are too far apart for a number".into());
@@ -76,11 +76,11 @@ mod tests {
     fn what_bounds_nothing_is_refused() {
         for (text, why) in [
             ("", "bounds ``: two numbers with a colon"),
-            ("2", "two numbers with a colon are needed, as in -2:2"),
-            ("-2:", "`` is no number"),
-            ("a:2", "`a` is no number"),
-            ("1:2:3", "`2:3` is no number"),
-            ("2:-2", "reversed; -2:2 was meant?"),
+            ("2", "expected two numbers with a colon, such as -2:2"),
+            ("-2:", "`` is not a number"),
+            ("a:2", "`a` is not a number"),
+            ("1:2:3", "`2:3` is not a number"),
+            ("2:-2", "reversed; did you mean -2:2?"),
             ("1:1", "both ends are the same"),
             ("0:-0", "both ends are the same"),
             ("nan:1", "`nan` is not finite"),
@@ -99,8 +99,6 @@ mod tests {
     fn one_pair_holds_for_all() {
         assert_eq!(spread_bounds(&[(0.0, 1.0)], 3), Ok(vec![(0.0, 1.0); 3]));
         assert_eq!(spread_bounds(&[(0.0, 1.0), (2.0, 3.0)], 2).unwrap()[1], (2.0, 3.0));
-        assert!(
-            spread_bounds(&[(0.0, 1.0); 2], 3).unwrap_err().contains("2 pairs of bounds were given for 3")
-        );
+        assert!(spread_bounds(&[(0.0, 1.0); 2], 3).unwrap_err().contains("2 pairs of bounds for 3"));
     }
 }

@@ -62,8 +62,7 @@ impl Expression {
     pub(super) fn parse(text: &str, vocabulary: &Vocabulary) -> Result<Self, ParseError> {
         let length = text.chars().count();
         if length > MAX_LENGTH {
-            let what =
-                format!("an expression may have {MAX_LENGTH} characters and this has {length}: the limit is");
+            let what = format!("the expression has {length} characters; the limit is {MAX_LENGTH}, reached");
             return Err(ParseError { what, at: MAX_LENGTH, text: text.into() });
         }
         Reader::new(text, vocabulary).read()
@@ -173,21 +172,21 @@ mod tests {
             ("x + * 2", 4, "a value is missing before `*`"),
             ("(x+1", 0, "never closed"),
             ("sin(x", 3, "never closed"),
-            ("x+1)", 3, "nothing is open"),
+            ("x+1)", 3, "no open parenthesis"),
             ("()", 1, "missing before `)`"),
             ("x 2", 2, "an operator such as `*`"),
             ("2 3", 2, "an operator such as `*`"),
-            ("1.2.3", 0, "`1.2.3` is no number"),
+            ("1.2.3", 0, "`1.2.3` is not a number"),
             ("1e999", 0, "too large"),
             ("sin x", 0, "in parentheses: sin(x)"),
             ("foo(x)", 0, "`foo` is not known"),
-            ("x + log(x)", 4, "`ln` to some"),
+            ("x + log(x)", 4, "`log` is ambiguous"),
             ("x0", 0, "`x0` is not known"),
             ("sin(x, 1)", 5, "takes one argument"),
             ("max(x)", 5, "two arguments or more"),
             ("max(x,)", 6, "missing before `)`"),
-            ("(x, 1)", 2, "a comma may only"),
-            ("x, 1", 1, "a comma may only"),
+            ("(x, 1)", 2, "a comma is only"),
+            ("x, 1", 1, "a comma is only"),
             ("x $ 1", 2, "`$` has no meaning"),
             ("x + ü", 4, "`ü` has no meaning"),
         ] {
@@ -218,7 +217,7 @@ mod tests {
         let deep = |n: usize| "(".repeat(n) + "x" + &")".repeat(n);
         assert_eq!(at(&deep(4000), 3.0), 3.0);
         let e = Expression::parse(&deep(100_000), &SPACE).unwrap_err();
-        assert!(e.to_string().contains("may have 10000 characters and this has 200001"), "{e}");
+        assert!(e.to_string().contains("has 200001 characters; the limit is 10000"), "{e}");
         // The limit is for people; the reader itself needs none.
         for open in ["(", "-", "sin(", "x^", "2^(", "max(1,", "x("] {
             let n = 100_000;

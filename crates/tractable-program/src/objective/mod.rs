@@ -78,13 +78,13 @@ impl Objective {
             (Function::Named(_), Some(given)) => spread_bounds(given, self.dimension),
             (Function::Typed { .. }, Some(given)) if given.len() == self.dimension => Ok(given.into()),
             (Function::Typed { .. }, Some(given)) => Err(format!(
-                "the expression has {} but there are {}: give a pair for every variable, as in {}",
+                "the expression has {} but there are {}: give one pair per variable, such as {}",
                 counted(self.dimension, "variable"),
                 counted(given.len(), "pair") + " of bounds",
                 vec!["-2:2"; self.dimension].join(",")
             )),
             (Function::Typed { .. }, None) => Err(format!(
-                "an expression needs bounds to search in, as in --bounds {}",
+                "an expression needs bounds, such as --bounds {}",
                 vec!["-2:2"; self.dimension].join(",")
             )),
         }
@@ -113,7 +113,7 @@ fn counted(n: usize, what: &str) -> String {
 /// The dimension of every variable, or where a name does not go with the others, and why.
 fn dimensions_of(variables: &[(String, usize)]) -> Result<Vec<usize>, (usize, String)> {
     let Some((first, _)) = variables.first() else {
-        return Err((0, "there is no variable to search over, such as x; the expression begins".into()));
+        return Err((0, "there is no variable to search over, such as x,".into()));
     };
     let letter = |name: &str| ["x", "y", "z"].iter().position(|l| *l == name);
     let numbered = letter(first).is_none();
@@ -121,8 +121,7 @@ fn dimensions_of(variables: &[(String, usize)]) -> Result<Vec<usize>, (usize, St
     for (name, at) in variables {
         let number = name.strip_prefix('x').and_then(|digits| digits.parse::<usize>().ok());
         let dimension = if numbered { number.map(|n| n - 1) } else { letter(name) };
-        let mixed =
-            || (*at, format!("`{name}` does not go with `{first}`: x, y, z or x1, x2, ...; it stands"));
+        let mixed = || (*at, format!("`{name}` cannot be mixed with `{first}`: use x, y, z or x1, x2, ...;"));
         order.push(dimension.ok_or_else(mixed)?);
     }
     // Each is there once, so none is missing if the largest is as their number says.
@@ -130,10 +129,7 @@ fn dimensions_of(variables: &[(String, usize)]) -> Result<Vec<usize>, (usize, St
     match (missing, variables.iter().zip(&order).max_by_key(|(_, d)| **d)) {
         (Some(d), Some(((last, at), _))) => {
             let name = if numbered { format!("x{}", d + 1) } else { ["x", "y", "z"][d].into() };
-            Err((
-                *at,
-                format!("there is `{last}` but no `{name}`: a dimension without a use; `{last}` stands"),
-            ))
+            Err((*at, format!("there is `{last}` but no `{name}`; `{last}` is")))
         }
         _ => Ok(order),
     }
@@ -163,8 +159,8 @@ mod tests {
     fn variables_that_do_not_go_together_are_shown() {
         for (text, at, what) in [
             ("1+2", 0, "no variable to search over"),
-            ("x + x1", 4, "`x1` does not go with `x`"),
-            ("x2 + x1*y", 8, "`y` does not go with `x2`"),
+            ("x + x1", 4, "`x1` cannot be mixed with `x`"),
+            ("x2 + x1*y", 8, "`y` cannot be mixed with `x2`"),
             ("y^2", 0, "there is `y` but no `x`"),
             ("x + z", 4, "there is `z` but no `y`"),
             ("x1 + x9", 5, "there is `x9` but no `x2`"),

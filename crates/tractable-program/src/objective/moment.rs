@@ -51,7 +51,7 @@ impl Formula {
                 _ => (usize::MAX, Place::Seconds),
             };
             if number >= most {
-                let what = format!("the model has only {most} of these: `{name}` stands");
+                let what = format!("the model has only {most} of these: `{name}` is");
                 return Err(ParseError { what, at: *at, text: text.into() });
             }
             places.push(place);

@@ -45,7 +45,7 @@ impl TestFunction {
 pub(crate) const TEST_FUNCTIONS: &[TestFunction] = &[
     TestFunction {
         name: "cubic",
-        about: "x^3 - 3x on [-2, 2]: maximum at -1, minimum at 1, both matched at one end",
+        about: "x^3 - 3x on [-2, 2]: maximum at -1, minimum at 1, each also reached at one end",
         bounds: &[(-2.0, 2.0)],
         direction: Direction::Maximize,
         // The ends reach the same values; a search by derivatives finds the first place of each.
@@ -55,7 +55,7 @@ pub(crate) const TEST_FUNCTIONS: &[TestFunction] = &[
     },
     TestFunction {
         name: "branin",
-        about: "Branin on [-5, 10] x [0, 15]: three minima of one depth",
+        about: "Branin on [-5, 10] x [0, 15]: three equal minima",
         bounds: &[(-5.0, 10.0), (0.0, 15.0)],
         direction: Direction::Minimize,
         minimum: Some(Known {

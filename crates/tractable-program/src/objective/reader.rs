@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
             match top {
                 Waiting::Operator(step) => self.steps.push(step),
                 Waiting::Parenthesis { at } | Waiting::Call { at, .. } => {
-                    return self.error(at, "this parenthesis is never closed: it opens");
+                    return self.error(at, "this parenthesis is never closed; it opens");
                 }
             }
         }
@@ -207,14 +207,14 @@ impl<'a> Reader<'a> {
                 (Waiting::Operator(step), _) => self.steps.push(step),
                 (Waiting::Parenthesis { .. }, ')') => return Ok(true),
                 (Waiting::Parenthesis { .. }, _) => {
-                    return self.error(at, "a comma may only be between the arguments of a function, not");
+                    return self.error(at, "a comma is only allowed between arguments of a function, not");
                 }
                 (Waiting::Call { function: Function::One(f), .. }, ')') => {
                     self.steps.push(Operation::Apply(f));
                     return Ok(true);
                 }
                 (Waiting::Call { function: Function::One(_), .. }, _) => {
-                    return self.error(at, "this function takes one argument; a second begins");
+                    return self.error(at, "this function takes one argument; a second one starts");
                 }
                 (Waiting::Call { function: Function::Many(f), arguments, .. }, ')') => {
                     if arguments < 2 {
@@ -230,8 +230,8 @@ impl<'a> Reader<'a> {
             }
         }
         match c {
-            ')' => self.error(at, "nothing is open that could be closed"),
-            _ => self.error(at, "a comma may only be between the arguments of a function, not"),
+            ')' => self.error(at, "there is no open parenthesis to close"),
+            _ => self.error(at, "a comma is only allowed between arguments of a function, not"),
         }
     }
 
@@ -256,8 +256,8 @@ impl<'a> Reader<'a> {
         let text: String = self.letters[start..self.at].iter().collect();
         match text.parse::<f64>() {
             Ok(v) if v.is_finite() => Ok(v),
-            Ok(_) => self.error(start, format!("`{text}` is too large for a number; it stands")),
-            Err(_) => self.error(start, format!("`{text}` is no number; it stands")),
+            Ok(_) => self.error(start, format!("`{text}` is too large for a number,")),
+            Err(_) => self.error(start, format!("`{text}` is not a number,")),
         }
     }
 
@@ -281,7 +281,7 @@ impl<'a> Reader<'a> {
             "pi" => Operation::Number(std::f64::consts::PI),
             "e" => Operation::Number(std::f64::consts::E),
             "log" => {
-                return self.error(start, "`log` is `ln` to some and `log10` to others: write one of them");
+                return self.error(start, "`log` is ambiguous: write `ln` or `log10`,");
             }
             _ if (self.vocabulary.knows)(&name) => {
                 let known = self.variables.iter().position(|(v, _)| *v == name);
@@ -293,7 +293,7 @@ impl<'a> Reader<'a> {
             _ => {
                 let names: Vec<&str> = FUNCTIONS.iter().map(|(name, _)| *name).collect();
                 let what = format!(
-                    "`{name}` is not known; variables are {}, constants pi and e, functions {}; it stands",
+                    "`{name}` is not known; variables are {}, constants pi and e, functions {};",
                     self.vocabulary.names,
                     names.join(" ")
                 );

@@ -136,7 +136,7 @@ impl Page {
              {GENERATOR} {version}\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
              <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n{head}</head>\n<body>\n\
              <main id=\"main\">\n{main}</main>\n\
-             <footer>Made by tractable {version}: Bayesian neural networks whose inference is closed form.</footer>\n\
+             <footer>Made by tractable {version}: Bayesian neural networks with closed-form inference.</footer>\n\
              </body>\n</html>\n",
             version = env!("CARGO_PKG_VERSION"),
             title = escaped(&self.title),
@@ -166,7 +166,7 @@ pub(crate) fn check_overwrite(path: &Path) -> Outcome {
         Ok(0) | Err(_) => Ok(()),
         Ok(_) if String::from_utf8_lossy(&start).contains(GENERATOR) => Ok(()),
         Ok(_) => Err(Exit::Error(format!(
-            "{}: exists already and is no page of this program; choose another place with -o",
+            "{}: already exists and was not written by this program; choose another file with -o",
             path.display()
         ))),
     }

@@ -45,9 +45,7 @@ pub fn catch_panic<T>(f: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<&str>().map(|s| s.to_string());
         let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        Err(Exit::Error(format!(
-            "a mistake in this program ({said}); files that were saved are whole. Please report it"
-        )))
+        Err(Exit::Error(format!("a bug in this program ({said}); saved files are intact. Please report it")))
     })
 }
 

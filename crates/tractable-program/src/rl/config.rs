@@ -45,7 +45,7 @@ impl AgentConfig {
         let config: AgentConfig = serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;
         match config.version {
             1 => Ok(config),
-            v => Err(refuse(format!("version {v} is not known to this build"))),
+            v => Err(refuse(format!("version {v} is unknown to this build"))),
         }
     }
 }

@@ -14,22 +14,22 @@ pub(crate) struct OwnModel {
     /// The model, MJCF or URDF
     #[arg(long = "model", value_name = "FILE.xml")]
     file: PathBuf,
-    /// What a step pays, as '(q1 - p1)/dt - 0.1*a1^2'
+    /// Reward of a step, such as '(q1 - p1)/dt - 0.1*a1^2'
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     reward: String,
-    /// The episode ends after a step where this is above 0
+    /// End the episode after a step where this is above 0
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     ends: Option<String>,
-    /// Steps of the physics for each action
+    /// Physics steps per action
     #[arg(long, value_name = "N", default_value_t = 5)]
     frame_skip: usize,
-    /// An episode is cut off after so many actions
+    /// Maximum number of actions per episode
     #[arg(long, value_name = "N", default_value_t = 1000)]
     episode: u64,
-    /// Actions lie between -X and X
+    /// Range of actions: -X to X
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     action_bound: f64,
-    /// Spread of the start around the model's own
+    /// Random spread of the initial state around the model's own
     #[arg(long, value_name = "X", default_value_t = 0.01)]
     start_noise: f64,
 }
@@ -52,7 +52,7 @@ impl OwnModel {
         let simulator = mujoco.load(&self.file)?;
         let sizes = (simulator.positions(), simulator.velocities(), simulator.controls());
         if sizes.2 == 0 {
-            let why = "the model has no actuator, so there is nothing to decide";
+            let why = "the model has no actuators, so there are no actions";
             return Err(Exit::Error(format!("{}: {why}", self.file.display())));
         }
         let formula = |what: &str, text: &str| {

@@ -82,7 +82,7 @@ fn one(plan: &Plan, seed: &mut Seed, bars: Option<&MultiProgress>) -> Outcome {
         (Some(folder), _) => {
             let agent = Agent::resume(Log::agent_of(folder), &mut *env)?;
             if *agent.settings() != settings {
-                let why = format!("{}: was made with other settings", folder.display());
+                let why = format!("{}: was trained with other settings", folder.display());
                 return Err(Exit::Error(why));
             }
             let (log, lines) = Log::resume(folder, agent.steps())?;

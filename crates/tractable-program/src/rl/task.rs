@@ -28,7 +28,7 @@ impl Task {
     }
 }
 
-/// Who moves the bodies.
+/// Physics engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
@@ -72,7 +72,7 @@ impl World {
             (Task::Pendulum, _) => Box::new(TimeLimit::new(Pendulum::new(), 200)?),
             (Task::Mujoco, m) => match (m, &self.model) {
                 (Some(m), Some(model)) => model.make(m)?,
-                _ => return Err(Exit::Error("a model of one's own needs MuJoCo and a file".into())),
+                _ => return Err(Exit::Error("your own model needs MuJoCo and a model file".into())),
             },
         })
     }

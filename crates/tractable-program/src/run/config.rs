@@ -86,7 +86,7 @@ impl<S> TableConfig<S> {
         match old.is_some_and(|old| !self.data.same_content(&old.data)) {
             false => Ok(()),
             true => {
-                let why = "is not what the run began with, and cannot give the same result; start a new run";
+                let why = "has changed since the run started; start a new run";
                 Err(Exit::Error(format!("{}: {why}", self.data.path.display())))
             }
         }

@@ -205,7 +205,7 @@ impl RunFolder {
         let refuse = |e| Exit::Error(format!("{}: not a run's settings: {e}", file.display()));
         let known = |version: u32| match version {
             VERSION => Ok(()),
-            v => Err(Exit::Error(format!("{}: version {v} is not known to this build", file.display()))),
+            v => Err(Exit::Error(format!("{}: version {v} is unknown to this build", file.display()))),
         };
         let any: serde_json::Value = serde_json::from_str(&text).map_err(refuse)?;
         if any.get("images").is_some() {

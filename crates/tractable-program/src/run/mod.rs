@@ -50,7 +50,7 @@ pub(crate) fn locate(path: &Path) -> Outcome<PathBuf> {
         Some(model) => Ok(model),
         None if path.join("config.json").exists() && RunFolder::config(path).is_ok() => Err(untrained(path)),
         None => Err(Exit::Error(format!(
-            "{}: no model.safetensors in this folder; give a run of `tractable train` or a model file",
+            "{}: no model.safetensors in this folder; give a run folder or a model file",
             path.display()
         ))),
     }
@@ -62,7 +62,7 @@ pub(crate) fn load_model(path: &Path) -> Outcome<Ensemble> {
     let model = Ensemble::load(&path)?;
     check_trained(model.networks().next().expect("there is one"), &path)?;
     if !model.is_calibrated() {
-        note(&format!("{}: the model is not calibrated; its intervals may not hold", path.display()));
+        note(&format!("{}: the model is not calibrated; its intervals may be wrong", path.display()));
     }
     Ok(model)
 }
@@ -79,7 +79,7 @@ pub fn load_trained(path: &Path, device: Device) -> Outcome<Network> {
             match (networks.next(), networks.count()) {
                 (Some(net), 0) => net.clone(),
                 (_, more) => {
-                    let why = format!("has {} networks, and this takes one: train with --single", more + 1);
+                    let why = format!("has {} networks, but one is needed; train with --single", more + 1);
                     return Err(Exit::Error(format!("{}: {why}", path.display())));
                 }
             }
@@ -111,6 +111,6 @@ fn check_trained(net: &Network, path: &Path) -> Outcome {
 }
 
 fn untrained(path: &Path) -> Exit {
-    let why = "no epoch is finished, the model is untrained; go on with `tractable train --resume -o RUN`";
+    let why = "no epoch finished; the model is untrained; continue with `tractable train --resume -o RUN`";
     Exit::Error(format!("{}: {why}", path.display()))
 }

@@ -77,7 +77,7 @@ impl<C: Serialize> Training<'_, C> {
     ) -> Outcome<Trained> {
         let (first, of) = (net.epochs(), self.fit.epochs);
         if of < first {
-            return Err(Exit::Error(format!("--epochs {of}: the run has {first} already")));
+            return Err(Exit::Error(format!("--epochs {of}: the run already has {first}")));
         }
         net.check_fit(self.data.clone(), &self.fit)?;
         interrupt::listen()?;
@@ -141,7 +141,7 @@ impl<C: Serialize> Training<'_, C> {
         }
         if interrupted {
             return Err(Exit::Interrupted(format!(
-                "{finished} of {of} epochs are saved; go on with `tractable train --resume -o {}`",
+                "{finished} of {of} epochs are saved; continue with `tractable train --resume -o {}`",
                 out.display()
             )));
         }
@@ -157,7 +157,7 @@ impl<C: Serialize> Training<'_, C> {
         let model = self.folder.model();
         let end = End { run: out, model, epochs: finished, best_epoch: of_rows, seconds };
         self.report.say("end", &end, || {
-            let best = best_epoch.map_or(String::new(), |e| format!(", the model is that of epoch {e}"));
+            let best = best_epoch.map_or(String::new(), |e| format!(", the model is from epoch {e}"));
             format!("run {}: {finished} epochs{best}", out.display())
         })?;
         Ok(Trained { score: session.score, net })

@@ -307,8 +307,7 @@ impl Score {
                     text += &table(&bins(reliability), &[0]);
                 }
                 let right = percent(1.0 - error_rate);
-                let said =
-                    format!("{right} of its classes are right, where it says {}", percent(*confidence));
+                let said = format!("{right} of its classes are right; it predicts {}", percent(*confidence));
                 text + &verdict.say(&said, *rows_are)
             }
         }

@@ -39,10 +39,10 @@ impl Verdict {
             Verdict::NotSureEnough => "the model is not sure enough",
         };
         let what = match (rows_are, self) {
-            (RowsAre::Learned, _) => "judge it by rows that it has not learned from",
-            (_, Verdict::NotSureEnough) => "that errs on the safe side; more rows make it surer",
-            (RowsAre::New, _) => "train again, with rows like these among those it learns from",
-            (RowsAre::LeftOut, _) => "train again, with more rows or without flags of a network",
+            (RowsAre::Learned, _) => "evaluate it on rows that it was not trained on",
+            (_, Verdict::NotSureEnough) => "this errs on the safe side; more rows make it more certain",
+            (RowsAre::New, _) => "train again, and include rows like these",
+            (RowsAre::LeftOut, _) => "train again with more rows, or without network flags",
         };
         format!("\n{which}: {said}; {what}\n")
     }

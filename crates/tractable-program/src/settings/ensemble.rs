@@ -63,7 +63,7 @@ impl TrainFlags {
     /// The settings of a run that is started again: its own. Flags may repeat them.
     pub(crate) fn ensemble_of(&self, run: &EnsembleSettings) -> Outcome<EnsembleSettings> {
         if let Some(flag) = self.own_network().first() {
-            let why = "is for a network of your own, which this run is not";
+            let why = "applies only to a single network with your own settings";
             return Err(Exit::Error(format!("--resume: {flag} {why}; leave it out, or start a new run")));
         }
         let mut given = self.given();

@@ -15,7 +15,7 @@ use tractable::{
 #[derive(clap::Args, Serialize)]
 #[command(next_help_heading = "Images")]
 pub(crate) struct ImageFlags {
-    /// Folder with the set's files, or the folder above it
+    /// Folder with the set's files, or its parent
     #[arg(long, value_name = "DIR")]
     #[serde(skip)]
     pub(crate) data: Option<PathBuf>,
@@ -23,24 +23,24 @@ pub(crate) struct ImageFlags {
     #[arg(long, value_name = "NAME", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     net: Option<Net>,
-    /// Change images at random in every epoch: flip, crop, cutout [alone: crop; in colour all three]
+    /// Augment images in every epoch: flip, crop, cutout [without a value: crop; for colour images all three]
     #[arg(long, value_name = "HOW,...", value_delimiter = ',', hide_possible_values = true)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "usual")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     augment: Vec<Change>,
-    /// What is done to pixels: none, center or standardize [default: center]
+    /// Scaling of pixels: none, center or standardize [default: center]
     #[arg(long, value_name = "NAME", value_parser = settings::named::<PixelScaling>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     scaling: Option<PixelScaling>,
-    /// After so many epochs the noise becomes --settle-noise: small steps, and the weights settle
+    /// After this many epochs, switch to the noise --settle-noise: smaller steps, so that weights settle
     #[arg(long, value_name = "EPOCHS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     settle_after: Option<usize>,
-    /// Noise of the epochs after --settle-after [default: 1]
+    /// Noise after --settle-after [default: 1]
     #[arg(long, value_name = "STD", requires = "settle_after")]
     #[serde(skip_serializing_if = "Option::is_none")]
     settle_noise: Option<f64>,
-    /// Only the first N images to learn from, and to test; of digits any number
+    /// Use only the first N training and test images; any number for digits
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<usize>,
@@ -148,7 +148,7 @@ impl ImageFlags {
         let known = settings::to_map(&ImageSettings::default());
         if let Some(other) = asked.keys().find(|name| !known.contains_key(*name)) {
             let flag = other.replace('_', "-");
-            return Err(Exit::Error(format!("--{flag}: is for CSV files, not for images; leave it out")));
+            return Err(Exit::Error(format!("--{flag}: applies to CSV files, not to images; leave it out")));
         }
         asked.extend(settings::to_map(self));
         Ok(asked)
@@ -192,7 +192,7 @@ impl ImageSettings {
         }
         if self.net != Net::Mlp && !self.hidden.is_empty() {
             return Err(Exit::Error(
-                "--hidden: is for --net mlp; the paper's networks have their own".into(),
+                "--hidden: applies only to --net mlp; the paper's networks have fixed layers".into(),
             ));
         }
         Ok(())

@@ -23,7 +23,7 @@ const SHARED: [&str; 8] = ["target", "classes", "drop", "ids", "treat", "stream"
 /// names are those of [`TableSettings`].
 #[derive(clap::Args, Clone, Serialize)]
 pub(crate) struct TrainFlags {
-    /// Column to predict, or several with commas between them
+    /// Column to predict, or several separated by commas
     #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     target: Vec<String>,
@@ -43,7 +43,7 @@ pub(crate) struct TrainFlags {
     #[arg(long = "as", value_name = "COL=TYPE,...", value_delimiter = ',', value_parser = treated)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     treat: Vec<(String, As)>,
-    /// One network in a tenth of the time, calibrated on a fifth of the rows
+    /// Train one network, in a tenth of the time, calibrated on a fifth of the rows
     #[arg(long)]
     #[serde(skip)]
     single: bool,
@@ -51,11 +51,11 @@ pub(crate) struct TrainFlags {
     #[arg(long)]
     #[serde(skip_serializing_if = "is_false")]
     stream: bool,
-    /// Seed of everything random, the splits too [default: 0]
+    /// Random seed, also for the splits [default: 0]
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<u64>,
-    /// Share of the rows kept apart and evaluated at the end
+    /// Share of the rows to hold out and evaluate at the end
     #[arg(long, value_name = "SHARE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     test: Option<f64>,
@@ -71,31 +71,31 @@ pub(crate) struct TrainFlags {
     #[arg(long, help_heading = OWN, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     epochs: Option<usize>,
-    /// Rows learned from at a time; 1 is the exact update [default: 16]
+    /// Rows per update; 1 is the exact update [default: 16]
     #[arg(long, help_heading = OWN, value_name = "ROWS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     batch: Option<usize>,
-    /// Noise of the observations, in the target's standard deviations, where it is known [default: inferred]
+    /// Known noise of the observations, in standard deviations of the target [default: inferred]
     #[arg(long, help_heading = OWN, value_name = "STD", conflicts_with_all = ["noise_start", "noise_decay", "noise_floor"])]
     #[serde(skip)]
     noise_std: Option<f64>,
-    /// Infer the noise as a function of the inputs, not as one number
+    /// Infer noise that depends on the inputs
     #[arg(long, help_heading = OWN, conflicts_with_all = ["noise_std", "noise_start", "classes"])]
     #[serde(skip)]
     noise_per_input: bool,
-    /// Noise of the first epoch, where it changes [default with --classes: 1]
+    /// Noise of the first epoch, for a schedule [default with --classes: 1]
     #[arg(long, help_heading = OWN, value_name = "STD")]
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_start: Option<f64>,
-    /// Factor on the noise from epoch to epoch [default: 0.975]
+    /// Factor on the noise after every epoch [default: 0.975]
     #[arg(long, help_heading = OWN, value_name = "F", requires = "noise_start")]
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_decay: Option<f64>,
-    /// The noise does not fall below this [default: 0.3]
+    /// Lowest noise of the schedule [default: 0.3]
     #[arg(long, help_heading = OWN, value_name = "STD", requires = "noise_start")]
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_floor: Option<f64>,
-    /// How a batch's updates add up: capped or plain [default: capped]
+    /// How to combine the updates of a batch: capped or plain [default: capped]
     #[arg(long, help_heading = OWN, alias = "policy", value_name = "NAME", value_parser = update_rule)]
     #[serde(skip_serializing_if = "Option::is_none")]
     update_rule: Option<UpdateRule>,
@@ -107,27 +107,27 @@ pub(crate) struct TrainFlags {
     #[arg(long, help_heading = OWN, value_name = "F")]
     #[serde(skip_serializing_if = "Option::is_none")]
     gain: Option<f64>,
-    /// Prior variance of the biases [default: as the weights']
+    /// Prior variance of the biases [default: as for the weights]
     #[arg(long, help_heading = OWN, value_name = "VAR")]
     #[serde(skip_serializing_if = "Option::is_none")]
     bias_var: Option<f64>,
-    /// Share of the rows kept aside to watch the fit
+    /// Share of the rows to hold out for validation
     #[arg(long, help_heading = OWN, value_name = "SHARE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     validation: Option<f64>,
-    /// Stop after so many epochs without a better validation score; keep the best
+    /// Stop after this many epochs without a better validation score, and keep the best
     #[arg(long, help_heading = OWN, value_name = "EPOCHS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     patience: Option<usize>,
-    /// Share of the rows kept aside to calibrate on at the end; 0: not at all [default: 0.1]
+    /// Share of the rows to hold out for calibration at the end; 0 turns it off [default: 0.1]
     #[arg(long, help_heading = OWN, value_name = "SHARE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     calibration: Option<f64>,
-    /// Use columns as they are; the noise is then in the target's units
+    /// Do not standardise columns; the noise is then in the target's units
     #[arg(long, help_heading = OWN)]
     #[serde(skip_serializing_if = "is_false")]
     no_standardize: bool,
-    /// Keep the rows in the file's order
+    /// Do not shuffle the rows
     #[arg(long, help_heading = OWN)]
     #[serde(skip_serializing_if = "is_false")]
     no_shuffle: bool,
@@ -355,13 +355,15 @@ pub(crate) fn check_counts(counts: &[(&str, usize)]) -> Outcome {
 fn check_shares(shares: &[(&str, f64)]) -> Outcome {
     match shares.iter().find(|(_, share)| !(0.0..1.0).contains(share)) {
         None => Ok(()),
-        Some((flag, share)) => Err(Exit::Error(format!("{flag}: {share} is not a share: use 0 to below 1"))),
+        Some((flag, share)) => {
+            Err(Exit::Error(format!("{flag}: {share} is not a share: use a number from 0 to below 1")))
+        }
     }
 }
 
 fn check_target(target: &[String], classes: bool) -> Outcome {
     match target.len() {
-        0 => Err(Exit::Error("--target: say which column is to be predicted".into())),
+        0 => Err(Exit::Error("--target: name the column to predict".into())),
         n if classes && n > 1 => Err(Exit::Error("--classes: takes one target column".into())),
         _ => Ok(()),
     }
@@ -395,7 +397,7 @@ impl TableSettings {
             ("--calibration", self.calibration),
         ])?;
         if self.patience.is_some() && self.validation == 0.0 {
-            return refuse("--patience", "needs rows to judge by: add --validation 0.1".into());
+            return refuse("--patience", "needs validation rows: add --validation 0.1".into());
         }
         Ok(())
     }

@@ -24,10 +24,7 @@ pub(super) fn view(folder: &mut Folder) -> View {
     };
     let mut view = View {
         title: format!("Attack by {method}"),
-        lead: format!(
-            "Images changed until a network takes them for something else. Folder: {}",
-            folder.name()
-        ),
+        lead: format!("Images changed until a network misclassifies them. Folder: {}", folder.name()),
         settings: settings(&config),
         ..View::default()
     };
@@ -45,14 +42,14 @@ pub(super) fn view(folder: &mut Folder) -> View {
     };
     share("wrong before", "error_before");
     share("success", "success");
-    share("not the label any more", "changed");
+    share("label changed", "changed");
     view.number("median L-inf", number(&summary, &["l_inf", "median"]));
     view.number("median L2", number(&summary, &["l2", "median"]));
     view.number("iterations, mean", number(&summary, &["iterations", "mean"]));
-    view.number("ms an attack", number(&summary, &["ms_an_attack"]));
+    view.number("ms per attack", number(&summary, &["ms_an_attack"]));
     for (key, name) in [("l_inf", "L-inf"), ("l2", "L2")] {
         let (label, line) = (format!("{name}, pixels from 0 to 1"), within(&attacks, key));
-        let title = format!("How far images had to be changed, by {name}");
+        let title = format!("How far images had to be changed, {name}");
         view.chart(Chart::new(&title, &label, "share of attacks that succeed within", vec![line]));
     }
     let mut of_label: std::collections::BTreeMap<u64, (f64, f64, f64)> = Default::default();
@@ -68,11 +65,11 @@ pub(super) fn view(folder: &mut Folder) -> View {
         let distance = if *won > 0.0 { neat(l2 / won) } else { "-".into() };
         vec![label.to_string(), all.to_string(), percent(won / all), distance]
     });
-    let head = ["what the image shows", "attacks", "success", "mean L2"].map(String::from).to_vec();
+    let head = ["true class", "attacks", "success", "mean L2"].map(String::from).to_vec();
     view.tables.push(Table { title: "By class".into(), head, rows: rows.collect() });
     if !live {
-        view.shot(folder, "strip.svg", "What was changed, and how sure that is");
-        view.shot(folder, "grid.svg", "What images show (rows) and what they are taken for (columns)");
+        view.shot(folder, "strip.svg", "The change and its standard deviation");
+        view.shot(folder, "grid.svg", "True class (rows) and predicted class (columns)");
         view.shot(folder, "curves.svg", "Success against budget");
     }
     view

@@ -21,9 +21,7 @@ impl Folder {
     pub(super) fn open(path: &Path) -> Outcome<Self> {
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => Ok(Folder { path: path.into(), notes: Vec::new() }),
-            Ok(_) => {
-                Err(Exit::Error(format!("{}: is not a folder; give the folder of a run", path.display())))
-            }
+            Ok(_) => Err(Exit::Error(format!("{}: not a folder; give a run folder", path.display()))),
             Err(e) => Err(Exit::Error(format!("{}: cannot open it: {e}", path.display()))),
         }
     }
@@ -77,7 +75,7 @@ impl Folder {
             }
         }
         if bad > 0 {
-            self.notes.push(format!("{name}: {bad} lines are not JSON and were left out"));
+            self.notes.push(format!("{name}: skipped {bad} lines that are not JSON"));
         }
         read
     }

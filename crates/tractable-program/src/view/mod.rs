@@ -93,7 +93,7 @@ pub(crate) fn read(path: &Path) -> Outcome<View> {
     } else if folder.holds("search.json") || folder.holds("optimize.json") {
         optimize::view(&mut folder)
     } else {
-        let why = "no run in this folder; give one that train, attack, optimize or rl has written with -o";
+        let why = "no run in this folder; give a folder written by train, attack, optimize or rl with -o";
         return Err(Exit::Error(format!("{}: {why}", path.display())));
     };
     view.commands = folder.commands();

@@ -14,7 +14,7 @@ pub(super) fn view(folder: &mut Folder) -> View {
     let asked = |key: &str| text(&kept, &["settings", key]);
     let what = match (asked("objective"), asked("data"), asked("model")) {
         (Some(f), _, _) => f.to_string(),
-        (_, Some(path), _) | (_, _, Some(path)) => format!("what was learned from {path}"),
+        (_, Some(path), _) | (_, _, Some(path)) => format!("the model learned from {path}"),
         _ => "a function".into(),
     };
     let goal = text(&search, &["optimizer", "goal"]).or(text(&kept, &["goal"])).unwrap_or("optimum");
@@ -72,7 +72,7 @@ pub(super) fn view(folder: &mut Folder) -> View {
         })
         .collect();
     if !rows.is_empty() {
-        let head = ["place", "value expected there"].map(String::from).to_vec();
+        let head = ["location", "expected value"].map(String::from).to_vec();
         view.tables.push(Table {
             title: "Optima by inference (standard deviations are rough)".into(),
             head,

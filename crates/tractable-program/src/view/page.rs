@@ -38,11 +38,11 @@ impl View {
         }
         let mut again = Section::new("again", "Run it again");
         match self.commands.as_slice() {
-            [] => again = again.text("The folder does not say which command made it."),
+            [] => again = again.text("The folder does not record the command that made it."),
             commands => again = again.code(&commands.join("\n")),
         }
         if !self.next.is_empty() {
-            again = again.text("And look further:").code(&self.next.join("\n"));
+            again = again.text("Next:").code(&self.next.join("\n"));
         }
         sections.push(again);
         if !self.settings.is_empty() {

@@ -30,7 +30,7 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
     let averages = last("average");
     view.fact("seeds", format!("{} of {seeds}", logs.len()));
     let mean = |v: &[f64]| (!v.is_empty()).then(|| v.iter().sum::<f64>() / v.len() as f64);
-    view.number("steps a seed", mean(&last("step")));
+    view.number("steps per seed", mean(&last("step")));
     view.number("average return, mean of seeds", mean(&averages));
     view.number("lowest seed", averages.iter().copied().reduce(f64::min));
     view.number("highest seed", averages.iter().copied().reduce(f64::max));

@@ -39,26 +39,21 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
         }
         view.number("test nll", number(last, &["test_nll"]));
         let (rows, seconds) = (sum(&["learned", "rows"]), sum(&["seconds"]));
-        view.fact("seconds of learning", neat(seconds));
-        view.number("samples a second", Some(rows / seconds).filter(|s| s.is_finite()));
+        view.fact("seconds of training", neat(seconds));
+        view.number("samples per second", Some(rows / seconds).filter(|s| s.is_finite()));
         view.fact("variances repaired", sum(&["learned", "repaired"]));
     }
     let mut add = |title: &str, label: &str, key: &str, factor: f64| {
         let line = Line::of(title, &epochs, "epoch", key).scaled(factor);
         view.chart(Chart::new(title, "epoch", label, vec![line]));
     };
-    add("How unlikely the validation rows are", "negative log-likelihood [nats]", "validation_nll", 1.0);
+    add("Validation negative log-likelihood", "negative log-likelihood [nats]", "validation_nll", 1.0);
     add("Error on the test images", "error [%]", "test_error", 100.0);
-    add("How unlikely the test labels are", "negative log-likelihood [nats]", "test_nll", 1.0);
+    add("Test negative log-likelihood", "negative log-likelihood [nats]", "test_nll", 1.0);
     add("Noise of the observations", "standard deviation [standardised units]", "noise_std", 1.0);
     let capped =
         epochs.iter().filter_map(|e| Some((number(e, &["epoch"])?, number(e, &["learned", "capped"])?)));
-    view.chart(Chart::new(
-        "Steps of weights that were limited",
-        "epoch",
-        "steps",
-        vec![Line::new("limited", capped)],
-    ));
+    view.chart(Chart::new("Limited weight steps", "epoch", "steps", vec![Line::new("limited", capped)]));
     for test in judged {
         scores(&mut view, test);
     }
@@ -75,7 +70,7 @@ fn usual(view: &mut View, judged: &[&Value]) {
     );
     let left_out = judged.iter().find(|l| text(l, &["type"]) == Some("left_out"));
     let Some(line) = left_out else {
-        view.fact("model", "not there yet");
+        view.fact("model", "not trained yet");
         return;
     };
     view.number("rows left out", number(line, &["rows"]));
@@ -121,7 +116,7 @@ fn scores(view: &mut View, test: &Value) {
     };
     let (label, points) = match (test.get("calibration"), test.get("reliability")) {
         (Some(c), _) => {
-            (["share that should be inside", "share inside"], pairs(c.get("levels"), c.get("observed")))
+            (["expected share inside", "observed share inside"], pairs(c.get("levels"), c.get("observed")))
         }
         (_, Some(r)) => {
             let bins = r.get("bins").and_then(Value::as_array).cloned().unwrap_or_default();

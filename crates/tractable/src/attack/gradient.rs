@@ -1,4 +1,4 @@
-//! Attacks by gradient, to compare with: [`fgsm`] and [`pgd`], on the network of means.
+//! Gradient attacks, for comparison: [`fgsm`] and [`pgd`], on the network of means.
 
 use super::lanes::{self, Lanes, Method, Moved};
 use super::limits::l2;
@@ -10,11 +10,11 @@ use crate::network::Network;
 use crate::output::{Output, Tree};
 use crate::rng::{self, Rng, standard_normal};
 
-/// The gradient of `ln P(label)` by the pixels, for every image: of the network of means, as if variances were
-/// constant. The innovation of means goes back through every layer as a gradient does, so that this is one pass.
+/// The gradient of `ln P(label)` with respect to the pixels, for every image: of the network of means, with constant
+/// variances. Innovations of means go back through every layer like a gradient, so this takes one pass.
 ///
 /// # Errors
-/// When the network has no classes, images have another size, or labels are no classes.
+/// If the network has no classes, images have another size, or labels are not classes.
 ///
 /// ```
 /// use tractable::{Activation, Matrix, Network, attack};
@@ -28,7 +28,7 @@ use crate::rng::{self, Rng, standard_normal};
 /// ```
 pub fn gradient(net: &Network, images: &Matrix, labels: &[usize]) -> Result<Matrix> {
     let Output::Classes { classes } = net.output() else {
-        return Err(Error::invalid("gradient", "this is a regression model; only classes have one here"));
+        return Err(Error::invalid("gradient", "this is a regression model; it has no class gradient"));
     };
     Targets::untargeted(labels).check(images.rows(), classes)?;
     let tree = Tree::new(classes)?;
@@ -47,7 +47,7 @@ pub fn gradient(net: &Network, images: &Matrix, labels: &[usize]) -> Result<Matr
 }
 
 /// The gradient of `sign ln P(class)` by the nodes' means, row after row, each divided by its largest entry, which goes
-/// to `sizes`: where a network is sure it would be too small for single precision.
+/// to `sizes`: for a confident network it would be too small for single precision.
 fn by_nodes(tree: Tree, out: &Gaussian, signed: &[(usize, f64)], sizes: &mut Vec<f64>) -> Result<Matrix> {
     let nodes = tree.nodes();
     let rows = out.mean().chunks_exact(nodes).zip(out.var().chunks_exact(nodes)).zip(signed);
@@ -63,10 +63,10 @@ fn by_nodes(tree: Tree, out: &Gaussian, signed: &[(usize, f64)], sizes: &mut Vec
 }
 
 /// The fast gradient sign method: one step of the size of the budget, which must be set; iterations and random start
-/// do not count. In L2 the step goes along the gradient itself.
+/// are ignored. For L2 the step follows the gradient itself.
 ///
 /// # Errors
-/// As [`infer`](super::infer), and when there is no budget.
+/// As for [`infer`](super::infer), and if there is no budget.
 ///
 /// ```
 /// use tractable::{Activation, Matrix, Network, attack};
@@ -88,11 +88,11 @@ pub fn fgsm(
     pgd(net, images, targets, &once)
 }
 
-/// Projected gradient descent: steps along the sign of the gradient (L-inf) or along the gradient (L2), each brought
-/// back into the budget, which must be set. Towards the target or, without one, away from the label.
+/// Projected gradient descent: steps along the sign of the gradient (L-inf) or along the gradient (L2), each projected
+/// onto the budget, which must be set. Towards the target or, without one, away from the label.
 ///
 /// # Errors
-/// As [`infer`](super::infer), and when there is no budget.
+/// As for [`infer`](super::infer), and if there is no budget.
 ///
 /// ```
 /// use tractable::{Activation, Matrix, Network, attack};
@@ -136,7 +136,10 @@ pub fn pgd(
 
 fn budget_of(settings: &Settings) -> Result<Budget> {
     settings.budget.ok_or_else(|| {
-        Error::invalid("budget", "attacks by gradient need one; set an L-inf or L2 budget, or use inference")
+        Error::invalid(
+            "budget",
+            "gradient attacks need a budget; set an L-inf or L2 budget, or use inference",
+        )
     })
 }
 
@@ -156,7 +159,7 @@ fn ascend(budget: Budget, length: f64, gradient: &[f64], x: &mut [f64]) {
     }
 }
 
-/// Moves to a place inside the budget: uniform in the L-inf box; in L2, in a uniform direction, uniformly far.
+/// Moves to a random point inside the budget: uniform in the L-inf box; in L2, in a uniform direction, uniformly far.
 fn somewhere(budget: Budget, x: &mut [f64], rng: &mut impl Rng) {
     let mut unit = || (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
     match budget {

@@ -1,4 +1,4 @@
-//! [`infer`]: the image that a wrong label would have come from.
+//! [`infer`]: attacks by inference of the image from a wrong label.
 
 use super::lanes::{self, Lanes, Method, Moved};
 use super::{Attacked, Settings, Targets};
@@ -7,15 +7,15 @@ use crate::gaussian::{Input, Matrix};
 use crate::network::Network;
 use crate::output::Wanted;
 
-/// Changes images until the network takes them for other classes, by inference: the posterior of the image given the
-/// wanted label, again and again. One result for each attack that `targets` asks for, in their order.
+/// Changes images until the network misclassifies them, by inference: repeatedly the posterior of the image given the
+/// target label. One result for each attack of `targets`, in their order.
 ///
-/// Without a target, the label that is observed is the wrong one that is most likely at the start. All results are the
-/// same bits for any number of threads and whatever else is attacked beside them.
+/// Without a target, the observed label is the most likely wrong one at the start. Results are
+/// bit-identical for any number of threads and any other images in the same call.
 ///
 /// # Errors
-/// When the network has no classes; images of another size, or pixels outside of the range; labels that are no
-/// classes, a target that is what the image shows; settings that cannot be used.
+/// If the network has no classes, images have another size, pixels are outside the range, labels are not
+/// classes, a target is the image's own class, or settings are invalid.
 ///
 /// ```
 /// use tractable::{Activation, Matrix, Network, attack};

@@ -1,4 +1,4 @@
-//! Many attacks side by side: every image has a lane until it is done, then the next one takes it.
+//! Many attacks in parallel: every image has a lane until it is done, then the next one takes it.
 
 use super::Attacked;
 use super::limits::{Limits, l_inf, l2};
@@ -13,20 +13,20 @@ use crate::output::{Output, Tree};
 /// Images moved at a time: enough for all threads, few enough to stay in their caches.
 const LANES: usize = 32;
 
-/// Images on their way.
+/// Images in progress.
 pub(super) struct Lanes<'a> {
     pub(super) net: &'a Network,
     pub(super) tree: Tree,
     pub(super) settings: &'a Settings,
     images: &'a Matrix,
     pub(super) tasks: Vec<Task>,
-    /// Iterations done, one a lane.
+    /// Iterations done, one per lane.
     done: Vec<usize>,
     pub(super) mean: Vec<f64>,
     pub(super) var: Vec<f64>,
 }
 
-/// What one iteration makes of all lanes.
+/// The result of one iteration for all lanes.
 pub(super) struct Moved {
     /// The output's nodes where the images were.
     pub(super) output: Gaussian,
@@ -37,14 +37,14 @@ pub(super) struct Moved {
     pub(super) var: Vec<f64>,
 }
 
-/// How one kind of attack begins and goes on.
+/// How one kind of attack starts and iterates.
 pub(super) struct Method<'m> {
-    /// Where an image begins, given its own number, and its variance before anything is frozen.
+    /// Where an image starts, given its index, and its variance before freezing pixels.
     pub(super) begin: &'m dyn Fn(usize, &Task, &mut [f64]) -> f64,
     pub(super) step: &'m dyn Fn(&Lanes<'_>) -> Result<Moved>,
 }
 
-/// Checks everything, then attacks. What comes out does not depend on what is moved side by side.
+/// Checks everything, then attacks. Results do not depend on which images share a batch.
 pub(super) fn run(
     net: &Network,
     images: &Matrix,
@@ -53,7 +53,7 @@ pub(super) fn run(
     method: &Method<'_>,
 ) -> Result<Vec<Attacked>> {
     let Output::Classes { classes } = net.output() else {
-        return Err(Error::invalid("attack", "this is a regression model; only classes can be attacked"));
+        return Err(Error::invalid("attack", "this is a regression model; only classifiers can be attacked"));
     };
     if images.width() != net.input().len() {
         let expected = format!("images of {}, {} numbers each", net.input(), net.input().len());
@@ -136,7 +136,7 @@ impl Lanes<'_> {
             if self.has_done_enough(lane, &p) {
                 match moved.exact {
                     true => finished[lane] = Some(p),
-                    // With the variance of the image taken out it may still look otherwise.
+                    // Without the variance of the image, its class may still differ.
                     false => doubtful.push(lane),
                 }
             }

@@ -1,4 +1,4 @@
-//! Where an image may go: the pixel range, the budget, frozen pixels.
+//! Limits of an image: the pixel range, the budget, frozen pixels.
 
 use super::settings::{Budget, Settings};
 
@@ -34,8 +34,8 @@ impl<'a> Limits<'a> {
         [lowest, self.image.iter().map(|x| (x + size).min(high.max(*x))).collect()]
     }
 
-    /// Brings an image to the nearest place inside the budget, then every pixel into its range, which only brings
-    /// it nearer to where it began.
+    /// Projects an image onto the budget, then clips every pixel to its range, which only brings
+    /// it closer to the start.
     pub(super) fn project(&self, x: &mut [f64]) {
         if self.frozen.is_some() {
             (0..x.len()).filter(|&i| self.is_frozen(i)).for_each(|i| x[i] = self.image[i]);

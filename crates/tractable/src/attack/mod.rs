@@ -1,8 +1,8 @@
-//! Images that a classifier takes for something else.
+//! Adversarial images: changed until a classifier misclassifies them.
 //!
-//! [`infer`] is `condition` on a wrong label, repeated: the image is given a variance in every pixel, the label is
+//! [`infer`] conditions on a wrong label, repeatedly: every pixel gets a variance, the label is
 //! observed without noise, and the posterior of the image becomes the next prior. There is no gradient and no step
-//! length; the variances only shrink, so the moves die out. What comes out is a mean and a variance for every pixel.
+//! length; the variances only shrink, so the moves fade out. The result is a mean and a variance for every pixel.
 //!
 //! ```text
 //! repeat   predict (x, var_x);  observe the label;  back to the input
@@ -10,7 +10,7 @@
 //!          x into the pixel range and the budget
 //! ```
 //!
-//! [`pgd`] and [`fgsm`] are the usual attacks by gradient, of the network of means, to compare with. All three take
+//! For comparison, [`pgd`] and [`fgsm`] are the usual gradient attacks, on the network of means. All three take
 //! the same [`Targets`] and [`Settings`] and return the same [`Attacked`].
 //!
 //! ```
@@ -27,8 +27,8 @@
 //! ```
 //!
 //! **Units.** Images, [`Settings::range`], [`Settings::prior_std`] and [`Budget`]s are in the units that
-//! [`Network::predict`](crate::Network::predict) takes. A network with an input scaler takes plain pixels, 0 to 1; where pixels were centred by
-//! hand, say what range that is.
+//! [`Network::predict`](crate::Network::predict) takes. A network with an input scaler takes plain pixels, 0 to 1; if you centred pixels
+//! yourself, set the range.
 
 mod gradient;
 mod infer;
@@ -45,7 +45,7 @@ pub use targets::Targets;
 use crate::gaussian::Gaussian;
 use crate::metrics::argmax;
 
-/// What became of one image.
+/// The result for one image.
 ///
 /// ```
 /// use tractable::{Activation, Matrix, Network, attack};
@@ -60,34 +60,34 @@ use crate::metrics::argmax;
 #[cfg_attr(feature = "files", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Attacked {
-    /// Row of the image that was attacked.
+    /// Row of the attacked image.
     pub image: usize,
-    /// What it shows.
+    /// Its label.
     pub label: usize,
-    /// The class it was to be taken for; `None` where any wrong one would do.
+    /// The target class; `None` if any wrong class is accepted.
     pub target: Option<usize>,
-    /// The class the attack went towards: the target or, without one, the most likely wrong class of the image as it
-    /// was.
+    /// The class the attack aimed at: the target or, without one, the most likely wrong class of the original
+    /// image.
     pub towards: usize,
-    /// The most likely class at the end is the target or, without one, not the label.
+    /// Whether the most likely class at the end is the target or, without one, not the label.
     pub success: bool,
-    /// The image at the end minus the image: its posterior mean and variance, one row. Of attacks by gradient the
-    /// variance is zero. Clipping and budgets move means only.
+    /// Mean and variance of the change, final image minus original, one row. For gradient attacks the
+    /// variance is zero. Clipping and budgets affect only means.
     pub change: Gaussian,
     /// Largest change of a pixel.
     pub l_inf: f64,
     /// Square root of the sum of the squared changes.
     pub l2: f64,
-    /// Iterations done; 0 where the image was taken for the target as it was.
+    /// Iterations done; 0 if the original image was already classified as the target.
     pub iterations: usize,
-    /// Probability of every class for the image as it was.
+    /// Class probabilities of the original image.
     pub before: Vec<f64>,
-    /// Probability of every class for the image at the end, known exactly.
+    /// Class probabilities of the final image, known exactly.
     pub after: Vec<f64>,
 }
 
 impl Attacked {
-    /// The most likely class of the image as it was.
+    /// The most likely class of the original image.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network, attack};
@@ -115,7 +115,7 @@ impl Attacked {
         argmax(&self.after)
     }
 
-    /// The image at the end, given the one it began with.
+    /// The final image, given the original.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network, attack};

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::gaussian::Matrix;
 use crate::network::Network;
 
-/// How far an image may be from the one it began with, in the units of its pixels.
+/// Maximum distance from the original image, in the units of its pixels.
 ///
 /// ```
 /// use tractable::attack::{Budget, Settings};
@@ -22,7 +22,7 @@ pub enum Budget {
 }
 
 impl Budget {
-    /// The number itself.
+    /// The size.
     ///
     /// ```
     /// assert_eq!(tractable::attack::Budget::L2(0.5).size(), 0.5);
@@ -65,7 +65,7 @@ impl std::str::FromStr for Budget {
     }
 }
 
-/// When an attack has done enough.
+/// When an attack stops.
 ///
 /// ```
 /// use tractable::attack::{Settings, Stop};
@@ -111,8 +111,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// At most 100 iterations, a prior standard deviation of 0.03, as in the paper; pixels stay between 0 and 1, no
-    /// budget, done as soon as the label has changed.
+    /// At most 100 iterations and a prior standard deviation of 0.03, as in the paper; pixels between 0 and 1, no
+    /// budget, stop as soon as the label changes.
     ///
     /// ```
     /// assert_eq!(tractable::attack::Settings::new(), tractable::attack::Settings::default());
@@ -131,7 +131,7 @@ impl Settings {
         }
     }
 
-    /// Iterations at most, at least 1.
+    /// Maximum number of iterations, at least 1.
     ///
     /// ```
     /// let settings = tractable::attack::Settings::new().iterations(10);
@@ -141,8 +141,8 @@ impl Settings {
         self
     }
 
-    /// Whether [`infer`](super::infer) takes the weights as unsure, as in the paper: then their doubt excuses an image that does not
-    /// show its target, and an attack on a network that has learned little rarely succeeds. They are known unless this is called.
+    /// Makes [`infer`](super::infer) include the uncertainty of the weights, as in the paper: attacks on networks with
+    /// little training then rarely succeed, because the uncertainty explains any output. By default weights are known.
     ///
     /// ```
     /// let papers = tractable::attack::Settings::new().unsure_weights();
@@ -152,8 +152,8 @@ impl Settings {
         self
     }
 
-    /// Standard deviation that [`infer`](super::infer) gives every pixel: no iteration goes farther than a draw of it would. With
-    /// [unsure weights](Settings::unsure_weights) it is that of the start.
+    /// Standard deviation that [`infer`](super::infer) gives every pixel; it limits how far one iteration moves. With
+    /// [unsure weights](Settings::unsure_weights) it is the initial one.
     ///
     /// ```
     /// let settings = tractable::attack::Settings::new().prior_std(0.1);
@@ -184,7 +184,7 @@ impl Settings {
         self
     }
 
-    /// Distance from the image at most; projected onto after every iteration.
+    /// Maximum distance from the image; the change is projected onto it after every iteration.
     ///
     /// ```
     /// use tractable::attack::{Budget, Settings};
@@ -195,7 +195,7 @@ impl Settings {
         self
     }
 
-    /// Pixels that may not move: one entry a pixel, for all images, or one a pixel of every image.
+    /// Pixels to keep fixed: one entry per pixel, for all images, or one per pixel of every image.
     ///
     /// ```
     /// // Only the upper half of a 2 x 2 image.
@@ -206,7 +206,7 @@ impl Settings {
         self
     }
 
-    /// When an attack has done enough; [`Stop::Flipped`] if nothing is said.
+    /// When an attack stops; [`Stop::Flipped`] unless set.
     ///
     /// ```
     /// use tractable::attack::{Settings, Stop};
@@ -217,8 +217,8 @@ impl Settings {
         self
     }
 
-    /// How far [`pgd`](super::pgd) goes in one iteration, in the norm of its budget; 2.5 budgets over all iterations if
-    /// nothing is said.
+    /// How far [`pgd`](super::pgd) goes in one iteration, in the norm of its budget; unless set, 2.5 budgets
+    /// over all iterations.
     ///
     /// ```
     /// let settings = tractable::attack::Settings::new().step(0.01);
@@ -228,7 +228,7 @@ impl Settings {
         self
     }
 
-    /// Lets [`pgd`](super::pgd) begin at a random place inside its budget.
+    /// Lets [`pgd`](super::pgd) start at a random point inside its budget.
     ///
     /// ```
     /// let settings = tractable::attack::Settings::new().random_start(7);
@@ -238,7 +238,7 @@ impl Settings {
         self
     }
 
-    /// What every attack needs of its settings and images.
+    /// Checks settings and images for every attack.
     pub(super) fn check(&self, net: &Network, images: &Matrix) -> Result<()> {
         let positive = |what: &str, v: f64| match v > 0.0 && v.is_finite() {
             true => Ok(()),
@@ -264,18 +264,17 @@ impl Settings {
         let Some(frozen) = &self.frozen else { return Ok(()) };
         let (pixels, all) = (images.width(), images.data().len());
         if ![pixels, all].contains(&frozen.len()) {
-            let expected = format!("{pixels} entries, one a pixel, or {all}, one a pixel of every image");
+            let expected = format!("{pixels} entries, one per pixel, or {all}, one per pixel of every image");
             return Err(Error::shape("frozen pixels", expected, frozen.len()));
         }
         match frozen.chunks_exact(pixels).position(|row| row.iter().all(|f| *f)) {
             None => Ok(()),
             Some(_) if frozen.len() == pixels => {
-                Err(Error::invalid("frozen pixels", "all are frozen, so nothing can move"))
+                Err(Error::invalid("frozen pixels", "all pixels are frozen"))
             }
-            Some(row) => Err(Error::invalid(
-                "frozen pixels",
-                format!("all of image {row} are frozen, so nothing can move"),
-            )),
+            Some(row) => {
+                Err(Error::invalid("frozen pixels", format!("all pixels of image {row} are frozen")))
+            }
         }
     }
 
@@ -291,7 +290,7 @@ impl Settings {
                 column: at % images.width(),
                 value: images.data()[at],
                 why: format!(
-                    "pixels lie between {low} and {high}; divide bytes by 255, or say another range"
+                    "pixels must be between {low} and {high}; divide bytes by 255, or set another range"
                 ),
             });
         }

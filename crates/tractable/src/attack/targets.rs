@@ -1,11 +1,11 @@
-//! What the images show and what they are to be taken for: [`Targets`].
+//! Labels and target classes: [`Targets`].
 
 use crate::error::{Error, Result};
 use crate::gaussian::Matrix;
 use crate::metrics::argmax;
 use crate::rng;
 
-/// What every image shows, and what it is to be taken for.
+/// The label and the target class of every image.
 ///
 /// ```
 /// use tractable::attack::Targets;
@@ -27,7 +27,7 @@ enum Choice<'a> {
     Untargeted,
 }
 
-/// One attack that is to be made.
+/// One attack to run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Task {
     pub(super) image: usize,
@@ -46,7 +46,7 @@ impl<'a> Targets<'a> {
         Targets { labels, choice: Choice::Given(targets) }
     }
 
-    /// Every class but the one it shows, for every image: image after image, class after class.
+    /// Every wrong class, for every image: image by image, class by class.
     ///
     /// ```
     /// let nine = tractable::attack::Targets::all_wrong(&[7]);
@@ -55,7 +55,7 @@ impl<'a> Targets<'a> {
         Targets { labels, choice: Choice::AllWrong }
     }
 
-    /// A wrong class by chance, each equally likely.
+    /// A random wrong class, uniformly.
     ///
     /// ```
     /// let some = tractable::attack::Targets::random(&[7], 0);
@@ -73,8 +73,8 @@ impl<'a> Targets<'a> {
         Targets { labels, choice: Choice::LeastLikely }
     }
 
-    /// Any class but the one it shows. [`infer`](super::infer) goes towards the wrong class that is most likely at the
-    /// start; attacks by gradient go away from the label.
+    /// Any wrong class. [`infer`](super::infer) aims at the most likely wrong class at the
+    /// start; gradient attacks move away from the label.
     ///
     /// ```
     /// let any = tractable::attack::Targets::untargeted(&[7]);
@@ -95,12 +95,12 @@ impl<'a> Targets<'a> {
                 row,
                 column: 0,
                 value: targets[row] as f64,
-                why: "that is what the image shows; choose another class, or leave the image out".into(),
+                why: "this is the image's own class; choose another, or leave the image out".into(),
             }),
         }
     }
 
-    /// The attacks to make, given the probabilities of every image's classes as it is.
+    /// The attacks to run, given the class probabilities of every original image.
     pub(super) fn tasks(&self, before: &Matrix) -> Vec<Task> {
         let classes = before.width();
         let mut rng =
@@ -135,7 +135,7 @@ impl<'a> Targets<'a> {
 
 fn in_range(what: &str, labels: &[usize], images: usize, classes: usize) -> Result<()> {
     if labels.len() != images {
-        return Err(Error::shape(format!("{what}s"), format!("{images}, one an image"), labels.len()));
+        return Err(Error::shape(format!("{what}s"), format!("{images}, one per image"), labels.len()));
     }
     match labels.iter().position(|&l| l >= classes) {
         None => Ok(()),

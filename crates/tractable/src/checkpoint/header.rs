@@ -1,5 +1,5 @@
-//! The header of a safetensors file: which tensors there are and where, and entries of metadata. Names must not come
-//! twice: JSON lets the last of two entries win, and two readers may then see two models in one file.
+//! The header of a safetensors file: tensors with their positions, and metadata. Names must be
+//! unique: in JSON the last of two entries wins, and two readers might see two models in one file.
 
 use super::json;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
@@ -16,12 +16,12 @@ const MOST_NAMES: usize = 10_000;
 /// The longest name of either, in bytes.
 const LONGEST_NAME: usize = 256;
 
-/// The most memory for a header and what is read out of it.
+/// Maximum memory for a header and its contents.
 const MOST_MEMORY: u64 = 60 << 20;
 /// Bytes of a value of any kind.
 const ANY: u64 = 32;
 
-/// What a header says of a tensor; the fields are sorted, as they are in a file.
+/// Description of a tensor in a header; fields are sorted, as in a file.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Info {
     /// The first of its bytes, and the first after them, from the end of the header.
@@ -40,12 +40,12 @@ impl Info {
             "I16" | "U16" | "F16" | "BF16" => 16,
             "I32" | "U32" | "F32" => 32,
             "C64" | "F64" | "I64" | "U64" => 64,
-            _ => return Err("its type is not known"),
+            _ => return Err("its type is unknown"),
         };
         let bits = self.shape.iter().try_fold(bits, |bits: u64, &n| bits.checked_mul(n as u64));
         match bits {
             Some(bits) if bits % 8 == 0 => Ok(bits / 8),
-            Some(_) => Err("it does not end with a byte"),
+            Some(_) => Err("its size is not a whole number of bytes"),
             None => Err("its shape is too large"),
         }
     }
@@ -59,7 +59,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads a header that is not trusted.
+    /// Reads an untrusted header.
     pub(super) fn read(json: &[u8]) -> Result<Self, String> {
         if json.len() as u64 > MOST_BYTES {
             return Err(format!("a header of {} bytes; at most {MOST_BYTES} are read", json.len()));
@@ -73,7 +73,7 @@ impl Header {
         Ok(header)
     }
 
-    /// How many bytes its tensors have together, which have no hole between them and do not overlap.
+    /// Total size of the tensors, which must have no gaps and not overlap.
     pub(super) fn data_bytes(&self) -> Result<u64, String> {
         let mut tensors: Vec<_> = self.tensors.iter().collect();
         tensors.sort_by_key(|(_, info)| info.data_offsets);
@@ -82,10 +82,10 @@ impl Header {
             let refuse = |why: &str| format!("tensor `{name}`: {why}");
             let (from, to) = info.data_offsets;
             if from != end || to < from {
-                return Err(refuse("it does not begin where the one before ends"));
+                return Err(refuse("it does not start where the previous one ends"));
             }
             if info.bytes().map_err(refuse)? != to - from {
-                return Err(refuse("its type and shape do not fit its bytes"));
+                return Err(refuse("its type and shape do not match its bytes"));
             }
             end = to;
         }
@@ -93,7 +93,7 @@ impl Header {
     }
 }
 
-/// Whether the lists of a JSON text may be read. They are kept as values of any kind for a while.
+/// Whether the lists of a JSON text may be read. They are temporarily kept as generic values.
 fn affordable(text: &[u8]) -> Result<(), String> {
     let cost = json::cost(text, ANY).expect("it is in memory") + text.len() as u64;
     match cost > MOST_MEMORY {
@@ -141,7 +141,7 @@ impl<'de> Visitor<'de> for Map {
                 return Err(A::Error::custom(format!("more than {MOST_NAMES} names")));
             }
             if let Some(name) = seen.replace(name) {
-                return Err(A::Error::custom(format!("`{name}` is there twice")));
+                return Err(A::Error::custom(format!("`{name}` is duplicated")));
             }
         }
         Ok(header)
@@ -175,10 +175,10 @@ mod tests {
         assert_eq!(check(&format!("{{\"{}\":T}}", "n".repeat(256))), Ok(0));
         assert_eq!(check(&format!("{{}}{}", " ".repeat((16 << 20) - 2))), Ok(0));
         for (header, says) in [
-            (r#"{"a":T,"b":T,"a":T}"#.to_string(), "`a` is there twice"),
-            (r#"{"__metadata__":{"spec":"1","spec":"2"}}"#.into(), "`spec` is there twice"),
-            (r#"{"__metadata__":{},"__metadata__":{}}"#.into(), "`__metadata__` is there twice"),
-            (r#"{"a":T,"\u0061":T}"#.into(), "`a` is there twice"),
+            (r#"{"a":T,"b":T,"a":T}"#.to_string(), "`a` is duplicated"),
+            (r#"{"__metadata__":{"spec":"1","spec":"2"}}"#.into(), "`spec` is duplicated"),
+            (r#"{"__metadata__":{},"__metadata__":{}}"#.into(), "`__metadata__` is duplicated"),
+            (r#"{"a":T,"\u0061":T}"#.into(), "`a` is duplicated"),
             (many(10_001), "more than 10000 names"),
             (format!("{{\"{}\":T}}", "n".repeat(257)), "a name of 257 bytes"),
             ("[]".into(), "a map of names"),

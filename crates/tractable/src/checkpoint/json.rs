@@ -1,4 +1,4 @@
-//! What a JSON text takes once it is read, counted before anything is: a short text can stand for much memory.
+//! Estimates the memory of a JSON text before parsing: a short text can need much memory.
 
 use std::io::{self, BufRead};
 

@@ -1,5 +1,5 @@
-//! Safetensors files, written whole and read piece by piece: the header at once, tensors a few numbers at a time, so that
-//! reading a model takes little more memory than the model. A file is not trusted.
+//! Safetensors files, written at once and read in pieces: the header first, then tensors in parts, so that
+//! reading a model takes little more memory than the model. Files are not trusted.
 
 use super::header::{self, Header, Info, METADATA};
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ pub(crate) const U8: &str = "U8";
 pub(crate) type Tensor = (String, &'static str, Vec<usize>, Vec<u8>);
 
 /// A file of some format and version, with one more entry of metadata. Wide numbers come first, so that all are
-/// aligned, and names are sorted: equal tensors are equal files. What could not be read again is an error.
+/// aligned, and names are sorted: equal tensors are equal files. A file that could not be read again is an error.
 pub(crate) fn to_file(
     format: &str,
     version: &str,
@@ -47,8 +47,8 @@ pub(crate) fn to_file(
     Ok(file)
 }
 
-/// An open file whose header was read and checked: tensors have no hole between them, do not overlap and end where the
-/// file does.
+/// An open file with a checked header: tensors have no gaps, do not overlap and end with the
+/// file.
 pub(crate) struct Tensors<'a> {
     path: &'a Path,
     file: &'a File,
@@ -58,7 +58,7 @@ pub(crate) struct Tensors<'a> {
 }
 
 impl<'a> Tensors<'a> {
-    /// What lies at these places of a file; `what` it is not, if it is no such file.
+    /// Opens this range of a file; `what` is the error if it is not such a file.
     pub(crate) fn open(path: &'a Path, file: &'a File, at: Range<u64>, what: &str) -> Result<Self> {
         let refuse = |why: String| Error::Model {
             path: path.into(),
@@ -66,21 +66,21 @@ impl<'a> Tensors<'a> {
             why: format!("{what}: {why}"),
         };
         let Some(rest) = (at.end - at.start).checked_sub(8) else {
-            return Err(refuse("it is too short to say how long its header is".into()));
+            return Err(refuse("it is too short for a header".into()));
         };
         let size = bytes(path, file, at.start, 8)?;
         let size = u64::from_le_bytes(size.try_into().expect("eight bytes"));
         if size > rest.min(header::MOST_BYTES) {
             let most = header::MOST_BYTES;
             return Err(refuse(format!(
-                "a header of {size} bytes; {rest} are there, and at most {most} are read"
+                "a header of {size} bytes; the file has {rest}, and the limit is {most}"
             )));
         }
         let header = bytes(path, file, at.start + 8, size as usize)?;
         let header = Header::read(&header).map_err(refuse)?;
         let (said, there) = (header.data_bytes().map_err(refuse)?, rest - size);
         if said != there {
-            return Err(refuse(format!("its header tells of {said} bytes, and {there} are there")));
+            return Err(refuse(format!("its header describes {said} bytes, but the file has {there}")));
         }
         Ok(Tensors { path, file, header, start: at.start + 8 + size })
     }

@@ -1,4 +1,4 @@
-//! The posterior of many unknowns: the network is linearised at the answer, and the prior updated anew, until the answer stays.
+//! The posterior of many unknowns: linearise the network at the answer and update the prior, until the answer converges.
 
 use super::Task;
 use super::linear::{self, Linearised, Updated};
@@ -8,9 +8,9 @@ use crate::engine::ActivePass;
 use crate::error::Result;
 use crate::network::{Ask, Chosen, Network};
 
-/// Steps at most.
+/// Maximum number of steps.
 const STEPS: usize = 10;
-/// The answer stays when a step would move it by no more than this share of its own standard deviation.
+/// The answer has converged when a step would move it by at most this share of its own standard deviation.
 pub(crate) const ENOUGH: f64 = 0.02;
 
 /// Where it ended.
@@ -35,8 +35,8 @@ impl Iterated {
     }
 }
 
-/// T49. Samples side by side: a whole step, then half steps. `whole` is a pass with whole samples in it where the state is a
-/// hidden one.
+/// T49. Samples in parallel: a full step, then half steps. For a hidden state, `whole` is a pass with complete
+/// samples.
 pub(crate) fn iterate<'n>(
     net: &'n Network,
     tasks: &[Task],

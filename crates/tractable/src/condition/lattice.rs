@@ -1,6 +1,6 @@
-//! Points that fill a space evenly: a lattice that stays one whenever its length doubles.
+//! Quasi-random points: a lattice that stays one whenever its length doubles.
 
-/// Dimensions there are numbers for.
+/// Maximum number of dimensions.
 pub(crate) const MOST: usize = 16;
 
 /// Generators of a rank-1 lattice in base 2 for 2^10 to 2^20 points, by F. Y. Kuo.
@@ -11,7 +11,7 @@ const GENERATORS: [u64; MOST] = [
 
 /// Point number `i` of the lattice, in `(0, 1)` for every dimension; shifted, so that none lies in a corner.
 pub(crate) fn point(i: u32, dimensions: usize) -> impl Iterator<Item = f64> {
-    // The bits of `i` turned round: every doubling fills the gaps of what was there.
+    // The bits of `i` reversed: every doubling fills the gaps.
     let turned = u64::from(i.reverse_bits());
     (0..dimensions).map(move |d| {
         let shift = (d as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;

@@ -1,14 +1,14 @@
-//! The posterior of a state where the output is linear in it: one update by rows.
+//! The posterior of a state for a linear output: one update by rows.
 
 use super::prior::Prior;
 use crate::cholesky;
 
-/// Share of the mean variance that is added where a covariance has no factor.
+/// Share of the mean variance to add to a covariance without a Cholesky factor.
 const JITTER: f64 = 1e-6;
 /// No variance falls below this share of what it was.
 const LEAST: f64 = 1.0 / 1024.0;
 
-/// What is wanted of one sample: the outputs that count, where the output is linearised.
+/// The wanted outputs of one sample, for a linearised output.
 pub(crate) struct Wish<'w> {
     pub(crate) y: &'w [f64],
     pub(crate) noise: &'w [f64],
@@ -43,7 +43,7 @@ pub(crate) fn condition_on(prior: &Prior, out: &Linearised<'_>, wish: &Wish<'_>)
         v[i * k + i] += wish.noise[i];
     }
     let Some(c) = with_factor(v, k) else {
-        // The outputs do not hang on the state at all, and nothing is unknown of them.
+        // The outputs do not depend on the state, and are known.
         return Updated { mean: prior.mean.clone(), var, factor: vec![0.0; k * d] };
     };
     let mut off: Vec<f64> = (0..k)
@@ -68,7 +68,7 @@ pub(crate) fn condition_on(prior: &Prior, out: &Linearised<'_>, wish: &Wish<'_>)
     Updated { mean: mean.collect(), var: (0..d).map(|u| left(u).max(LEAST * var[u])).collect(), factor }
 }
 
-/// T48. `ln N(y; ybar, Om + R)`: how well a place that is known exactly explains what is wanted.
+/// T48. `ln N(y; ybar, Om + R)`: log-likelihood of the wanted output at a known input.
 pub(crate) fn ln_likelihood(mean: &[f64], spread: &[f64], wish: &Wish<'_>) -> f64 {
     let k = mean.len();
     let mut v = spread.to_vec();
@@ -85,7 +85,7 @@ pub(crate) fn ln_likelihood(mean: &[f64], spread: &[f64], wish: &Wish<'_>) -> f6
     }
 }
 
-/// The Cholesky factor, with a little added to the diagonal where there is none without; `None` if all is zero.
+/// The Cholesky factor, with a little added to the diagonal if needed; `None` if all is zero.
 fn with_factor(v: Vec<f64>, k: usize) -> Option<Vec<f64>> {
     let mut c = v.clone();
     if cholesky::factor(&mut c, k) {

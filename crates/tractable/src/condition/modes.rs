@@ -1,19 +1,19 @@
-//! Lumps of a posterior: places that explain what is wanted, with nothing likely on the way from one to the other.
+//! Modes of a posterior: regions that explain the wanted output, separated by unlikely ones.
 
 use super::points::{Around, Cloud};
 use crate::cholesky;
 use crate::error::Result;
 
-/// Between two lumps the density falls by at least this factor, as a logarithm, below that of both.
+/// Between two modes the log-density falls by at least this much below that of both.
 const DEEP: f64 = 1.0;
-/// A lump weighs at least so much.
+/// Minimum weight of a mode.
 const LEAST: f64 = 0.02;
-/// Points that stand for all, ways between them that are tried, and places looked at on a way.
+/// Representative points, paths tried between them, and points checked on a path.
 const STAND: usize = 64;
 const TRIES: usize = 400;
 const BETWEEN: usize = 9;
 
-/// Weight, mean and covariance of every lump, the heaviest first. `ln_density` is that of the posterior.
+/// Weight, mean and covariance of every mode, the heaviest first. `ln_density` is that of the posterior.
 pub(crate) fn lumps(
     cloud: &Cloud,
     ln_density: &mut dyn FnMut(&[f64]) -> Result<Vec<f64>>,
@@ -23,10 +23,10 @@ pub(crate) fn lumps(
     Ok(parts)
 }
 
-/// Cuts a grid where its density has deep valleys.
+/// Splits a grid at deep valleys of its density.
 fn on_a_line(cloud: &Cloud) -> Vec<(f64, Around)> {
     let deep = libm::exp(-DEEP);
-    // Where lumps begin; the peak of the current one, and the lowest place since.
+    // Where modes start; the peak of the current one, and the lowest point since.
     let mut cuts = vec![0];
     let (mut peak, mut lowest) = (0.0, (f64::INFINITY, 0));
     for (i, w) in (0..cloud.u.len()).map(|i| (i, cloud.density(i))) {
@@ -44,12 +44,12 @@ fn on_a_line(cloud: &Cloud) -> Vec<(f64, Around)> {
     cuts.push(cloud.u.len());
     let mut lumps: Vec<_> =
         cuts.windows(2).map(|c| cloud.moments(&(c[0]..c[1]).collect::<Vec<_>>())).collect();
-    // What is too light to be told is left out.
+    // Modes that are too light are ignored.
     lumps.retain(|l| l.0 >= LEAST);
     lumps
 }
 
-/// Joins points that stand for all where the way from one to the other leads through no valley.
+/// Joins representative points that are not separated by a valley.
 fn in_space(
     cloud: &Cloud,
     ln_density: &mut dyn FnMut(&[f64]) -> Result<Vec<f64>>,
@@ -82,7 +82,7 @@ fn in_space(
             lump.iter_mut().filter(|l| **l == gone).for_each(|l| *l = stays);
         }
     }
-    // What is too light to be told belongs to its neighbours.
+    // Modes that are too light are merged into their neighbours.
     let every = 1.0 / chosen.len() as f64;
     let heavy = |l: usize| lump.iter().filter(|&&m| m == l).count() as f64 * every >= LEAST;
     let standing: Vec<usize> = (0..chosen.len()).filter(|&c| heavy(lump[c])).collect();
@@ -105,7 +105,7 @@ fn in_space(
     Ok(lumps)
 }
 
-/// Gives every point to the lump that is densest there, each taken as a normal distribution.
+/// Assigns every point to the mode that is densest there, with modes as normal distributions.
 fn by_density(cloud: &Cloud, lumps: &[(f64, Around)]) -> Vec<(f64, Around)> {
     let d = cloud.width;
     let factors: Vec<Option<Vec<f64>>> = lumps
@@ -132,8 +132,8 @@ fn by_density(cloud: &Cloud, lumps: &[(f64, Around)]) -> Vec<(f64, Around)> {
     parts.iter().filter(|p| !p.is_empty()).map(|p| cloud.moments(p)).collect()
 }
 
-/// Points that stand for all, every one for the same weight; each from another place of its share of them, because points of a
-/// lattice that are evenly apart in its order are neighbours in space.
+/// Representative points, each for the same weight; from different positions of their shares, because lattice points
+/// at even distances in the order are neighbours in space.
 fn representatives(cloud: &Cloud) -> Vec<usize> {
     const GOLDEN: f64 = 0.618_033_988_749_895;
     let mut chosen = Vec::with_capacity(STAND);
@@ -187,7 +187,7 @@ mod tests {
             assert!((cov[0] - 0.04 / 1.04).abs() < 0.004, "{width}: {cov:?}");
             assert_eq!(found(width, two(0.2, 0.5, 0.5)).len(), 1, "{width}");
             assert_eq!(found(width, |_| 0.0).len(), 1, "{width}");
-            // Too light to be told.
+            // Too light.
             assert_eq!(found(width, two(1.0, 0.2, 0.005)).len(), 1, "{width}");
         }
     }

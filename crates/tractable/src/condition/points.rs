@@ -1,4 +1,4 @@
-//! The posterior of a few unknowns by points of their prior, weighed by how well each explains what is wanted.
+//! The posterior of a few unknowns by points of their prior, weighted by how well each explains the wanted output.
 //!
 //! Unknowns are counted in standard deviations of their prior, `u`, in directions that are independent there.
 
@@ -7,58 +7,58 @@ use crate::cholesky;
 use crate::error::{Error, Result};
 use crate::metrics::Tails;
 
-/// Unknowns that points are enough for.
+/// Maximum number of unknowns for points.
 pub(crate) const MOST: usize = lattice::MOST;
 
 // Chosen on the 135 cases of `tractable reproduce numerics --networks 3 --seed 1000`; networks with other seeds judge. Right
 // there (mean and standard deviation of every input within 10 %): 96 %; twice MANY: 98 %, with 1.7 times the points at worst;
 // ENOUGH 256, looking around below 64 with half of AROUND: 90 %.
 
-/// Points of a line, how far they reach, as how many points that all count the same they must be as good, and how many peaks are
-/// looked at more closely.
+/// Points of a line, how far they reach, the effective number required, and how many peaks are
+/// refined.
 const LINE: usize = 512;
 const REACH: f64 = 6.0;
 const ENOUGH_OF_LINE: f64 = 64.0;
 const PEAKS: usize = 32;
-/// Parts that a cell is divided into, and how often.
+/// Parts that a cell is divided into, and the maximum depth.
 const PARTS: usize = 8;
 const LEVELS: usize = 5;
-/// Points of a space: at first, and at most.
+/// Points of a space: initial and maximum number.
 const FEW: usize = 2048;
 const MANY: usize = 1 << 14;
-/// As many as this many points that all count the same are enough.
+/// Sufficient effective number of points.
 const ENOUGH: f64 = 1024.0;
-/// With fewer, the network linearised says more.
+/// With fewer, linearising is better.
 pub(crate) const NEXT_TO_NONE: f64 = 8.0;
-/// Points around an answer, how much wider than it, and how often.
+/// Points around an answer, how much wider than it, and how many times.
 const AROUND: usize = 2048;
 const WIDER: f64 = 1.3;
 const AGAIN: usize = 4;
 
-/// `ln p(wanted | u)` for places, one after the other.
+/// `ln p(wanted | u)` for a list of points.
 pub(crate) type Weigh<'w> = dyn FnMut(&[f64]) -> Result<Vec<f64>> + 'w;
 
 /// A Gaussian in `u`: mean, covariance.
 pub(crate) type Around = (Vec<f64>, Vec<f64>);
 
-/// Weighed points.
+/// Weighted points.
 #[derive(Debug, Clone)]
 pub(crate) struct Cloud {
     pub(crate) width: usize,
     pub(crate) u: Vec<f64>,
-    /// They add up to 1.
+    /// The weights sum to 1.
     pub(crate) weights: Vec<f64>,
-    /// Of a line: how long a part of it every point stands for.
+    /// For a line: the length that every point represents.
     pub(crate) widths: Vec<f64>,
 }
 
 impl Cloud {
-    /// Points that all count the same would be as good if they were so many.
+    /// Effective number of points.
     pub(crate) fn effective(&self) -> f64 {
         1.0 / self.weights.iter().map(|w| w * w).sum::<f64>()
     }
 
-    /// Mean and covariance of some points, and what they weigh together.
+    /// Mean, covariance and total weight of some points.
     pub(crate) fn moments(&self, which: &[usize]) -> (f64, Around) {
         let d = self.width;
         let total: f64 = which.iter().map(|&i| self.weights[i]).sum();
@@ -87,7 +87,7 @@ impl Cloud {
     }
 }
 
-/// Weighs points until enough of them count. `start` is asked for an answer to look around where few do.
+/// Weights points until enough of them count. If few do, `start` gives an answer to sample around.
 pub(crate) fn sample(
     width: usize,
     weigh: &mut Weigh<'_>,
@@ -111,7 +111,7 @@ pub(crate) fn sample(
     if cloud.effective() >= ENOUGH {
         return Ok(cloud);
     }
-    // Look around an answer too: all points count by the mixture of what they were drawn from.
+    // Sample around an answer too: all points are weighted by the mixture of their proposals.
     let mut proposals: Vec<Proposal> = Vec::new();
     let mut next = start()?;
     for _ in 0..AGAIN {
@@ -139,7 +139,7 @@ pub(crate) fn sample(
     Ok(cloud)
 }
 
-/// Cells of one unknown, even at first; where much weight lies in a few of them, those are divided.
+/// Cells of one unknown, initially even; cells with much weight are divided.
 fn line(weigh: &mut Weigh<'_>) -> Result<Cloud> {
     let mut widths = vec![2.0 * REACH / LINE as f64; LINE];
     let mut u: Vec<f64> = (0..LINE).map(|i| widths[0] * (i as f64 + 0.5) - REACH).collect();
@@ -151,7 +151,7 @@ fn line(weigh: &mut Weigh<'_>) -> Result<Cloud> {
         if level == LEVELS || cloud.effective() >= ENOUGH_OF_LINE {
             return Ok(within_reach(cloud));
         }
-        // A narrow peak may lie between two points: the highest are divided however low they look, with their neighbours.
+        // A narrow peak may lie between two points: the highest cells are always divided, with their neighbours.
         let near = |i: usize| i.saturating_sub(1)..(i + 2).min(ln.len());
         let is_peak = |i: &usize| ln[*i].is_finite() && near(*i).all(|j| ln[j] <= ln[*i]);
         let mut peaks: Vec<usize> = (0..ln.len()).filter(is_peak).collect();
@@ -175,12 +175,12 @@ fn line(weigh: &mut Weigh<'_>) -> Result<Cloud> {
     unreachable!("the last line is returned")
 }
 
-/// `ln` of likelihood times prior, but for a constant.
+/// `ln` of likelihood times prior, up to a constant.
 fn posterior(weigh: &mut Weigh<'_>, u: &[f64]) -> Result<Vec<f64>> {
     Ok(weigh(u)?.iter().zip(u).map(|(ln, u)| ln - 0.5 * u * u).collect())
 }
 
-/// A line whose likeliest place is its end says next to nothing: what is wanted lies beyond what the prior reaches.
+/// A line whose likeliest point is its end says almost nothing: the wanted output is beyond the reach of the prior.
 fn within_reach(cloud: Cloud) -> Cloud {
     let likeliest = (0..cloud.u.len()).max_by(|&a, &b| cloud.density(a).total_cmp(&cloud.density(b)));
     match likeliest.map(|i| (cloud.u[i], cloud.widths[i])) {
@@ -191,7 +191,7 @@ fn within_reach(cloud: Cloud) -> Cloud {
     }
 }
 
-/// Weights from their logarithms, relative to the largest, that add up to 1.
+/// Weights from their logarithms, relative to the largest, normalised to 1.
 fn relative(ln: &[f64]) -> Result<Vec<f64>> {
     let highest = ln.iter().fold(f64::NEG_INFINITY, |m, &v| m.max(v));
     if !highest.is_finite() || ln.iter().any(|v| v.is_nan()) {
@@ -217,8 +217,8 @@ fn ln_sum(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     highest + libm::log(terms.map(|t| libm::exp(t - highest)).sum::<f64>())
 }
 
-/// Mean and covariance of what counts. Where that are few points it is held by an earlier proposal, or spread by how far points
-/// of the prior lie apart.
+/// Mean and covariance of the points that count. If they are few, it is stabilised by an earlier proposal, or widened by the distance
+/// between points of the prior.
 fn estimate(cloud: &Cloud, first: Option<&Proposal>) -> Around {
     let (_, (mean, mut cov)) = cloud.moments(&cloud.all());
     let held = cloud.width as f64 + 1.0;
@@ -234,7 +234,7 @@ fn estimate(cloud: &Cloud, first: Option<&Proposal>) -> Around {
     (mean, cov)
 }
 
-/// A normal distribution that points are drawn from.
+/// A normal proposal distribution.
 struct Proposal {
     mean: Vec<f64>,
     covariance: Vec<f64>,

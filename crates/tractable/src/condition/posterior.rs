@@ -1,13 +1,13 @@
-//! What `condition` answers with: [`Posterior`].
+//! The result of `condition`: [`Posterior`].
 
 use super::Answer;
 use crate::data::Scaler;
 use crate::error::Result;
 use crate::gaussian::{Gaussian, Input, Matrix};
 
-/// The posterior of the input, or of a hidden layer, given what is wanted of the output: mean and variance of every entry of
-/// every row, their covariances, the modes, and how it was found. It can be given to
-/// [`predict`](crate::Network::predict) as it is. Serde writes everything except the covariances, which can be large: take
+/// The posterior of the input, or of a hidden layer, given the wanted output: mean and variance of every entry of
+/// every row, their covariances, the modes, and how it was found. It can be passed to
+/// [`predict`](crate::Network::predict) directly. Serde writes everything except the covariances, which can be large: take
 /// them from [`covariance`](Posterior::covariance).
 ///
 /// ```
@@ -41,13 +41,13 @@ pub(super) struct Row {
 pub(super) enum Learned {
     /// `[width, width]`.
     Full(Vec<f64>),
-    /// The prior's variances, less `B' B`, `[k, width]`.
+    /// The prior's variances minus `B' B`, `[k, width]`.
     Less { prior: Vec<f64>, factor: Vec<f64> },
-    /// The same with the prior's whole covariance.
+    /// The same with the prior's full covariance.
     LessFull { prior: std::sync::Arc<Vec<f64>>, factor: Vec<f64> },
 }
 
-/// One of the places that explain what is wanted, where there are several with nothing likely in between.
+/// One of the answers, if there are several with nothing likely in between.
 ///
 /// ```
 /// # use tractable::{Activation, Gaussian, Matrix, Network};
@@ -62,7 +62,7 @@ pub(super) enum Learned {
 #[cfg_attr(feature = "files", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Mode {
-    /// How likely it is; all modes of a row add up to 1.
+    /// Its probability; the modes of a row sum to 1.
     pub weight: f64,
     /// Mean of every entry.
     pub mean: Vec<f64>,
@@ -70,7 +70,7 @@ pub struct Mode {
     pub var: Vec<f64>,
 }
 
-/// How the posterior of a row was found, and how good it is.
+/// How the posterior of a row was found, and how reliable it is.
 ///
 /// ```
 /// # use tractable::{Activation, Found, Gaussian, Matrix, Network};
@@ -84,25 +84,25 @@ pub struct Mode {
 #[cfg_attr(feature = "files", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Found {
-    /// By points of the prior, weighed: for up to 16 unknown entries.
+    /// By weighted points of the prior, for up to 16 unknown entries.
     Points {
-        /// How many.
+        /// Number of points.
         points: usize,
-        /// As good as so many points that all count the same. With 256 or more, mean and spread are right to 10 % in nine of ten
+        /// Effective number of points. With 256 or more, mean and standard deviation are right to 10 % in nine of ten
         /// cases; below 64 they are a guess.
         effective: f64,
     },
-    /// By linearising the network at the answer, again and again.
+    /// By repeatedly linearising the network at the answer.
     Linearised {
-        /// How often.
+        /// Number of steps.
         steps: usize,
-        /// Whether the last step changed next to nothing.
+        /// Whether the last step changed almost nothing.
         converged: bool,
     },
 }
 
 impl Posterior {
-    /// Answers in the units of a scaler's data; or the row and the number that is not finite there.
+    /// Answers in the units of a scaler's data, or the row and value that is not finite there.
     pub(crate) fn of(
         answers: Vec<Answer>,
         scaler: Option<&Scaler>,
@@ -142,7 +142,7 @@ impl Posterior {
         Ok(Posterior { all: Gaussian::computed(means, vars, width), rows })
     }
 
-    /// What several say of the same rows, with weights that add up to 1: mean and covariance of all together.
+    /// Pools several posteriors of the same rows, with weights that sum to 1: their mean and covariance.
     pub(crate) fn pooled(said: &[(f64, Posterior)]) -> Result<Self> {
         let (rows, d) = (said[0].1.rows(), said[0].1.width());
         let mut answers = Vec::with_capacity(rows);
@@ -266,7 +266,7 @@ impl Posterior {
         self.all.width()
     }
 
-    /// How the entries of a row vary together, `[width, width]`.
+    /// Covariance of the entries of a row, `[width, width]`.
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Matrix, Network};
@@ -294,8 +294,8 @@ impl Posterior {
         Matrix::new(covariance, d)
     }
 
-    /// What was learned about the entries of a row together, `[k, width]`: their covariance is the prior's less the sum of
-    /// `b' b` over these rows. For images, where a whole covariance is too large. `None` where points were weighed.
+    /// Low-rank form of a row's covariance, `[k, width]`: the prior's covariance minus the sum of
+    /// `b' b` over these rows. For images, where a full covariance is too large. `None` if points were weighted.
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Matrix, Network};
@@ -314,8 +314,8 @@ impl Posterior {
         }
     }
 
-    /// The places of a row that explain what is wanted, the likeliest first: one, unless there are several with nothing likely
-    /// in between. Then [`mean`](Posterior::mean) lies between them and is no answer.
+    /// The answers of a row, the likeliest first: one, unless there are several with nothing likely
+    /// in between. Then [`mean`](Posterior::mean) lies between them and is not an answer.
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Matrix, Network};

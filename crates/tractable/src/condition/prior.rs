@@ -1,4 +1,4 @@
-//! What is known of a state before anything is wanted of the output: one sample, in the network's own units.
+//! The prior of a state: one sample, in the network's own units.
 
 use super::points;
 use crate::cholesky;
@@ -15,7 +15,7 @@ pub(crate) struct Prior {
 pub(crate) enum Covariance {
     /// Independent entries with these variances.
     Diagonal(Vec<f64>),
-    /// A whole matrix, and its Cholesky factor where it has one.
+    /// A full matrix, and its Cholesky factor if it has one.
     Full { matrix: Arc<Vec<f64>>, factor: Option<Arc<Vec<f64>>> },
 }
 
@@ -62,14 +62,14 @@ impl Prior {
         (0..var.len()).filter(|&i| var[i] > 0.0).collect()
     }
 
-    /// The place that lies `u` standard deviations of the free entries from the mean.
+    /// The point `u` standard deviations of the free entries from the mean.
     pub(crate) fn place(&self, free: &[usize], u: &[f64]) -> Vec<f64> {
         let mut x = self.mean.clone();
         self.scaled(free, u).iter().zip(free).for_each(|(v, &i)| x[i] += v);
         x
     }
 
-    /// So many places of the prior, one after the other.
+    /// This many points of the prior.
     pub(crate) fn draws(&self, n: usize) -> Vec<f64> {
         let free = self.free();
         (0..n as u32)
@@ -90,7 +90,7 @@ impl Prior {
         }
     }
 
-    /// The inverse of [`scaled`](Prior::scaled): how many standard deviations a step is long, in every direction.
+    /// The inverse of [`scaled`](Prior::scaled): the length of a step in standard deviations, in every direction.
     pub(crate) fn unscaled(&self, free: &[usize], step: &[f64]) -> Vec<f64> {
         match &self.covariance {
             Covariance::Diagonal(var) => free.iter().map(|&i| step[i] / var[i].sqrt()).collect(),

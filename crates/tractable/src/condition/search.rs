@@ -1,4 +1,4 @@
-//! [`Network::condition`] and [`Search`], the object behind it: the posterior of a layer, round by round.
+//! [`Network::search`] and [`Search`]: moving a layer towards a wanted output, round by round.
 
 use super::step::Step;
 use crate::backend::Purpose;
@@ -11,9 +11,9 @@ use crate::network::{Ask, Chosen, Network, standardized};
 use crate::output::{Aim, DefaultNoise, ObservationBuffer, Output, Wanted};
 use crate::plan::Op;
 
-/// A layer on its way to what is wanted of the output: made by [`Network::searching`], moved by
-/// [`round`](Search::round). In between, look at the output, and [`project`](Search::project) the layer into
-/// a range, a budget or a box. It has memory of its own and does not hinder others that use the network.
+/// A layer that moves towards a wanted output: made by [`Network::searching`], moved by
+/// [`round`](Search::round). Between rounds, read the output, and [`project`](Search::project) the layer into
+/// a range, a budget or a box. It has its own memory and does not block other users of the network.
 ///
 /// ```
 /// use tractable::{Activation, Gaussian, Matrix, Network, Wanted};
@@ -36,27 +36,27 @@ pub struct Search<'n> {
     goal: Held,
     known_weights: bool,
     other_than: bool,
-    /// Lowest and highest values that the layer may take.
+    /// Lowest and highest allowed values of the layer.
     limits: Option<[Vec<f64>; 2]>,
     /// The plan of the first round, and of the others.
     plans: [Vec<Op>; 2],
     rounds: usize,
-    /// The state in the user's units, where it has been read.
+    /// The state in the user's units, if it has been read.
     place: Option<Gaussian>,
-    /// It was changed there, and not yet on the device.
+    /// Whether it was changed there, but not yet on the device.
     changed: bool,
     slope: Option<Derivative>,
-    /// The output before the last round, where the output is what moves.
+    /// The output before the last round, if the output itself moves.
     before: Option<Gaussian>,
 }
 
-/// A node of a class tree that is so far on the right side is not pushed any farther; it is pushed towards 1.
+/// A node of a class tree this far on the right side is not pushed farther; nodes are pushed towards 1.
 const SURE: f64 = 0.5;
 
-/// What is wanted, in memory of its own.
+/// The goal, owned.
 enum Held {
     Output(ObservationBuffer),
-    /// That the derivative is zero up to a noise variance.
+    /// A derivative of zero, up to a noise variance.
     Stationary {
         slope: Slope,
         towards: f64,
@@ -72,9 +72,9 @@ impl std::fmt::Debug for Search<'_> {
 }
 
 impl Network {
-    /// **What must the input, or a hidden layer, be, given what I want at the output?** The posterior of the
-    /// input (or of [`Wanted::layer`]), starting from the prior `x`; the weights are left alone. Hidden units
-    /// count as independent, so a large prior variance makes the input move too far in one round:
+    /// Moves the input (or [`Wanted::layer`]) towards the wanted output, starting from the prior `x`; the weights are unchanged. The
+    /// result is not a posterior: see [`condition`](Network::condition) for that. Hidden units
+    /// are treated as independent, so with a large prior variance one round moves the input too far:
     /// see [`Wanted::rounds`], and [`Network::searching`] to look at every round.
     ///
     /// ```
@@ -106,9 +106,9 @@ impl Network {
         Ok(Gaussian::computed(mean, var, width))
     }
 
-    /// [`condition`](Network::condition), one round at a time: the caller moves the layer, looks at the output and may
-    /// change the layer in between. [`Wanted::rounds`] does not count. Memory grows with the rows: at most
-    /// [`rows_at_once`](Network::rows_at_once) is a good number.
+    /// [`search`](Network::search), one round at a time: the caller moves the layer, reads the output and may
+    /// change the layer in between. [`Wanted::rounds`] is ignored. Memory grows with the rows; use at most
+    /// [`rows_at_once`](Network::rows_at_once).
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Network, Wanted};
@@ -131,7 +131,7 @@ impl Network {
         Search::new(self, x, at, goal, &wanted)
     }
 
-    /// Checks what is wanted: the state that moves, and the goal in the network's units.
+    /// Checks the request: the state that moves, and the goal in the network's units.
     fn held(&self, x: Input<'_>, wanted: &Wanted<'_>) -> Result<(usize, Held)> {
         let at = self.moving(x, wanted)?;
         let goal = match wanted.goal {
@@ -144,22 +144,19 @@ impl Network {
         Ok((at, goal))
     }
 
-    /// The state that moves, if it can, by what is wanted.
+    /// The state that moves, if it can.
     pub(crate) fn moving(&self, x: Input<'_>, wanted: &Wanted<'_>) -> Result<usize> {
         let at = self.state_number(wanted.layer.unwrap_or("input"))?;
         let known = x.var().is_none_or(|v| v.iter().all(|&v| v == 0.0)) && wanted.covariance.is_none();
         if at == 0 && known {
-            return Err(Error::invalid(
-                "input",
-                "it is known exactly, so nothing can move: give it a variance",
-            ));
+            return Err(Error::invalid("input", "it is known exactly and cannot move: give it a variance"));
         }
         if wanted.other_than && !matches!(self.output(), Output::Classes { .. }) {
             return Err(Error::invalid("wanted", "this is a regression model; it has no labels"));
         }
         if let Aim::Stationary { output, gate, only, .. } = wanted.goal {
             if only {
-                let why = "a maximum or minimum is of one output; there are no entries to choose";
+                let why = "`only` does not apply to a maximum or minimum";
                 return Err(Error::invalid("wanted entries", why));
             }
             self.slope(wanted.layer.unwrap_or("input"), output, gate)?;
@@ -173,10 +170,10 @@ impl Network {
         Ok(at)
     }
 
-    /// What is wanted of the output of so many samples, in the network's units.
+    /// The wanted output of this many samples, in the network's units.
     pub(crate) fn observed(&self, wanted: &Wanted<'_>, rows: usize) -> Result<ObservationBuffer> {
         let Aim::Output(observation) = &wanted.goal else {
-            return Err(Error::invalid("wanted", "a derivative is no output"));
+            return Err(Error::invalid("wanted", "a derivative is not an output"));
         };
         let (mut buffer, noise) = (ObservationBuffer::default(), DefaultNoise::Var(wanted.noise_var));
         buffer.fill(observation, noise, self.output(), self.output_scaler(), rows, self.largest())?;
@@ -208,7 +205,7 @@ impl Network {
 }
 
 impl Held {
-    /// The goal of some rows; all of them take it as it is.
+    /// The goal of some rows; all rows use it unchanged.
     fn rows_between(&mut self, rows: std::ops::Range<usize>, units: usize, all: usize) -> Held {
         match self {
             Held::Output(buffer) if rows.len() == all => Held::Output(std::mem::take(buffer)),
@@ -250,8 +247,8 @@ impl<'n> Search<'n> {
         })
     }
 
-    /// Moves the layer once: a pass forward, what is wanted is observed, and the layer's posterior becomes its prior. A
-    /// posterior that is not finite is an error when it is read, or in the next round.
+    /// Runs one round: a forward pass, the wanted output is observed, and the layer's posterior becomes its prior. A
+    /// posterior that is not finite gives an error when it is read, or in the next round.
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Matrix, Network};
@@ -261,7 +258,7 @@ impl<'n> Search<'n> {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn round(&mut self) -> Result<&mut Self> {
-        // What was projected has been read, after a pass forward.
+        // A projected state was read after a forward pass.
         let plan = &self.plans[usize::from(self.rounds > 0 || self.changed)];
         if std::mem::take(&mut self.changed) {
             let place = self.place.as_ref().expect("it was changed");
@@ -281,7 +278,7 @@ impl<'n> Search<'n> {
                 let seen = buffer.seen(self.net.spec.output.units());
                 let (last, first) = plan.split_last().expect("a plan has operations");
                 self.pass.run(first, Some(seen))?;
-                // The output itself moves: what it was is kept.
+                // The output itself moves: keep its old value.
                 if self.at == self.net.graph.output() {
                     let before = self.pass.read_prior(self.at)?;
                     self.before = Some(self.net.in_users_units(before, self.rows, self.at)?);
@@ -293,7 +290,7 @@ impl<'n> Search<'n> {
                 self.pass.run(plan, None)?;
                 let mut place = self.posterior()?.clone();
                 if second_order {
-                    // At the place itself: what is not known of it comes in by the second derivatives.
+                    // At the mean itself: its uncertainty enters through the second derivatives.
                     let mut buffers = Default::default();
                     let known = Input::exact(place.mean(), place.width())?;
                     let (mean, _) = standardized(self.net.scaler_at(self.at), known, &mut buffers);
@@ -320,8 +317,8 @@ impl<'n> Search<'n> {
         Ok(self)
     }
 
-    /// Moves the layer towards where the output would be as wanted if it were linear, the weights being known ([`Step`]).
-    /// Its variance stays, so that the next round can go on. Of a label, nodes that are [`SURE`] enough are left alone.
+    /// With known weights, moves the layer to where a linear network would give the wanted output ([`Step`]).
+    /// Its variance is kept for the next round. For a label, nodes that are [`SURE`] enough are not moved.
     fn towards_the_output(&mut self) -> Result<()> {
         let place = self.posterior()?.clone();
         let (net, d, units) = (self.net, place.width(), self.net.output().units());
@@ -347,7 +344,7 @@ impl<'n> Search<'n> {
             };
             let mut open: Vec<usize> = (0..chosen.k).filter(|&i| short(i)).collect();
             if self.other_than {
-                // One node that turns is enough: the one it takes least to turn.
+                // Flipping one node is enough: the easiest one.
                 let var = &var[row * d..][..d];
                 let moves = |i: usize| {
                     let slopes = rows.slopes_of(row)[i * d..][..d].iter();
@@ -402,7 +399,7 @@ impl<'n> Search<'n> {
     /// ```
     pub fn output(&self) -> Result<Gaussian> {
         if self.rounds == 0 {
-            return Err(Error::invalid("output", "there was no round yet"));
+            return Err(Error::invalid("output", "no round has been run yet"));
         }
         if let Some(before) = &self.before {
             return Ok(before.clone());
@@ -411,7 +408,7 @@ impl<'n> Search<'n> {
         self.net.in_users_units(self.pass.read_prior(output)?, self.rows, output)
     }
 
-    /// The layer as it is now, in the units of the data.
+    /// The current layer, in the units of the data.
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Matrix, Network};
@@ -432,7 +429,7 @@ impl<'n> Search<'n> {
         Ok(self.place.as_ref().expect("just read"))
     }
 
-    /// The derivative that the last round made zero; `None` where an output is wanted.
+    /// The derivative that the last round conditioned on; `None` if an output is wanted.
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Network, Wanted};
@@ -446,7 +443,7 @@ impl<'n> Search<'n> {
     }
 
     /// Lowest and highest values of every entry, `[rows, width]` each: with [known weights](Wanted::known_weights), entries at
-    /// their limit stay there and the others do what is left. Otherwise they do not count; see
+    /// their limit stay there and the others make up for it. Otherwise limits are ignored; see
     /// [`project`](Search::project).
     ///
     /// ```
@@ -468,14 +465,14 @@ impl<'n> Search<'n> {
             }
         }
         if let Some(i) = (0..entries).find(|&i| low[i] > high[i] || low[i].is_nan() || high[i].is_nan()) {
-            let why = format!("entry {i} is to lie between {} and {}", low[i], high[i]);
+            let why = format!("entry {i} must be between {} and {}", low[i], high[i]);
             return Err(Error::invalid("limits", why));
         }
         self.limits = Some([low, high]);
         Ok(())
     }
 
-    /// Changes the layer between two rounds: `f` gets every row's number, means and variances. What it makes of them must
+    /// Changes the layer between two rounds: `f` gets every row's index, means and variances. The results must
     /// be finite, and variances at least 0.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! The posterior of a state where the output is to have a maximum, a minimum or either: its derivative is zero.
+//! The posterior of a state given a maximum, a minimum or a stationary point of the output: a derivative of zero.
 
 use super::linear::{self, Linearised, Wish};
 use super::{Answer, EXACTLY, Found, Posterior, Prior, Priors, points};
@@ -41,7 +41,7 @@ pub(super) fn condition(net: &Network, x: Input<'_>, at: usize, wanted: &Wanted<
         let out = Linearised { at: &prior.mean, mean: &mean, slopes: &second, spread: &spread };
         let mut updated = linear::condition_on(&prior, &out, &Wish { y: &vec![0.0; d], noise: &noise });
         if aim.towards != 0.0 && !bends(&second, d, aim.towards) {
-            // The curve bends the other way: every entry goes up or down by as much as it would go to the other kind.
+            // The curvature has the wrong sign: move every entry the other way by the same amount.
             let (p, times) = (prior.var(), prior.times(&second));
             for i in 0..d {
                 let by_state: f64 = (0..d).map(|j| second[i * d + j] * times[i * d + j]).sum();
@@ -50,7 +50,7 @@ pub(super) fn condition(net: &Network, x: Input<'_>, at: usize, wanted: &Wanted<
                 (updated.mean[i], updated.var[i]) = (prior.mean[i] + d_mean, shrunk(p[i], d_var));
             }
         }
-        // It got there if little is left of the slope, or less than is known of it.
+        // Reached if the remaining slope is small, or smaller than its uncertainty.
         let [left, _, _] = net.curvature(one, &updated.mean, slope)?;
         let size = |d: &[f64]| d.iter().zip(&prior.var()).map(|(d, p)| d * d * p).sum::<f64>();
         let unknown: f64 = var.iter().zip(&prior.var()).map(|(v, p)| v * p).sum();
@@ -60,8 +60,8 @@ pub(super) fn condition(net: &Network, x: Input<'_>, at: usize, wanted: &Wanted<
     net.posterior(answers, at)
 }
 
-/// What places are weighed by: T52, `ln N(0; D(x), V(x) + R)` summed over the entries that are unknown, where the curve bends as it
-/// is to.
+/// Weights of points: T52, `ln N(0; D(x), V(x) + R)` summed over the unknown entries, if the curvature has the
+/// right sign.
 struct Places<'n> {
     net: &'n Network,
     slope: Slope,
@@ -71,10 +71,10 @@ struct Places<'n> {
 }
 
 impl Places<'_> {
-    /// `None` where no place of the prior has such a point, or too few tell.
+    /// `None` if there is no such point within the prior, or too few points count.
     fn answer(&self, prior: &Prior) -> Result<Option<Answer>> {
         let free = prior.free();
-        // A slope of zero is zero to a thousandth of how far slopes go.
+        // A slope counts as zero if it is below a thousandth of the range of slopes.
         let drawn = prior.draws(64);
         let [mean, ..] = self.derivatives(&drawn, prior.width())?;
         let units = self.net.in_derivative_units(self.slope, prior.width());
@@ -101,14 +101,14 @@ impl Places<'_> {
             };
             Ok((0..places.len() / d).map(ln).collect::<Vec<f64>>())
         };
-        // That no place bends so is no error: then it is told by the slope.
+        // It is not an error if no point has the right curvature: then the slope decides.
         if weigh(&drawn)?.iter().all(|&ln| ln == f64::NEG_INFINITY) {
             return Ok(None);
         }
         Answer::by_points(prior, &mut weigh, &mut || Ok(None))
     }
 
-    /// Mean and variance of the derivative, and the second derivative, at known places.
+    /// Mean and variance of the derivative, and the second derivative, at known inputs.
     fn derivatives(&self, places: &[f64], d: usize) -> Result<[Vec<f64>; 3]> {
         let mut all = [const { Vec::new() }; 3];
         for places in places.chunks(d * self.net.rows_at_once()) {

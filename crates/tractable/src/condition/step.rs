@@ -1,14 +1,14 @@
-//! One step of a search: how far every entry of a state goes for an output that is off, the weights being known.
+//! One step of a search with known weights: how far every entry of a state moves to correct the output.
 
 use crate::cholesky;
 
-/// Times that entries which would leave their limits are held and the others do their part.
+/// Maximum number of times that entries are clamped to their limits and the rest recomputed.
 const AGAIN: usize = 3;
-/// Damping to begin with, of the mean variance of the outputs, and how it grows.
+/// Initial damping, relative to the mean variance of the outputs, and its growth factor.
 const DAMPED: f64 = 1e-6;
 const MORE: f64 = 4.0;
 
-/// `k` outputs, how they hang on a state, `[k, width]`, how far they are off, and the noise they may have.
+/// `k` outputs, their slopes with respect to a state, `[k, width]`, their errors, and the noise they may have.
 pub(super) struct Step<'s> {
     pub(super) slopes: &'s [f64],
     pub(super) off: &'s [f64],
@@ -16,8 +16,8 @@ pub(super) struct Step<'s> {
 }
 
 impl Step<'_> {
-    /// T51. `P A' (A P A' + R + r I)^-1 off`, where `r` is as small as it can be for a step that is no longer than a draw of the
-    /// prior, `P = diag var`. Entries that would leave their room, lowest and highest, are held at it.
+    /// T51. `P A' (A P A' + R + r I)^-1 off`, with the smallest `r` for which the step is no longer than a draw of the
+    /// prior, `P = diag var`. Entries that would leave their limits are clamped.
     pub(super) fn within(&self, var: &[f64], room: &[[f64; 2]]) -> Vec<f64> {
         let (d, mut var) = (var.len(), var.to_vec());
         let mut held = vec![0.0; d];

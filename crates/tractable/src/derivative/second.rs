@@ -1,4 +1,4 @@
-//! Second derivatives of the mean network: how much every slope on the way bends, times how far its unit moves, squared.
+//! Second derivatives of the mean network: the curvature of every activation times the squared derivative of its unit.
 
 use crate::engine::{MeanVar, Slope};
 use crate::graph::Graph;
@@ -7,7 +7,7 @@ use crate::moments::Activation;
 use crate::moments::derivative::Unit;
 
 /// T36. `d^2(output)/d(unit)^2` for every unit of a state and one row: `sum_a rest_a E[phi''(z_a)] t_a^2` over all
-/// activations `a` above, where `rest` is the derivative by the activation and `t` that of its `z` by the unit.
+/// activations `a` above, where `rest` is the derivative with respect to the activation and `t` that of its `z` with respect to the unit.
 ///
 /// `weights` are those of every layer, `[out, in]`; `states` the mean and variance of the input and of every layer.
 pub(super) fn by_units(
@@ -44,7 +44,7 @@ pub(super) fn matrix(
     second
 }
 
-/// Calls `f(how much the output bends with an activation, how its unit moves with every unit of the state)`.
+/// Calls `f(curvature of the output by an activation, derivatives of its unit by every unit of the state)`.
 fn each_bend(
     graph: &Graph,
     weights: &[&[f64]],

@@ -1,4 +1,4 @@
-//! Noise that is inferred while a network learns.
+//! Inference of the noise while a network learns.
 
 use crate::backend::{NoiseSums, UpdateRule};
 
@@ -9,13 +9,13 @@ pub(crate) struct InferredNoise {
     pub(crate) rows: Vec<f64>,
 }
 
-/// Rows that noise remembers where the update rule counts none.
+/// Rows that noise remembers if the update rule does not count rows.
 const NOISE_MEMORY: f64 = 4096.0;
-/// No noise is smaller: targets are standardised, and this is what single precision resolves.
+/// Minimum noise: the resolution of single precision for standardised targets.
 const LEAST_NOISE: f64 = 1e-12;
 
 impl InferredNoise {
-    /// T43. The average of the squares seen so far, of the last rows where there are many. What it starts from counts as one row.
+    /// T43. Running average of the squares so far, of the last rows if there are many. The initial value counts as one row.
     pub(super) fn follow(&mut self, sums: &NoiseSums, rule: UpdateRule) {
         let memory = match rule {
             UpdateRule::Counted { rows, .. } => rows as f64,

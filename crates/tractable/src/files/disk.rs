@@ -1,4 +1,4 @@
-//! What the operating system does for a file: the seam where tests let every single call fail.
+//! The file operations of the operating system, behind a trait so that tests can make every call fail.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -6,14 +6,14 @@ use std::path::Path;
 
 pub(super) trait Disk {
     type File;
-    /// A new file, empty, held by this process; one that exists is an error.
+    /// Creates a new, empty, locked file; an existing one is an error.
     fn create(&self, path: &Path) -> io::Result<Self::File>;
-    /// How many of the bytes were taken.
+    /// Returns how many bytes were written.
     fn write(&self, file: &mut Self::File, bytes: &[u8]) -> io::Result<usize>;
-    /// What was written survives a power cut from here on.
+    /// Flushes data, so that it survives a power cut.
     fn sync(&self, file: &mut Self::File) -> io::Result<()>;
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Names given in the folder survive a power cut from here on.
+    /// Flushes the folder, so that file names survive a power cut.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
     fn remove(&self, path: &Path) -> io::Result<()>;
 }
@@ -31,7 +31,7 @@ impl Disk for System {
             Ok(()) if path.symlink_metadata().is_ok() => Ok(file),
             // A file system without locks.
             Err(TryLockError::Error(_)) => Ok(file),
-            // Somebody swept it up before it was locked.
+            // Another process removed it before it was locked.
             Ok(()) | Err(TryLockError::WouldBlock) => Err(ErrorKind::AlreadyExists.into()),
         }
     }

@@ -1,15 +1,15 @@
-//! One process at a time in a folder.
+//! Locks a folder to one process at a time.
 
 use crate::error::{Error, Result};
 use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A folder held by this process. It is let go when this is dropped and when the process ends, however it ends;
-/// nothing is written for it.
+/// A folder locked by this process. The lock is released when this is dropped and when the process ends in any way;
+/// nothing is written to disk.
 ///
-/// It holds between the processes of one machine, and on network file systems as far as those support it. Where a
-/// folder cannot be locked at all (Windows, some network file systems) nobody is kept out.
+/// It works between processes of one machine, and on network file systems if they support it. Where
+/// folders cannot be locked (Windows, some network file systems) it has no effect.
 ///
 /// ```
 /// use tractable::{Error, files::FolderLock};
@@ -23,14 +23,14 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug)]
-#[must_use = "the folder is let go at once"]
+#[must_use = "the folder is unlocked at once"]
 pub struct FolderLock {
-    /// Its lock is the lock; none where folders cannot be locked.
+    /// The locked folder; none if folders cannot be locked.
     _folder: Option<File>,
 }
 
 impl FolderLock {
-    /// Holds a folder, or says at once that another process does.
+    /// Locks a folder, or fails at once if another process holds it.
     ///
     /// ```
     /// assert!(tractable::files::FolderLock::take("no/such/folder".as_ref()).is_err());
@@ -48,7 +48,7 @@ impl FolderLock {
         }
     }
 
-    /// Holds a folder as soon as nobody else does, or gives up after a while: for work that takes a moment.
+    /// Waits for a folder and locks it, or gives up after a while: for short operations.
     ///
     /// ```
     /// use std::time::Duration;

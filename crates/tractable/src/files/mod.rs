@@ -1,12 +1,12 @@
-//! Files that a crash leaves whole, and folders that two processes do not work in at once.
+//! Crash-safe files, and folders locked to one process.
 //!
-//! A new file is written beside its place under a name of its own, flushed to the disk, renamed into its place, and
-//! the folder flushed. Until [`NewFile::keep`] returns, a crash or a power cut leaves the old file; from then on it
-//! leaves the new one; never a mixture. What the disk itself garbles after it said that it had stored it is beyond
-//! this: files have no checksum.
+//! A new file is written next to its target under a temporary name, flushed to the disk and renamed, and
+//! the folder is flushed. Until [`NewFile::keep`] returns, a crash or a power cut leaves the old file; afterwards
+//! the new one; never a mixture. Files have no checksum, so corruption by the disk itself is not
+//! detected.
 //!
-//! While it is written, the temporary file is locked. One that nobody holds was left by a process that was
-//! killed, and goes with the next file made in that folder.
+//! The temporary file is locked while it is written. An unlocked one was left by a killed process
+//! and is removed when the next file is created in that folder.
 
 mod disk;
 #[cfg(test)]
@@ -23,7 +23,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A file that takes the place of `path` when it is kept, and leaves nothing behind when it is not.
+/// A file that replaces `path` when it is kept, and leaves nothing behind otherwise.
 ///
 /// ```
 /// use std::io::Write;
@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct NewFile(Draft<System>);
 
 impl NewFile {
-    /// Begins a file beside `path`. No two have one name, whichever processes they are of. Temporary files that
+    /// Creates a temporary file next to `path`, with a name that is unique across processes. Temporary files that
     /// killed processes left in the folder are removed.
     ///
     /// ```
@@ -51,7 +51,7 @@ impl NewFile {
         Ok(NewFile(Draft::begin(System, path)?))
     }
 
-    /// Where it is until it is kept.
+    /// Its temporary path.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -63,7 +63,7 @@ impl NewFile {
         &self.0.temporary
     }
 
-    /// Puts the file in its place. When this returns, it is on the disk.
+    /// Moves the file to its target. When this returns, it is on the disk.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -87,10 +87,10 @@ impl Write for NewFile {
     }
 }
 
-/// Opens a plain file of at most so many bytes for reading, and says how long it is.
+/// Opens a regular file of at most this many bytes for reading, and returns its length.
 pub(crate) fn open(path: &Path, most: u64) -> Result<(File, u64)> {
     let fail = |doing| move |source| Error::File { path: path.into(), doing, source };
-    // Before it is opened: to open a pipe is to wait for somebody to write to it.
+    // Before it is opened: opening a pipe waits for a writer.
     let about = std::fs::metadata(path).map_err(fail("open it"))?;
     let why = match about.is_file() {
         true if about.len() <= most => {
@@ -175,7 +175,7 @@ impl<D: Disk> Write for Draft<D> {
 impl<D: Disk> Drop for Draft<D> {
     fn drop(&mut self) {
         if !self.kept {
-            // What went wrong first is what the user should hear of.
+            // Report the first error.
             let _ = self.disk.remove(&self.temporary);
         }
     }

@@ -1,4 +1,4 @@
-//! Names of temporary files, and the end of those that a killed process left behind.
+//! Names of temporary files, and removal of those that a killed process left behind.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::Duration;
 const START: &str = ".tractable-";
 const END: &str = ".tmp";
 
-/// Age at which a file of another machine is nobody's any more: locks need not reach across machines.
+/// Age after which a file of another machine is abandoned: locks may not work across machines.
 const OLD: Duration = Duration::from_secs(600);
 
 /// Which run of which machine this is: locks hold within it.
@@ -27,7 +27,7 @@ pub(super) fn name(n: u64) -> String {
     format!("{START}{}-{}-{n}{END}", machine(), std::process::id())
 }
 
-/// Removes the temporary files in a folder that nobody is writing.
+/// Removes abandoned temporary files in a folder.
 pub(super) fn sweep(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -40,7 +40,7 @@ pub(super) fn sweep(folder: &Path) {
         if !here && !age.is_ok_and(|age| age > OLD) {
             continue;
         }
-        // Whoever writes it holds its lock, and a process that was killed holds none.
+        // The writer holds its lock; a killed process holds none.
         let Ok(file) = File::options().write(true).open(entry.path()) else { continue };
         if file.try_lock().is_ok() {
             // Another save may have been quicker; a file that stays does no harm.

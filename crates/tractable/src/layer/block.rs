@@ -1,4 +1,4 @@
-//! A layer at work on a device: forward, innovations back, posterior of its parameters.
+//! A layer on a device: forward, innovations back, posterior of its parameters.
 
 use super::Layer;
 use crate::backend::{Backend, Parameters, Pool, Purpose, Statistics, Steps};
@@ -17,7 +17,7 @@ pub(crate) enum Block<B: Backend> {
     Add,
 }
 
-/// Numbers of a block as files keep them.
+/// Parameters of a block, as in files.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Contents {
     pub(crate) parameters: Parameters,
@@ -26,7 +26,7 @@ pub(crate) struct Contents {
 }
 
 impl<B: Backend> Block<B> {
-    /// Without any numbers yet: all its parameters are zero.
+    /// A new block with all parameters zero.
     pub(crate) fn new(backend: &B, layer: &Layer, input: Shape) -> Result<Self> {
         if let Some(map) = layer.map(input)? {
             return Ok(Block::Map(backend.weights(map)?, map.output.pixels()));
@@ -48,7 +48,7 @@ impl<B: Backend> Block<B> {
         })
     }
 
-    /// Puts in the numbers of some outputs, which `contents` must have as many of; of a normalisation, of all of them.
+    /// Sets the parameters of some outputs from `contents`, which must match; for a normalisation, of all.
     pub(crate) fn fill(&mut self, backend: &B, outputs: Range<usize>, contents: &Contents) -> Result<()> {
         match self {
             Block::Map(weights, _) => backend.set_weights(weights, outputs, &contents.parameters),
@@ -97,7 +97,7 @@ impl<B: Backend> Block<B> {
         }
     }
 
-    /// Innovations or rows of `z`; `forward` is the layer's state as the pass forward left it.
+    /// Innovations or rows of `z`; `forward` is the layer's state after the forward pass.
     pub(crate) fn back(
         &self,
         backend: &B,
@@ -115,7 +115,7 @@ impl<B: Backend> Block<B> {
         }
     }
 
-    /// Sums that are zero, of a layer with parameters.
+    /// Zero sums, for a layer with parameters.
     pub(crate) fn sums(&self, backend: &B) -> Option<B::Sums> {
         match self {
             Block::Map(weights, _) => Some(backend.map_sums(weights)),
@@ -124,7 +124,7 @@ impl<B: Backend> Block<B> {
         }
     }
 
-    /// Adds what a batch says about the parameters.
+    /// Adds the updates of a batch.
     pub(crate) fn accumulate(
         &self,
         backend: &B,

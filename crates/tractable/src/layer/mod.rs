@@ -1,4 +1,4 @@
-//! Layers as a user names them and a file stores them: a closed list, with the shapes they make.
+//! Layers as in the API and in files: a closed list, with their output shapes.
 
 mod block;
 mod node;
@@ -30,7 +30,7 @@ use crate::shape::{Padding, Shape, Window};
 )]
 #[non_exhaustive]
 pub enum Layer {
-    /// Every output is a weighted sum of all inputs, and a bias.
+    /// Every output is a weighted sum of all inputs plus a bias.
     Linear {
         /// Number of outputs.
         outputs: usize,
@@ -52,7 +52,7 @@ pub enum Layer {
         /// How the window slides.
         window: Window,
     },
-    /// Standardises every channel by the statistics of the batch (running ones outside of learning), then
+    /// Standardises every channel by the statistics of the batch (running statistics outside learning), then
     /// scales and shifts it.
     BatchNorm {
         /// Weight of the past in the running statistics.
@@ -60,7 +60,7 @@ pub enum Layer {
         /// Added to the variance before dividing.
         epsilon: f64,
     },
-    /// A nonlinearity, unit by unit.
+    /// An elementwise nonlinearity.
     Activation {
         /// Which one.
         function: Activation,
@@ -151,7 +151,7 @@ impl Layer {
         }
     }
 
-    /// Pixels from one window to the next; layers without a window are left as they are.
+    /// Pixels from one window to the next; no effect on layers without a window.
     ///
     /// ```
     /// # use tractable::{Layer, Shape};
@@ -165,7 +165,7 @@ impl Layer {
         self
     }
 
-    /// Zeros on all four sides; layers without a window are left as they are.
+    /// Zeros on all four sides; no effect on layers without a window.
     ///
     /// ```
     /// # use tractable::{Layer, Shape};
@@ -179,7 +179,7 @@ impl Layer {
         self
     }
 
-    /// Zeros at the bottom and on the right only; layers without a window are left as they are.
+    /// Zeros at the bottom and on the right only; no effect on layers without a window.
     ///
     /// ```
     /// # use tractable::{Layer, Shape};
@@ -211,7 +211,7 @@ impl Layer {
         }
     }
 
-    /// The shape this layer makes of inputs of shape `input`, or why it cannot.
+    /// The output shape for inputs of shape `input`, or an error.
     ///
     /// ```
     /// # use tractable::{Layer, Shape};

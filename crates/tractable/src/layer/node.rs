@@ -1,10 +1,10 @@
-//! A layer with its place in a network: its name, and the layers it takes its input from.
+//! A layer in a network: its name, and the layers it reads.
 
 use super::Layer;
 use crate::moments::Activation;
 
-/// A layer to put into a network, with a name and inputs of its own where they are given. A [`Layer`] or an
-/// [`Activation`] becomes one by itself: it gets a name like `linear1` and takes the output of the layer before it.
+/// A layer of a network, with an optional name and inputs. A [`Layer`] or an
+/// [`Activation`] converts into one: it gets a name like `linear1` and reads the layer before it.
 ///
 /// ```
 /// use tractable::{Activation, Layer, Network, Shape};
@@ -77,7 +77,7 @@ impl Layer {
 }
 
 impl Activation {
-    /// As [`Layer::of`], for an activation.
+    /// Like [`Layer::of`], for an activation.
     ///
     /// ```
     /// # use tractable::{Activation, Layer, Network, Shape};

@@ -37,13 +37,13 @@ pub struct Prior {
     pub scheme: Scheme,
     /// Factor on the variance of the weights.
     pub gain: f64,
-    /// Variance of the biases; `None`: as the weights' in dense layers, 0.01 in convolutions.
+    /// Variance of the biases; `None`: as for the weights in dense layers, 0.01 in convolutions.
     pub bias_var: Option<f64>,
 }
 
-/// The head of the noise puts out the logarithm of a variance: its weights have a prior variance of this over their number,
+/// The noise head outputs the logarithm of a variance: its weights have a prior variance of this over their number,
 const HEAD_GAIN: f64 = 0.25;
-/// and its biases this mean and variance. Targets are standardised: a noise of a third of their variance.
+/// and its biases this mean and variance: noise of a third of the variance of standardised targets.
 const HEAD_BIAS: [f64; 2] = [-1.0, 0.5];
 
 impl Default for Prior {
@@ -100,7 +100,7 @@ impl Prior {
         Ok(())
     }
 
-    /// Prior of a layer's weights and of its biases; `None` when it has none. The head of the noise has its own.
+    /// Prior of a layer's weights and of its biases; `None` when it has none. The noise head has its own.
     pub(crate) fn of(&self, layer: &Layer, input: Shape, head: bool) -> Result<Option<Priors>> {
         if let Layer::BatchNorm { .. } = layer {
             return Ok(Some([[1.0, 1.0], [0.0, 1e-4]]));
@@ -138,7 +138,7 @@ impl Prior {
         let Some([weight, bias]) = self.of(layer, input, head)? else { return Ok(None) };
         let map = layer.map(input)?;
         let mut rng = rng::stream(seed, "init", index as u64);
-        // Batch normalisation starts as the identity, the head of the noise with the same noise everywhere.
+        // Batch normalisation starts as the identity, the noise head with constant noise.
         let random = map.is_some() && !head;
         let mut draw = |n: usize, [mean, var]: [f64; 2]| {
             let mean = |_| match random {

@@ -1,11 +1,11 @@
-//! Measures of predicted class probabilities: errors, likelihood, and whether the confidence is honest.
+//! Scores of predicted class probabilities: errors, likelihood and calibration.
 //!
 //! `probs` is row-major `[rows, classes]` with one row for each label.
 
 use crate::error::{Error, Result};
 
-/// Where the largest number is: the first of equals, and NaN, which must not be overlooked, counts as the largest of all.
-/// 0 where there are none.
+/// Index of the largest number: the first of equals; NaN counts as the largest, so that it is not overlooked.
+/// 0 for an empty slice.
 ///
 /// ```
 /// # use tractable::metrics::argmax;
@@ -29,8 +29,8 @@ pub fn error_rate(probs: &[f64], labels: &[usize]) -> Result<f64> {
     average(probs, labels, |row, label| f64::from(u8::from(argmax(row) != label)))
 }
 
-/// Mean negative log-likelihood of the labels, `mean(-ln p[label])`, in nats; infinite when a label was
-/// given probability 0.
+/// Mean negative log-likelihood of the labels, `mean(-ln p[label])`, in nats; infinite if a label has
+/// probability 0.
 ///
 /// ```
 /// # use tractable::metrics::class_nll;
@@ -71,15 +71,15 @@ pub struct Bin {
     pub low: f64,
     /// And at most this.
     pub high: f64,
-    /// How many rows.
+    /// Number of rows.
     pub count: usize,
     /// Their mean confidence; `None` when there are none.
     pub confidence: Option<f64>,
-    /// The share of them that is right; `None` when there are none.
+    /// Their accuracy; `None` when there are none.
     pub accuracy: Option<f64>,
 }
 
-/// Confidence against accuracy, and how far they are apart. Made by [`ece`].
+/// Confidence against accuracy, and their distance. Made by [`ece`].
 ///
 /// ```
 /// # use tractable::metrics::ece;

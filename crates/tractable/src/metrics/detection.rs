@@ -1,4 +1,4 @@
-//! How well a score tells two groups apart, such as images of the kind that was learned and others.
+//! How well a score separates two groups, such as images from the training distribution and others.
 
 use crate::error::{Error, Result};
 

@@ -1,7 +1,7 @@
-//! How good predictions are: numbers to compare models by.
+//! Scores of predictions, to compare models.
 //!
-//! Pure functions over slices. **NaN in, NaN out**: a diverged network must not look good. Lengths that do
-//! not match and empty data are errors. Where targets are missing, callers leave those entries out.
+//! Pure functions over slices. **NaN in, NaN out**: a diverged network must not look good. Mismatched
+//! lengths and empty data are errors. Callers leave out entries with missing targets.
 
 mod classification;
 mod detection;

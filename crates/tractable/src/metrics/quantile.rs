@@ -1,6 +1,6 @@
-//! The inverse of the normal distribution function, for intervals that hold a given probability.
+//! The inverse of the normal distribution function, for intervals with a given probability.
 
-/// `z` with `P(Z <= z) = p` for a standard normal `Z`; -inf at 0, +inf at 1, NaN outside of that and for NaN.
+/// `z` with `P(Z <= z) = p` for a standard normal `Z`; -inf at 0, +inf at 1, NaN elsewhere and for NaN.
 ///
 /// Wichura's algorithm AS 241 (PPND16; Applied Statistics 37, 1988): ratios of polynomials of degree 7 in
 /// `(p - 1/2)^2` for the centre and in `sqrt(-ln(min(p, 1-p)))` for the tails, with a relative error of

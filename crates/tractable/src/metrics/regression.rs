@@ -1,4 +1,4 @@
-//! Measures of predicted numbers: errors of the mean, likelihood, and whether the variances are honest.
+//! Scores of predicted numbers: errors of the mean, likelihood and calibration of the variances.
 
 use super::Tails;
 use crate::error::{Error, Result};
@@ -28,16 +28,16 @@ pub fn mae(y: &[f64], mean: &[f64]) -> Result<f64> {
     Ok(average(y.iter().zip(mean).map(|(y, m)| (y - m).abs()), y.len()))
 }
 
-/// Mean negative log-likelihood of `y` under N(mean, var), in nats a value; smaller is better:
+/// Mean negative log-likelihood of `y` under N(mean, var), in nats per value; smaller is better:
 ///
 /// ```text
 /// mean( ln(2 pi var) / 2 + (y - mean)^2 / (2 var) )
 /// ```
 ///
-/// `var` must be that of an observation: with the observation noise.
+/// `var` must be the variance of an observation, including noise.
 ///
 /// # Errors
-/// Besides lengths: a variance that is 0 or negative, which has no likelihood.
+/// Mismatched lengths, or a variance that is 0 or negative.
 ///
 /// ```
 /// # use tractable::metrics::gaussian_nll;
@@ -49,7 +49,7 @@ pub fn gaussian_nll(y: &[f64], mean: &[f64], var: &[f64]) -> Result<f64> {
     nll(y, mean, var, Tails::Normal)
 }
 
-/// As [`gaussian_nll`], of errors with these tails.
+/// Like [`gaussian_nll`], for errors with these tails.
 ///
 /// ```
 /// # use tractable::metrics::{Tails, nll};
@@ -63,8 +63,8 @@ pub fn nll(y: &[f64], mean: &[f64], var: &[f64], tails: Tails) -> Result<f64> {
     Ok(average(terms, y.len()))
 }
 
-/// Continuous ranked probability score, in the units of `y`: the mean absolute error of a prediction that is sure, less where
-/// its spread says what to expect. Smaller is better.
+/// Continuous ranked probability score, in the units of `y`: for a certain prediction the mean absolute error, smaller if
+/// its variance anticipates the error. Smaller is better.
 ///
 /// ```
 /// # use tractable::metrics::{Tails, crps};
@@ -79,7 +79,7 @@ pub fn crps(y: &[f64], mean: &[f64], var: &[f64], tails: Tails) -> Result<f64> {
     Ok(average(errors(y, mean, var).zip(var).map(|(z, v)| v.sqrt() * tails.crps(z)), y.len()))
 }
 
-/// Normalised innovation squared, `mean((y - mean)^2 / var)`: near 1 where variances are what errors are on average, above where
+/// Normalised innovation squared, `mean((y - mean)^2 / var)`: near 1 if the variances match the errors, above 1 if
 /// they are too small.
 ///
 /// ```
@@ -93,16 +93,16 @@ pub fn innovation_squared(y: &[f64], mean: &[f64], var: &[f64]) -> Result<f64> {
     Ok(average(errors(y, mean, var).map(|z| z * z), y.len()))
 }
 
-/// Share of the values inside their central interval of probability `level`, where errors are normal: those with
+/// Share of the values inside their central interval of probability `level`, for normal errors: those with
 ///
 /// ```text
 /// |y - mean| <= z sqrt(var),   z = quantile((1 + level) / 2)
 /// ```
 ///
-/// Honest variances give about `level`; more means that they are too large, less that they are too small.
+/// Calibrated variances give about `level`; more means that they are too large, less that they are too small.
 ///
 /// # Errors
-/// Besides lengths: a negative variance, or a level that is not strictly between 0 and 1.
+/// Mismatched lengths, a negative variance, or a level that is not strictly between 0 and 1.
 ///
 /// ```
 /// # use tractable::metrics::coverage;
@@ -113,7 +113,7 @@ pub fn coverage(y: &[f64], mean: &[f64], var: &[f64], level: f64) -> Result<f64>
     inside(y, mean, var, level, Tails::Normal)
 }
 
-/// As [`coverage`], of errors with these tails.
+/// Like [`coverage`], for errors with these tails.
 ///
 /// ```
 /// # use tractable::metrics::{Tails, inside};
@@ -153,7 +153,7 @@ pub struct Calibration {
     pub error: f64,
 }
 
-/// What is [`inside`] at ten levels, and how far it is from them on average.
+/// The share [`inside`] at ten levels, and its mean distance from them.
 ///
 /// ```
 /// # use tractable::metrics::{Tails, calibration};

@@ -1,11 +1,11 @@
-//! The shape of an error's distribution: normal, or Student's with heavier tails.
+//! The shape of an error distribution: normal, or Student's t with heavier tails.
 
 use super::quantile::normal_quantile;
 use crate::moments::normal;
 use crate::rng::{self, Rng};
 
-/// How often errors are much larger than usual, at the same variance: as a normal distribution has it, or as Student's with so
-/// many degrees of freedom. All methods speak of an error with variance 1.
+/// The tails of an error distribution at a given variance: normal, or Student's t with a number of
+/// degrees of freedom. All methods are for an error with variance 1.
 ///
 /// ```
 /// use tractable::metrics::Tails;

@@ -1,4 +1,4 @@
-//! Learning in two halves: [`Network::accumulate`] sums up what data say, [`Network::apply`] changes the weights.
+//! Learning in two halves: [`Network::accumulate`] sums updates, [`Network::apply`] changes the weights.
 
 use super::{LearnInfo, Network};
 use crate::engine::{Batch, OnDevice};
@@ -8,8 +8,8 @@ use crate::graph::Graph;
 use crate::output::{Observation, ObservationBuffer};
 use std::sync::Arc;
 
-/// What samples say about the weights of a network, summed up; made by [`Network::sums`]. Sums of several batches, each
-/// from the same weights, make one update.
+/// Summed updates for the weights of a network, made by [`Network::sums`]. Sums of several batches, all
+/// computed from the same weights, make one update.
 ///
 /// ```
 /// use tractable::{Activation, Matrix, Network};
@@ -48,8 +48,8 @@ impl Network {
         Sums { layers: self.engine.sums(), graph: self.graph.clone(), rows: 0 }
     }
 
-    /// The first half of [`learn`](Network::learn): adds what a batch says about the weights to `sums` and leaves the
-    /// network alone. An error leaves the sums as they were. A normalisation uses the statistics of each batch.
+    /// The first half of [`learn`](Network::learn): adds the updates of a batch to `sums` and leaves the
+    /// network unchanged. An error leaves the sums unchanged. A normalisation uses the statistics of each batch.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -82,8 +82,8 @@ impl Network {
         Ok(())
     }
 
-    /// The second half of [`learn`](Network::learn): updates the weights with what was summed up, by the network's
-    /// [update rule](Network::update_rule) for a batch of so many samples.
+    /// The second half of [`learn`](Network::learn): updates the weights with the sums, by the network's
+    /// [update rule](Network::update_rule) for a batch of that many samples.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -109,7 +109,7 @@ impl Network {
     fn check_sums(&self, sums: &Sums) -> Result<()> {
         match sums.graph == self.graph {
             true => Ok(()),
-            false => Err(Error::invalid("sums", "they were made by a network of other layers")),
+            false => Err(Error::invalid("sums", "they belong to a network with other layers")),
         }
     }
 }

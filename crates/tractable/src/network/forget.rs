@@ -1,19 +1,19 @@
-//! Forgetting: the remedy for a network that has become too sure of itself to learn anything new.
+//! Forgetting, so that an overconfident network keeps adapting.
 
 use super::Network;
 use crate::error::{Error, Result};
 
 impl Network {
-    /// Makes the network listen again: the variance v of every weight and bias moves a `share` of the way back to
-    /// its prior, `v + share (prior - v)`; means stay. A share of 0 changes nothing, 1 forgets all certainty.
+    /// Lets the network adapt again: the variance v of every weight and bias moves a `share` of the way back to
+    /// its prior, `v + share (prior - v)`; means are unchanged. A share of 0 changes nothing, 1 resets all variances.
     ///
-    /// Every observation makes weights surer and nothing makes them less so: after a long stream, or many epochs, a
-    /// network no longer follows what changes. Call this now and then, every hundred samples of a stream, say; no
+    /// Every observation reduces the variance of the weights, and nothing increases it: after a long stream, or many epochs, a
+    /// network stops adapting. Call this regularly, for example every hundred samples of a stream; no
     /// variance then stays below `share` times its prior. The smaller the share, the longer the memory.
     ///
-    /// [`UpdateRule::Counted`](crate::UpdateRule::Counted) does not go deaf either, but does not replace this: it holds on to what it
-    /// knew for as many rows as it remembers, and a short memory pulls the means to the prior. It is for data that are seen again and
-    /// again, this is for streams that jump (`examples/stream.rs` compares them).
+    /// [`UpdateRule::Counted`](crate::UpdateRule::Counted) keeps adapting too, but does not replace this: it keeps old knowledge for
+    /// as many rows as it remembers, and a short memory pulls the means to the prior. Use it for data that are seen repeatedly, and
+    /// `forget` for streams that jump (`examples/stream.rs` compares them).
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};

@@ -1,4 +1,4 @@
-//! [`Network::gradient`]: how a function of the output changes with the input, in one pass back.
+//! [`Network::gradient`]: the gradient of a function of the output with respect to the input, in one backward pass.
 
 use super::Network;
 use crate::backend::Field;
@@ -6,10 +6,10 @@ use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
 
 impl Network {
-    /// The output, and the gradient by the input of a function of the output's means. `by_output` is given the output
-    /// and returns the function's gradient by those means, `[rows, outputs]`. Variances count as constant: this is the
-    /// gradient of the network of means. Memory grows with the rows: at most
-    /// [`rows_at_once`](Network::rows_at_once) is a good number.
+    /// The output, and the gradient of a function of the output's means with respect to the input. `by_output` takes the output
+    /// and returns the function's gradient with respect to those means, `[rows, outputs]`. Variances are treated as constant: this is the
+    /// gradient of the network of means. Memory grows with the rows; use at most
+    /// [`rows_at_once`](Network::rows_at_once).
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};

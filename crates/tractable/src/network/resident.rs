@@ -1,5 +1,5 @@
-//! A data set where a network computes: tables are standardised once and gathered by index, images stay bytes and become
-//! numbers a batch at a time.
+//! A data set on the network's device: tables are standardised once and gathered by index, images stay bytes and become
+//! numbers one batch at a time.
 
 use super::Network;
 use crate::data::{Dataset, Images, Target};
@@ -15,7 +15,7 @@ pub(crate) struct Resident<'d> {
     targets: Targets<'d>,
     /// The targets of a batch.
     observed: ObservationBuffer,
-    /// How much a batch counts now.
+    /// The current weight of a batch.
     weight: f64,
 }
 
@@ -83,7 +83,7 @@ impl Network {
         Ok(Resident { inputs, targets, observed: ObservationBuffer::default(), weight: 1.0 })
     }
 
-    /// Updates the weights with some rows. What became of it is told by [`learned`](Network::learned).
+    /// Updates the weights with some rows; [`learned`](Network::learned) reports the outcome.
     pub(crate) fn learn_rows(&mut self, data: &mut Resident<'_>, rows: &[usize]) -> Result<()> {
         let (units, observed) = (self.spec.output.units(), &mut data.observed);
         observed.set_noise(self.spec.default_noise());
@@ -121,7 +121,7 @@ impl Network {
 }
 
 impl Resident<'_> {
-    /// An epoch begins, in which a batch counts so much: images are changed anew.
+    /// Starts an epoch with this weight of a batch: images are augmented anew.
     pub(crate) fn begin(&mut self, seed: u64, epoch: usize, weight: f64) {
         self.weight = weight;
         if let Inputs::Images { images, changes, .. } = &mut self.inputs {

@@ -1,5 +1,5 @@
-//! Rows: how a few outputs hang on a state, and how they vary together (T44, T45). The covariance that shared inputs and
-//! shared units cause comes out of one walk from the output down; a pass forward alone takes all units as independent.
+//! Rows: how a few outputs depend on a state, and their covariance (T44, T45). One pass from the output down gives the
+//! covariance caused by shared inputs and units; a forward pass alone treats all units as independent.
 
 use super::Network;
 use crate::backend::{Field, Purpose, Seen};
@@ -10,11 +10,11 @@ use crate::gaussian::{Input, Matrix};
 /// A few outputs of every sample, to first order in a state: `mean + slopes (state - its mean)`, with covariance `spread`
 /// given the state.
 pub(crate) struct Rows {
-    /// Rows a sample.
+    /// Rows per sample.
     pub(crate) k: usize,
     /// `[samples, k]`.
     pub(crate) mean: Vec<f64>,
-    /// `[samples, k, width of the state]`; empty if not asked for.
+    /// `[samples, k, width of the state]`; empty if not requested.
     pub(crate) slopes: Vec<f64>,
     /// `[samples, k, k]`.
     pub(crate) spread: Vec<f64>,
@@ -28,7 +28,7 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// All outputs of so many samples.
+    /// All outputs of this many samples.
     pub(crate) fn all(units: usize, samples: usize) -> Self {
         Chosen { k: units, outputs: (0..units * samples).map(|i| Some(i % units)).collect() }
     }
@@ -42,16 +42,16 @@ impl Chosen {
         Chosen { k, outputs: (0..samples).flat_map(padded).collect() }
     }
 
-    /// The same outputs for so many samples, of a single one.
+    /// The same outputs, of a single sample, for this many samples.
     pub(crate) fn for_samples(&self, samples: usize) -> Self {
         Chosen { k: self.k, outputs: self.outputs.repeat(samples) }
     }
 }
 
-/// Outputs whose rows are walked down at a time where there are many.
+/// Outputs whose rows are propagated at a time, if there are many.
 const AT_ONCE: usize = 16;
 
-/// What of [`Rows`] is asked for.
+/// Which parts of [`Rows`] are requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ask {
     Slopes,
@@ -60,7 +60,7 @@ pub(crate) enum Ask {
 }
 
 impl Network {
-    /// Fills what depends on a state, 0 being the input, and takes rows of the chosen outputs down to it.
+    /// Computes what depends on a state (0 is the input), and propagates rows of the chosen outputs down to it.
     pub(crate) fn rows_in(
         &self,
         pass: &mut dyn ActivePass,
@@ -73,7 +73,7 @@ impl Network {
         self.rows_after(pass, at, chosen, ask)
     }
 
-    /// Takes rows of the chosen outputs down to a state, after a pass forward for [`Purpose::Rows`].
+    /// Propagates rows of the chosen outputs down to a state, after a forward pass for [`Purpose::Rows`].
     fn rows_after(&self, pass: &mut dyn ActivePass, at: usize, chosen: &Chosen, ask: Ask) -> Result<Rows> {
         let (units, k) = (self.spec.output.units(), chosen.k);
         let mut begin = vec![0.0; chosen.outputs.len() * units];
@@ -96,7 +96,7 @@ impl Network {
         Ok(Rows { k, mean, slopes, spread })
     }
 
-    /// Mean and variance of the output where the input is uncertain, and the noise's; in the network's own units.
+    /// Mean, variance and noise variance of the output for an uncertain input, in the network's own units.
     pub(super) fn predict_uncertain(&self, x: Input<'_>) -> Result<[Vec<f64>; 3]> {
         let units = self.spec.output.units();
         self.in_parts_of(self.at_once_with(AT_ONCE.min(units)), x.rows(), |rows| {
@@ -128,7 +128,7 @@ impl Network {
         self.rows_in(&mut *pass, (0, 0), chosen, ask)
     }
 
-    /// Covariance of all units of a state, `[width, width]`, after a pass forward of one sample for [`Purpose::Rows`].
+    /// Covariance of all units of a state, `[width, width]`, after a forward pass of one sample for [`Purpose::Rows`].
     pub(crate) fn state_covariance(&self, pass: &mut dyn ActivePass, state: usize) -> Result<Vec<f64>> {
         let width = self.graph.shapes[state].len();
         let begin: Vec<f64> =
@@ -137,13 +137,13 @@ impl Network {
         Ok(std::mem::take(&mut pass.rows(&plan, state, width, &begin, None)?[1]))
     }
 
-    /// Samples to take at a time where each has so many rows.
+    /// Samples to process at a time, if each has this many rows.
     pub(crate) fn at_once_with(&self, rows: usize) -> usize {
         (self.at_once / (1 + rows / 2)).max(1)
     }
 
-    /// How the outputs vary together, `[outputs, outputs]` for every row of `x`: what uncertain weights and inputs that the
-    /// outputs share do to them. The noise of a new observation is not in it.
+    /// Covariance of the outputs, `[outputs, outputs]` for every row of `x`, caused by the uncertain weights and inputs that they
+    /// share. It does not include the noise of a new observation.
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Network};
@@ -210,7 +210,7 @@ impl Rows {
         &self.mean[sample * self.k..][..self.k]
     }
 
-    /// T46. Covariance of the outputs of a sample where the state has these variances: `spread + slopes diag(var) slopes'`.
+    /// T46. Covariance of the outputs of a sample, for a state with these variances: `spread + slopes diag(var) slopes'`.
     pub(crate) fn covariance(&self, sample: usize, var: Option<&[f64]>) -> Vec<f64> {
         let (mut cov, k) = (self.spread_of(sample).to_vec(), self.k);
         if let Some(var) = var {

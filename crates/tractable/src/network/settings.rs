@@ -1,4 +1,4 @@
-//! What a [`Network`] is made of and how it is set: everything but the verbs.
+//! Structure and settings of a [`Network`]: everything except the verbs.
 
 use super::Network;
 use crate::backend::{Device, UpdateRule};
@@ -20,7 +20,7 @@ impl Network {
         self.spec.input
     }
 
-    /// What the output stands for.
+    /// Kind of the output.
     ///
     /// ```
     /// # use tractable::{Activation, Network, Noise, Output};
@@ -66,7 +66,7 @@ impl Network {
         &self.spec.inputs
     }
 
-    /// Weights and biases in all; each has a mean and a variance.
+    /// Total number of weights and biases; each has a mean and a variance.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -99,7 +99,7 @@ impl Network {
         self.spec.update
     }
 
-    /// Changes how a batch changes the weights.
+    /// Sets how a batch changes the weights.
     ///
     /// ```
     /// # use tractable::{Activation, Network, UpdateRule};
@@ -114,7 +114,7 @@ impl Network {
         Ok(())
     }
 
-    /// One row more to count, by a rule that counts.
+    /// Adds one row to the count of a counting rule.
     pub(crate) fn count_one_more(&mut self) {
         if let UpdateRule::Counted { rows, .. } = &mut self.spec.update {
             *rows = rows.saturating_add(1);
@@ -133,8 +133,8 @@ impl Network {
         &self.device
     }
 
-    /// Rows that [`predict`](Network::predict) and [`condition`](Network::condition) take at a time, so that the states
-    /// of all layers stay within some 100 MiB.
+    /// Rows that [`predict`](Network::predict) and [`condition`](Network::condition) process at a time, so that the states
+    /// of all layers stay within about 100 MiB.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -174,7 +174,7 @@ impl Network {
     }
 
     /// Noise of the observations as the network uses it, known or inferred: standard deviations, one for all outputs or one for
-    /// each, in standardised units where targets are standardised. With [`Noise::PerInput`] it is that of an average input.
+    /// each, in standardised units where targets are standardised. With [`Noise::PerInput`], for an average input.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -186,8 +186,8 @@ impl Network {
         &self.spec.noise.0
     }
 
-    /// Variance of the noise in the units of the target, one for every output unit: what to add to a
-    /// prediction's variance for that of a new observation.
+    /// Variance of the noise in the units of the target, one per output unit: add it to a
+    /// prediction's variance to get that of a new observation.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -201,7 +201,7 @@ impl Network {
         self.spec.output_scaler.as_ref().map_or(var.clone(), |s| s.undo_var(&var))
     }
 
-    /// Changes the noise of the observations; from now on it is known, not inferred.
+    /// Sets the noise of the observations; it is then known, not inferred.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -215,7 +215,7 @@ impl Network {
         let std = NoiseStd::new(std.into_iter().collect(), self.spec.output.units())?;
         match &mut self.spec.output {
             Output::Values { noise: Noise::PerInput, .. } => {
-                let why = "this network infers it for every input; build one with a known noise instead";
+                let why = "this network infers noise for every input; build one with known noise instead";
                 return Err(Error::invalid("noise", why));
             }
             Output::Values { noise, .. } => *noise = Noise::Known,
@@ -225,8 +225,8 @@ impl Network {
         Ok(())
     }
 
-    /// Standardisation of inputs and targets, kept and saved with the network: from now on inputs and
-    /// outputs are in the units the scalers were fitted to.
+    /// Sets the standardisation of inputs and targets, saved with the network: inputs and
+    /// outputs are then in the units the scalers were fitted to.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network, data::Scaler};

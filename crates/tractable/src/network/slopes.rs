@@ -1,5 +1,5 @@
-//! How the output hangs on every weight, to first order: what the weights of a layer multiply, and the slope of the output
-//! by what they make of it.
+//! The dependence of the output on every weight, to first order: the inputs of a layer's weights, and the slope of the output
+//! with respect to their results.
 
 use super::Network;
 use crate::backend::Field;
@@ -7,27 +7,27 @@ use crate::error::Result;
 use crate::gaussian::Input;
 use crate::layer::Layer;
 
-/// A dense layer as a batch goes through it. The slope of the output by the weight from `i` to `o` is `input[i] slope[o]`,
-/// by a bias it is `slope[o]`.
+/// A dense layer in a batch. The slope of the output with respect to the weight from `i` to `o` is `input[i] slope[o]`,
+/// with respect to a bias `slope[o]`.
 pub(crate) struct LayerSlopes {
-    /// What the weights multiply, `[rows, inputs]`.
+    /// Inputs of the weights, `[rows, inputs]`.
     pub(crate) input: Vec<f64>,
-    /// What they make of it, `[rows, outputs]`,
+    /// Results of the weights, `[rows, outputs]`,
     pub(crate) made: Vec<f64>,
-    /// and the slope of the output by that.
+    /// and the slope of the output with respect to them.
     pub(crate) slope: Vec<f64>,
     /// Prior variance of a weight and of a bias.
     pub(crate) prior: [f64; 2],
 }
 
 impl Network {
-    /// Whether [`slopes`](Network::slopes) can be told: all parameters are those of dense layers.
+    /// Whether [`slopes`](Network::slopes) can be computed: all parameters are in dense layers.
     pub(crate) fn is_dense(&self) -> bool {
         let parameters = (0..self.spec.layers.len()).filter(|&i| self.graph.has_parameters(i));
         parameters.into_iter().all(|i| matches!(self.spec.layers[i], Layer::Linear { .. }))
     }
 
-    /// Every layer with parameters but the head of the noise, for inputs in the network's own units.
+    /// Every layer with parameters except the noise head, for inputs in the network's own units.
     pub(crate) fn slopes(&self, x: Input<'_>, output: usize) -> Result<Vec<LayerSlopes>> {
         let (rows, units) = (x.rows(), self.spec.output.units());
         let mut pass = self.engine.pass();

@@ -1,11 +1,11 @@
-//! What learning changes, kept to go back to.
+//! Everything that learning changes, saved to restore it.
 
 use super::Network;
 use crate::error::Result;
 use crate::layer::Contents;
 use crate::output::{NoiseStd, Output};
 
-/// Parameters and noise of a network at some time.
+/// Parameters and noise of a network at some point.
 pub(crate) struct Snapshot {
     contents: Vec<Contents>,
     output: Output,

@@ -1,4 +1,4 @@
-//! [`Spec`]: what a network is, without its numbers.
+//! [`Spec`]: a network without its parameters.
 
 use crate::backend::{Priors, UpdateRule};
 use crate::data::Scaler;
@@ -9,14 +9,14 @@ use crate::layer::{Layer, Prior};
 use crate::output::{ClassCalibration, DefaultNoise, Noise, NoiseStd, Output};
 use crate::shape::Shape;
 
-/// Everything about a network but its numbers: what a file's metadata holds.
+/// Everything about a network except its parameters; stored in a file's metadata.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub(crate) struct Spec {
     pub(crate) input: Shape,
     pub(crate) layers: Vec<Layer>,
     pub(crate) names: Vec<String>,
-    /// The states that every layer reads: 0 is the input, `i + 1` what layer `i` makes. Files of version 1 have none:
+    /// The states that every layer reads: 0 is the input, `i + 1` the output of layer `i`. Files of version 1 have none:
     /// every layer reads the one before it.
     #[cfg_attr(feature = "files", serde(default))]
     pub(crate) inputs: Vec<Vec<usize>>,
@@ -36,7 +36,7 @@ pub(crate) struct Spec {
     pub(crate) input_names: Vec<String>,
     pub(crate) output_names: Vec<String>,
     pub(crate) class_names: Vec<String>,
-    /// Of class probabilities, once they were judged.
+    /// Of class probabilities, once calibrated.
     #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "Option::is_none"))]
     pub(crate) calibration: Option<ClassCalibration>,
     /// How the columns of a table become the inputs.
@@ -50,7 +50,7 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
-    /// A network that has seen nothing, with every setting at its default.
+    /// An untrained network with default settings.
     pub(crate) fn new(input: Shape, layers: Vec<Layer>, names: Vec<String>, output: Output) -> Self {
         Spec {
             input,
@@ -83,7 +83,7 @@ impl Spec {
             let read = graph.inputs.iter().any(|inputs| inputs.contains(&(head + 1)));
             if graph.layers[head] != Layer::linear(width) || head == graph.layers.len() - 1 || read {
                 let why = format!(
-                    "the noise of every input needs a linear layer of {width} before the last, which nobody reads"
+                    "input-dependent noise needs a linear layer of {width} before the last, which no layer reads"
                 );
                 return Err(Error::invalid("layers", why));
             }
@@ -103,7 +103,7 @@ impl Spec {
         InferredNoise { var, rows }
     }
 
-    /// The noise of observations that say nothing about it.
+    /// The default noise of observations.
     pub(super) fn default_noise(&self) -> DefaultNoise<'_> {
         match self.output.noise() {
             Noise::Known => DefaultNoise::Network(&self.noise),

@@ -1,4 +1,4 @@
-//! The box in which an optimum is looked for.
+//! The box to search in.
 
 use crate::error::{Error, Result};
 use crate::rng::{ChaCha8Rng, Rng, shuffle};
@@ -40,11 +40,11 @@ impl Bounds {
                 return wrong("is reversed; give the lower one first");
             }
             if high - low <= 1e-12 * low.abs().max(high.abs()) {
-                return wrong("leaves nothing to choose");
+                return wrong("contains a single point");
             }
             // Squares of lengths must be numbers.
             if !(1e-100..=1e100).contains(&(high - low)) {
-                return wrong("is too narrow or too wide to compute with; choose another unit");
+                return wrong("is too narrow or too wide for the arithmetic; use another unit");
             }
         }
         Ok(Bounds(bounds))
@@ -108,7 +108,7 @@ impl Bounds {
         self.0.iter().map(|&side| between(side, unit(rng))).collect()
     }
 
-    /// `n` points, row after row, that fall into a different one of `n` slices along every coordinate.
+    /// A Latin hypercube of `n` points: each falls into a different one of `n` slices along every coordinate.
     pub(super) fn spread(&self, n: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
         let mut points = vec![0.0; n * self.len()];
         for (k, &side) in self.0.iter().enumerate() {
@@ -136,7 +136,7 @@ impl From<Bounds> for Vec<(f64, f64)> {
     }
 }
 
-/// The number at a share of the way from one end to the other; rounding does not lead out.
+/// Interpolates between two ends; rounding never leaves the range.
 fn between((low, high): (f64, f64), share: f64) -> f64 {
     (low + (high - low) * share).clamp(low, high)
 }

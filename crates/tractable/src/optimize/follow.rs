@@ -15,12 +15,12 @@ use crate::rng;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Follow {
-    /// Times to go through the data.
+    /// Epochs.
     pub epochs: usize,
-    /// The guard: every move ends inside this box and is no longer than a twentieth of it. `None` lets the input go
-    /// wherever an over-confident network sends it, as the paper does.
+    /// The guard: every move stays inside this box and is no longer than a twentieth of it. `None` lets an overconfident
+    /// network send the input anywhere, as in the paper.
     pub guard: Option<Bounds>,
-    /// Of the order of the data.
+    /// Seed of the order of the data.
     pub seed: u64,
 }
 
@@ -45,14 +45,14 @@ impl Default for Follow {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Path {
-    /// The start, then the place after every epoch; several rows where several inputs started.
+    /// The start, then the input after every epoch; one row per input.
     pub steps: Vec<Gaussian>,
-    /// The last place is not finite: the input ran away after the last step here.
+    /// The input became infinite after the last step here.
     pub lost: bool,
 }
 
-/// Learns `y` of `x`, one observation at a time and in a new order every epoch, and before each of them moves every
-/// input of `starts` by one step of inference towards what is wanted of it. The network's noise is used as it is.
+/// Learns `y` from `x`, one observation at a time, in a new order every epoch. Before each observation it moves every
+/// input of `starts` one step of inference towards its goal. The network's own noise is used.
 ///
 /// ```
 /// use tractable::optimize::{Follow, follow};

@@ -1,13 +1,13 @@
-//! Optimisation by inference: where is the output largest, or smallest?
+//! Optimisation by inference: maxima and minima of an output.
 //!
-//! All of it is [`Network::condition`](crate::Network::condition) on "the derivative is zero"
+//! Everything is based on conditioning on "the derivative is zero"
 //! ([`Wanted::maximum`](crate::Wanted::maximum), [`Wanted::minimum`](crate::Wanted::minimum)), inside a box and with
 //! steps of limited length:
 //!
 //! | you have | use |
 //! |---|---|
 //! | a function to call | [`Optimizer::run`] |
-//! | an experiment outside: ask where to look, tell what came out | [`Optimizer::ask`], [`Optimizer::tell`], [`Optimizer::save`] |
+//! | an external experiment: ask for a point, tell its value | [`Optimizer::ask`], [`Optimizer::tell`], [`Optimizer::save`] |
 //! | a trained network | [`search`] |
 //! | data, and the paper's algorithm: move the input while the network learns | [`follow`] |
 //!
@@ -36,7 +36,7 @@ use crate::gaussian::Gaussian;
 use crate::output::{Extremum, Wanted};
 use serde::{Deserialize, Serialize};
 
-/// Which way is better.
+/// Minimise or maximise.
 ///
 /// ```
 /// use tractable::optimize::Goal;
@@ -45,9 +45,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
-    /// Small is good.
+    /// Minimise.
     Minimum,
-    /// Large is good.
+    /// Maximise.
     Maximum,
 }
 
@@ -61,7 +61,7 @@ impl Goal {
         self.sign() * a < self.sign() * b
     }
 
-    /// What values are multiplied with so that small is good.
+    /// Sign that turns the goal into minimisation.
     fn sign(self) -> f64 {
         match self {
             Goal::Minimum => 1.0,
@@ -77,10 +77,10 @@ impl Goal {
     }
 }
 
-/// A place where the output has its maximum or minimum, and how sure that is.
+/// A maximum or minimum of the output, with its uncertainty.
 ///
-/// The standard deviations are rough, and in several dimensions rather too small. Without noise the best point that
-/// was evaluated, [`Optimizer::best`], is mostly nearer to the optimum than this mean.
+/// The standard deviations are rough, and usually too small in several dimensions. Without noise, the best evaluated
+/// point, [`Optimizer::best`], is usually closer to the optimum than this mean.
 ///
 /// ```
 /// # use tractable::optimize::Optimizer;
@@ -91,10 +91,10 @@ impl Goal {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Optimum {
-    /// Posterior of the place, one row. The variance is that of a stationary point given the network's own uncertainty
+    /// Posterior of the location, one row. The variance is that of a stationary point given the network's own uncertainty
     /// about its derivative, which is rough; on the edge of the box, where the derivative need not be zero, it
-    /// says nothing.
+    /// is meaningless.
     pub x: Gaussian,
-    /// What the network expects the function to be there, one number.
+    /// Expected value of the function there, one number.
     pub value: Gaussian,
 }

@@ -1,4 +1,4 @@
-//! [`Optimizer`]: asks where to look next, is told what came out, and knows the posterior of the optimum.
+//! [`Optimizer`]: ask for the next point, tell its value, get the posterior of the optimum.
 
 use super::region::Region;
 use super::surrogate::{Surrogate, nudged};
@@ -8,12 +8,12 @@ use crate::gaussian::Gaussian;
 use crate::rng;
 use serde::{Deserialize, Serialize};
 
-/// Looks for the optimum of a function that is known only by asking for its values.
+/// Searches for the optimum of a black-box function.
 ///
-/// Around the best point so far a small network learns the function from the points nearby; where inference under
-/// "the derivative is zero" leads in it is asked for next. The region grows with success and shrinks without; when
-/// it has shrunk to nothing the search begins somewhere else. The cost of a point does not depend on how many came
-/// before, short of sorting them by distance.
+/// A small network learns the function from points near the best one; conditioning on a derivative of zero in this
+/// network gives the next point. The trust region grows with success and shrinks without it; when
+/// it has shrunk to nothing, the search restarts elsewhere. The cost of a point does not depend on how many came
+/// before, apart from sorting them by distance.
 ///
 /// ```
 /// use tractable::optimize::Optimizer;
@@ -42,7 +42,7 @@ pub struct Optimizer {
     pub(super) asked: u64,
 }
 
-/// A point, and the value that was told for it.
+/// A point and its value.
 ///
 /// ```
 /// # use tractable::optimize::Optimizer;
@@ -57,7 +57,7 @@ pub struct Optimizer {
 pub struct Trial {
     /// The point.
     pub x: Vec<f64>,
-    /// Its value; `None` where that was not a finite number and the point was set aside.
+    /// Its value; `None` if it was not finite.
     #[serde(deserialize_with = "Option::deserialize")] // a file without it is no file of ours
     pub y: Option<f64>,
     /// The region it was asked for.
@@ -70,13 +70,13 @@ impl Trial {
     }
 }
 
-/// Nearer than this share of the region counts as the same point.
+/// Points closer than this share of the region count as the same.
 const SAME: f64 = 1e-3;
-/// Networks that are asked for the optimum.
+/// Number of networks for the posterior of the optimum.
 const OPINIONS: u64 = 8;
 
 impl Optimizer {
-    /// To find where a function is smallest in a box: (lowest, highest) of every coordinate.
+    /// Minimises a function in a box: (lowest, highest) of every coordinate.
     ///
     /// ```
     /// # use tractable::optimize::Optimizer;
@@ -88,7 +88,7 @@ impl Optimizer {
         Ok(Self::new(Bounds::new(bounds)?, Goal::Minimum))
     }
 
-    /// To find where it is largest.
+    /// Maximises a function in a box.
     ///
     /// ```
     /// # use tractable::optimize::Optimizer;
@@ -98,7 +98,7 @@ impl Optimizer {
         Ok(Self::new(Bounds::new(bounds)?, Goal::Maximum))
     }
 
-    /// With a box that was checked already.
+    /// With a box that was already checked.
     ///
     /// ```
     /// use tractable::optimize::{Bounds, Goal, Optimizer};
@@ -120,7 +120,7 @@ impl Optimizer {
         }
     }
 
-    /// Seed of everything that is random; the same seed and values give the same points.
+    /// Random seed; the same seed and values give the same points.
     ///
     /// ```
     /// # use tractable::optimize::Optimizer;
@@ -133,8 +133,8 @@ impl Optimizer {
         self
     }
 
-    /// Standard deviation of the noise in the values told, in their units. With noise the best point is the one
-    /// that the network expects to be best, not the luckiest.
+    /// Standard deviation of the noise in the values, in their units. With noise, the best point is the one
+    /// that the network expects to be best, not the one with the luckiest value.
     ///
     /// ```
     /// # use tractable::optimize::Optimizer;
@@ -152,7 +152,7 @@ impl Optimizer {
         Ok(self)
     }
 
-    /// The next point to look at. Points asked for and not told yet are pending: further ones keep away from
+    /// The next point to evaluate. Points without a value yet are pending: new points keep away from
     /// them.
     ///
     /// ```
@@ -198,7 +198,7 @@ impl Optimizer {
         Ok(if known.into_iter().any(|x| same(x)) { nudged(&region, &x, rng) } else { x })
     }
 
-    /// Where values are noisy: the point of the region that the network expects to be best.
+    /// With noisy values: the point of the region that the network expects to be best.
     fn expected_best(&self, surrogate: &Surrogate, region: &Bounds) -> Result<Option<Vec<f64>>> {
         if self.noise_std == 0.0 {
             return Ok(None);
@@ -211,8 +211,8 @@ impl Optimizer {
         Ok(best.map(|i| inside[i].x.clone()))
     }
 
-    /// Tells the value at a point that was asked for. A value that is not finite sets the point aside: it is
-    /// counted, and the search goes on without it.
+    /// Tells the value at a point that [`ask`](Optimizer::ask) returned. A point whose value is not finite is
+    /// counted but otherwise ignored.
     ///
     /// ```
     /// # use tractable::optimize::Optimizer;
@@ -223,8 +223,8 @@ impl Optimizer {
     pub fn tell(&mut self, x: &[f64], y: f64) -> Result<()> {
         let Some(at) = self.pending.iter().position(|p| p == x) else {
             let why = match self.trials.iter().any(|t| t.x == x) {
-                true => "was told already",
-                false => "was never asked for; give results of your own choice to add()",
+                true => "already has a value",
+                false => "was not returned by ask(); use add() for your own points",
             };
             return Err(Error::invalid("point", format!("{x:?} {why}")));
         };
@@ -234,8 +234,8 @@ impl Optimizer {
         Ok(())
     }
 
-    /// Adds a point of your own and its value, as from earlier experiments. It may be the best, and the network
-    /// learns from it; that it was not better than others says nothing about the search.
+    /// Adds your own point and its value, for example from earlier experiments. It may be the best, and the network
+    /// learns from it; it does not affect the size of the trust region.
     ///
     /// ```
     /// # use tractable::optimize::Optimizer;
@@ -257,7 +257,7 @@ impl Optimizer {
         let before = self.best_of(|t| t.region == region).and_then(|t| t.y);
         self.trials.push(Trial::new(x, y, region));
         let told = self.trials.iter().filter(|t| t.region == region).count();
-        // A value for a region that is over, or while the first points come in, is no reason to grow or shrink.
+        // Values for a finished region, or of the first points, do not grow or shrink it.
         if region == self.region.number && told > Region::first_points(self.bounds.len()) {
             let by = 1e-3 * before.map_or(0.0, f64::abs).min(self.spread());
             let better = |b: f64| y.is_finite() && self.goal.sign() * y < self.goal.sign() * b - by;
@@ -265,7 +265,7 @@ impl Optimizer {
         }
     }
 
-    /// Calls `f` until it was asked so many times in all, and returns the posterior of the optimum.
+    /// Calls `f` until this many evaluations in total, and returns the posterior of the optimum.
     ///
     /// ```
     /// # use tractable::optimize::Optimizer;
@@ -283,7 +283,7 @@ impl Optimizer {
         self.optimum()
     }
 
-    /// The posterior of the optimum from what was told so far: where it is, how sure, and what to expect there.
+    /// The posterior of the optimum from the values so far: its location and value, with uncertainties.
     ///
     /// ```
     /// # use tractable::optimize::Optimizer;
@@ -292,12 +292,12 @@ impl Optimizer {
     /// ```
     pub fn optimum(&self) -> Result<Optimum> {
         let Some(best) = self.best() else {
-            return Err(Error::invalid("optimum", "no finite value was told yet"));
+            return Err(Error::invalid("optimum", "there is no finite value yet"));
         };
-        // A region that is over had shrunk to nothing around its best.
+        // A finished region has shrunk to nothing around its best point.
         let radius = if best.region == self.region.number { self.region.radius.max(SAME) } else { SAME };
         let region = self.bounds.around(&best.x, radius);
-        // Networks from other random weights disagree by more than each of them doubts itself.
+        // Networks with different random weights differ by more than the uncertainty of each.
         let mut found = Vec::new();
         for member in 0..OPINIONS {
             let mut rng = rng::stream(self.seed, "optimum", self.asked * OPINIONS + member);
@@ -314,7 +314,7 @@ impl Optimizer {
         Ok(Optimum { x, value: pooled(&value)? })
     }
 
-    /// The best point told so far.
+    /// The best point so far.
     ///
     /// ```
     /// # use tractable::optimize::Optimizer;
@@ -340,12 +340,12 @@ impl Optimizer {
         best.map(|t| t.x.clone())
     }
 
-    /// Points with their values, small being good.
+    /// Points with their values, to be minimised.
     fn values(&self) -> Vec<(&[f64], f64)> {
         self.trials.iter().filter_map(|t| t.y.map(|y| (&t.x[..], self.goal.sign() * y))).collect()
     }
 
-    /// How far apart the values of this region are, about.
+    /// Approximate range of the values in this region.
     fn spread(&self) -> f64 {
         let here = self.trials.iter().filter(|t| t.region == self.region.number);
         let values = here.filter_map(|t| t.y);
@@ -353,7 +353,7 @@ impl Optimizer {
         (high - low).max(0.0)
     }
 
-    /// Everything told so far, in order.
+    /// All points with their values, in order.
     ///
     /// ```
     /// # use tractable::optimize::Optimizer;
@@ -364,7 +364,7 @@ impl Optimizer {
         &self.trials
     }
 
-    /// Points that were asked for and not told yet.
+    /// Points without a value yet.
     ///
     /// ```
     /// # use tractable::optimize::Optimizer;
@@ -399,7 +399,7 @@ impl Optimizer {
         &self.bounds
     }
 
-    /// Which way is better.
+    /// Minimise or maximise.
     ///
     /// ```
     /// # use tractable::optimize::{Goal, Optimizer};
@@ -411,7 +411,7 @@ impl Optimizer {
     }
 }
 
-/// Mean and variance of one drawn from any of several Gaussians.
+/// Mean and variance of an equal mixture of Gaussians.
 fn pooled(opinions: &[Gaussian]) -> Result<Gaussian> {
     let (n, width) = (opinions.len() as f64, opinions[0].width());
     let average = |of: &dyn Fn(&Gaussian) -> f64| opinions.iter().map(|g| of(g) / n).sum::<f64>();

@@ -1,13 +1,13 @@
-//! The part of the box that is searched: it grows while the search gets better and shrinks while it does not.
+//! The trust region: grows while the search improves and shrinks while it does not.
 
 use serde::{Deserialize, Serialize};
 
-/// Half-widths of the box around the best point, at the start and at most, and when to begin somewhere else.
+/// Radius in half-widths of the box: initial, maximum, and the one below which to restart.
 const WIDEST: f64 = 0.8;
 const NARROWEST: f64 = 1e-6;
 const GROW: f64 = 1.6;
 const SHRINK: f64 = 0.7;
-/// Improvements in a row that make it grow.
+/// Consecutive improvements that make it grow.
 const WINS: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,13 +28,13 @@ impl Region {
         Region { radius: WIDEST, wins: 0, fails: 0, number, asked: 0 }
     }
 
-    /// Points that are spread over the box before inference begins.
+    /// Points spread over the box before inference starts.
     pub(super) fn first_points(coordinates: usize) -> usize {
-        // Capped: as many coordinates times as many points would be without measure.
+        // Capped: the number of coordinates times points would be too large.
         (2 * coordinates + 2).min(200)
     }
 
-    /// Learns whether a point was better than all before it in this region.
+    /// Records whether a point was better than all before it in this region.
     pub(super) fn tell(&mut self, better: bool, coordinates: usize) {
         (self.wins, self.fails) = if better { (self.wins + 1, 0) } else { (0, self.fails + 1) };
         if self.wins >= WINS {
@@ -48,13 +48,13 @@ impl Region {
         }
     }
 
-    /// Whether a file of a search in so many coordinates may hold this.
+    /// Whether this is valid in a file with this many coordinates.
     pub(super) fn is_sound(&self, coordinates: usize) -> bool {
         let counts = self.wins < WINS && self.fails < Self::patience(coordinates);
         counts && (NARROWEST..=WIDEST).contains(&self.radius)
     }
 
-    /// Points without an improvement in a row that make it shrink.
+    /// Consecutive points without improvement that make it shrink.
     fn patience(coordinates: usize) -> u32 {
         (coordinates as u32 / 2).max(2)
     }

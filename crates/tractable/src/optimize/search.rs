@@ -20,12 +20,12 @@ pub struct Search {
     pub starts: usize,
     /// Steps of inference from each.
     pub rounds: usize,
-    /// Longest step along a coordinate, as a share of the box, and the standard deviation of the place before it:
-    /// the guard against the Newton step of an over-confident network.
+    /// Maximum step along a coordinate, as a share of the box, and the standard deviation before it:
+    /// guards against the Newton step of an overconfident network.
     pub step: f64,
-    /// Which output, where there are several.
+    /// Which output, if there are several.
     pub output: usize,
-    /// Of the starting points.
+    /// Seed of the starting points.
     pub seed: u64,
 }
 
@@ -35,8 +35,8 @@ impl Default for Search {
     }
 }
 
-/// The optima of a trained network's output in a box, best first; weights are left alone. Starting points that end so
-/// near each other that they cannot be told apart count as one: within two steps, or within two standard deviations of
+/// The optima of a trained network's output in a box, best first; weights are unchanged. Results that cannot be told
+/// apart count as one: within two steps, or within two standard deviations of
 /// the better one.
 ///
 /// ```
@@ -74,7 +74,7 @@ pub fn search(net: &Network, bounds: &Bounds, goal: Goal, settings: &Search) -> 
     let value = |i: usize| values.mean()[i * outputs + settings.output];
     let mut order: Vec<usize> = (0..settings.starts).collect();
     order.sort_by(|&a, &b| (goal.sign() * value(a)).total_cmp(&(goal.sign() * value(b))));
-    // On the edge of the box the derivative need not be zero, and the variance says nothing.
+    // On the edge of the box the derivative need not be zero, and the variance is meaningless.
     let unsure = |o: &Optimum, k: usize| {
         let (low, high) = bounds.pairs()[k];
         let x = o.x.mean()[k];
@@ -96,8 +96,8 @@ pub fn search(net: &Network, bounds: &Bounds, goal: Goal, settings: &Search) -> 
     Ok(optima)
 }
 
-/// Where the rows of `x` are after so many rounds of inference towards what is wanted. Before every round the standard
-/// deviation is `step`; no round goes further, or out of the box.
+/// The rows of `x` after this many rounds of inference towards the goal. Before every round the standard
+/// deviation is `step`; no round goes farther, or out of the box.
 pub(super) fn guarded(
     net: &Network,
     x: &[f64],
@@ -124,8 +124,8 @@ pub(super) fn guarded(
     Ok(places)
 }
 
-/// How sure the place of a stationary point is, `[rows, width]`: its variance given that the derivative is zero, where
-/// the derivative has variance `v` at the place itself and changes with the place by `c`. From a prior variance `s`,
+/// Variance of the location of a stationary point, `[rows, width]`: given a derivative of zero, where
+/// the derivative has variance `v` at that point and slope `c`. From a prior variance `s`,
 /// conditioning leaves `s v/(v + c^2 s)`.
 pub(super) fn place_var(net: &Network, x: &[f64], prior_std: &[f64], output: usize) -> Result<Vec<f64>> {
     let n = prior_std.len();

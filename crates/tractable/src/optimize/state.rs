@@ -1,4 +1,4 @@
-//! The file an [`Optimizer`] is kept in between asking and telling: JSON, checked when it is read.
+//! The file of an [`Optimizer`] between asking and telling: JSON, validated when read.
 
 use super::Optimizer;
 use crate::checkpoint::json;
@@ -12,22 +12,22 @@ const VERSION: u32 = 1;
 /// Files larger than this are not read: a hundred thousand points in twenty coordinates are a third of it.
 const MOST_BYTES: u64 = 128 << 20;
 
-/// Memory for what is read, beyond the size of the file.
+/// Maximum memory beyond the size of the file.
 const MOST_MEMORY: u64 = 60 << 20;
 
-/// A search in more is not believed.
+/// Maximum number of coordinates.
 const MOST_COORDINATES: usize = 10_000;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File<O> {
-    /// What the file is, and which form of it.
+    /// Format and version of the file.
     tractable_optimizer: u32,
     optimizer: O,
 }
 
 impl Optimizer {
-    /// Saves everything, so that [`load`](Optimizer::load) goes on as if nothing had happened. After a crash there
+    /// Saves everything, so that [`load`](Optimizer::load) continues identically. After a crash there
     /// is the old file or the new one, never a mixture.
     ///
     /// ```
@@ -51,7 +51,7 @@ impl Optimizer {
             true => Err(format!("would be larger than {} MiB", MOST_BYTES >> 20)),
             false => affordable,
         };
-        // What could not be read again does not take the place of what can.
+        // A file that could not be read again must not replace one that can.
         readable.map_err(|why| Error::Model { path: path.as_ref().into(), at: "JSON".into(), why })?;
         files::write(path.as_ref(), text.as_bytes())
     }
@@ -81,7 +81,7 @@ impl Optimizer {
         Ok(search)
     }
 
-    /// What no search holds, and where.
+    /// The first invalid entry, and where it is.
     fn sound(&self) -> std::result::Result<(), (String, &'static str)> {
         let wrong = |at: &str, why| Err((at.to_string(), why));
         if self.bounds.len() > MOST_COORDINATES {
@@ -96,7 +96,7 @@ impl Optimizer {
         }
         // JSON has no NaN.
         if self.noise_std < 0.0 {
-            return wrong("noise_std", "is less than 0");
+            return wrong("noise_std", "is negative");
         }
         let later = |region: &usize| *region > self.region.number;
         if self.pending_regions.len() != self.pending.len()
@@ -105,12 +105,12 @@ impl Optimizer {
             || self.region.number > self.trials.len()
             || !self.region.is_sound(self.bounds.len())
         {
-            return wrong("region", "holds numbers that no search has");
+            return wrong("region", "contains invalid values");
         }
         // Every point that was asked for is pending or was told.
         let points = (self.trials.len() + self.pending.len()) as u64;
         if self.asked > points || self.region.asked as u64 > self.asked {
-            return wrong("asked", "counts more points than there are");
+            return wrong("asked", "is larger than the number of points");
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A network that knows a function near one place: fitted afresh to the points around it.
+//! A local model of a function: a new network fitted to the points around one.
 
 use super::bounds::unit;
 use super::search::{guarded, place_var};
@@ -15,14 +15,14 @@ use crate::shape::Shape;
 
 /// Units of each of two hidden layers.
 const WIDTH: usize = 32;
-/// Observations to learn from at most, and how many learning steps to take in all, about.
+/// Maximum number of observations, and approximate total number of learning steps.
 const MOST_POINTS: usize = 200;
 const STEPS: usize = 1800;
-/// Noise of the observations in units of their spread: from coarse to fine.
+/// Noise in standard deviations of the observations: from coarse to fine.
 const NOISE: (f64, f64) = (0.5, 0.05);
-/// With more noise than this nothing is learned anyway.
+/// With more noise than this, nothing is learned.
 const MOST_NOISE: f64 = 1e6;
-/// Places to start from, steps from each, and the length of a step as a share of the region.
+/// Starting points, steps from each, and the length of a step as a share of the region.
 const STARTS: usize = 16;
 const ROUNDS: usize = 25;
 const STEP: f64 = 0.25;
@@ -32,8 +32,8 @@ pub(super) struct Surrogate {
     warp: Warp,
 }
 
-/// How values are seen by the network: linear up to the median, logarithmic above it, so that cliffs far from
-/// the optimum do not drown it; small is good.
+/// Warp of the values for the network: linear up to the median, logarithmic above it, so that cliffs far from
+/// the optimum do not dominate; values are minimised.
 #[derive(Debug, Clone, Copy)]
 struct Warp {
     best: f64,
@@ -115,8 +115,8 @@ impl Surrogate {
         Ok(Surrogate { net, warp })
     }
 
-    /// What looks best in a part of the box: where inference leads from the center and from places around it,
-    /// judged by one standard deviation better than expected.
+    /// The most promising point in a part of the box: from the center and points around it by inference,
+    /// ranked by one standard deviation better than expected.
     pub(super) fn candidate(
         &self,
         region: &Bounds,
@@ -134,12 +134,12 @@ impl Surrogate {
         Ok(x[best * n..(best + 1) * n].to_vec())
     }
 
-    /// What the network expects at every one of these places, small being good.
+    /// Expected values at these points, to be minimised.
     pub(super) fn expect(&self, places: Vec<f64>, width: usize) -> Result<Vec<f64>> {
         Ok(self.net.predict(&Matrix::new(places, width)?)?.mean().to_vec())
     }
 
-    /// The posterior of the optimum in the box, looked for in a part of it, from `center` on.
+    /// The posterior of the optimum in the box, searched in a part of it from `center`.
     pub(super) fn optimum(
         &self,
         bounds: &Bounds,
@@ -159,7 +159,7 @@ impl Surrogate {
     }
 }
 
-/// A point near `x`, for when `x` itself was looked at already.
+/// A point near `x`, if `x` itself was already evaluated.
 pub(super) fn nudged(region: &Bounds, x: &[f64], rng: &mut ChaCha8Rng) -> Vec<f64> {
     let half = region.half_widths();
     let moved = |(i, x): (usize, &f64)| region.clamp(i, x + 0.3 * half[i] * (2.0 * unit(rng) - 1.0));

@@ -1,40 +1,40 @@
-//! Making intervals hold: what a model says of rows it has not learned from, weighed until the rows are as likely as can be.
+//! Calibrating intervals: the parts of predictions for left-out rows are weighted to maximise their likelihood.
 
 use crate::metrics::Tails;
 
-/// What a model says of one number of a row, in standardised units, before it is calibrated.
+/// A prediction of one number of a row, in standardised units, before calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Parts {
     pub(crate) mean: f64,
     /// Variance between the networks of a model.
     pub(crate) between: f64,
-    /// Variance by the doubt about weights.
+    /// Variance from weight uncertainty.
     pub(crate) doubt: f64,
-    /// Noise variance at this input, and that of all inputs alike.
+    /// Noise variance at this input, and constant noise variance.
     pub(crate) noise: [f64; 2],
 }
 
-/// How the parts of a prediction's variance are weighed, and the shape of its tails.
+/// How the parts of a prediction's variance are weighted, and the shape of its tails.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub(crate) struct Calibration {
     /// Factor on the noise.
     noise: f64,
-    /// Share of the noise at the input; the rest is that of all inputs alike.
+    /// Share of the input-dependent noise; the rest is constant noise.
     local: f64,
-    /// Factor on the doubt, as far as it is usual,
+    /// Factor on the weight uncertainty, in its usual range,
     doubt: f64,
-    /// which is up to here; beyond, the factor is at least a half: no row that was left out can tell.
+    /// which ends here; beyond, the factor is at least a half, because no left-out row can tell.
     usual: f64,
-    /// Doubt of a row on average,
+    /// Average weight uncertainty of a row,
     average: f64,
-    /// which stands for that of every row where it is not worked out.
+    /// used for every row if it is not computed per row.
     averaged: bool,
     tails: Tails,
 }
 
 impl Default for Calibration {
-    /// As the model says it.
+    /// No calibration.
     fn default() -> Self {
         Calibration {
             noise: 1.0,
@@ -48,7 +48,7 @@ impl Default for Calibration {
     }
 }
 
-/// The values that are tried.
+/// The values to try.
 const LOCAL: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 const DOUBT: [f64; 10] = [0.0, 0.03, 0.06, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 const TAILS: [Tails; 5] =
@@ -56,9 +56,9 @@ const TAILS: [Tails; 5] =
 const OUTSIDE: f64 = 0.5;
 const USUAL: f64 = 0.99;
 const FEW: f64 = 5.0;
-/// Rows that are looked at, at most: every second, every third, ...
+/// Maximum number of rows used: every second, every third, ...
 const MOST_ROWS: usize = 2000;
-/// No observation is surer than this: standard deviations of the target, squared.
+/// Lower limit of an observation's variance, in standardised units.
 const LEAST: f64 = 1e-12;
 
 fn noise_factors() -> impl Iterator<Item = f64> {
@@ -66,15 +66,15 @@ fn noise_factors() -> impl Iterator<Item = f64> {
 }
 
 impl Calibration {
-    /// The calibration under which the observations `y` are most likely, with the logarithm of how likely they are; `parts` are
-    /// what a model says that has not learned from them. Pairs of numbers are improved in turn.
+    /// The calibration that maximises the likelihood of the observations `y`, with the log-likelihood; `parts` are
+    /// predictions by networks that left them out. Pairs of numbers are improved in turn.
     pub(crate) fn fit(y: &[f64], parts: &[Parts]) -> (Self, f64) {
         if y.is_empty() {
             return (Calibration::default(), 0.0);
         }
         let mut doubts: Vec<f64> = parts.iter().map(|p| p.doubt).collect();
         doubts.sort_by(f64::total_cmp);
-        // Of few rows some of the largest are left out: they lie at the edge, where no other row is near.
+        // With few rows, some of the largest are ignored: they lie at the edge, with no other row nearby.
         let share = (1.0 - FEW / doubts.len() as f64).clamp(0.5, USUAL);
         let usual = doubts[((doubts.len() - 1) as f64 * share) as usize];
         let average = doubts.iter().map(|d| d.min(usual)).sum::<f64>() / doubts.len() as f64;
@@ -117,8 +117,8 @@ impl Calibration {
         rows.map(|(y, p)| self.ln_density(*y, p)).sum::<f64>() + self.ln_prior()
     }
 
-    /// With very few rows the model is believed: a factor of 3 is as far away as one standard deviation. Where noise would
-    /// do as well, doubt is not made larger.
+    /// A prior: with very few rows the model is trusted; a factor of 3 is one standard deviation away. If noise explains
+    /// the errors as well, weight uncertainty is not increased.
     fn ln_prior(&self) -> f64 {
         let off = |factor: f64| -0.5 * libm::pow(libm::log(factor), 2.0);
         off(self.noise) + off(self.doubt.max(1.0))
@@ -131,7 +131,7 @@ impl Calibration {
         self.tails.ln_density(z) - 0.5 * libm::log(var)
     }
 
-    /// What more data would remove, and what they would not.
+    /// The part that more data would reduce, and the part that they would not.
     pub(crate) fn variances(&self, parts: &Parts) -> (f64, f64) {
         let [here, alike] = parts.noise;
         let doubt = if self.averaged { self.average } else { parts.doubt };
@@ -141,7 +141,7 @@ impl Calibration {
         (parts.between + inside + outside, noise.max(LEAST))
     }
 
-    /// Takes every row's doubt for the average one from now on.
+    /// Uses the average weight uncertainty for every row from now on.
     pub(crate) fn average_doubt(&mut self) {
         self.averaged = true;
     }
@@ -150,7 +150,7 @@ impl Calibration {
         self.tails
     }
 
-    /// Whether a file may hold it.
+    /// Whether it is valid in a file.
     pub(crate) fn is_sound(&self) -> bool {
         let at_least_0 = [self.noise, self.local, self.doubt, self.usual, self.average]
             .iter()

@@ -1,12 +1,12 @@
-//! Class probabilities that hold: sharpened or flattened until labels that were left out are as likely as can be.
+//! Calibrating class probabilities: sharpened or flattened to maximise the likelihood of left-out labels.
 
-/// What probabilities are changed by.
+/// How probabilities are changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub(crate) struct ClassCalibration {
-    /// Probabilities are taken to the power of one over this: above 1 they come closer to each other.
+    /// Probabilities are raised to the power of one over this: above 1 they become more equal.
     temperature: f64,
-    /// Share that is the same for all classes: the model may be sure, and wrong.
+    /// Share spread evenly over all classes: the model may be confident and wrong.
     even: f64,
 }
 
@@ -20,7 +20,7 @@ const EVEN: [f64; 7] = [1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1];
 const LEAST: f64 = 1e-300;
 
 impl ClassCalibration {
-    /// The change under which the labels are most likely, and the logarithm of how likely they are; `p` has a row for each.
+    /// The calibration that maximises the likelihood of the labels, and the log-likelihood; `p` has a row for each.
     pub(crate) fn fit(p: &[f64], labels: &[usize]) -> (Self, f64) {
         let classes = p.len() / labels.len();
         let ln_likelihood = |tried: &ClassCalibration| {
@@ -41,7 +41,7 @@ impl ClassCalibration {
                 consider(ClassCalibration { temperature, even });
             }
         }
-        // Between the steps of the grid: a temperature that is off by 4 % moves confidences by a percent.
+        // Between the grid steps: a temperature that is off by 4 % changes confidences by a percent.
         for step in [0.02, 0.005] {
             let at = consider(ClassCalibration::default());
             for k in -4..=4 {
@@ -54,7 +54,7 @@ impl ClassCalibration {
         (best, highest)
     }
 
-    /// With very few rows the model is believed.
+    /// A prior: with very few rows the model is trusted.
     fn ln_prior(&self) -> f64 {
         -0.5 * libm::pow(libm::log(self.temperature), 2.0)
     }

@@ -88,7 +88,7 @@ impl Tree {
         })
     }
 
-    /// Probability of every class from the mean and variance of one sample's output units (T27):
+    /// Class probabilities from the mean and variance of one sample's output units (T27):
     /// the product of `Phi(+-m/sqrt(1/9 + S))` along the path, divided by the sum over classes, since
     /// leaves without a class would otherwise keep some of it.
     ///

@@ -1,4 +1,4 @@
-//! How a network's output is observed: as numbers with Gaussian noise, or as one of several classes.
+//! How a network's output is observed: as numbers with Gaussian noise, or as a class.
 
 mod calibration;
 mod class_calibration;
@@ -20,7 +20,7 @@ pub use wanted::{Extremum, Wanted};
 
 use crate::error::{Error, Result};
 
-/// What the output of a network stands for.
+/// The kind of a network's output.
 ///
 /// ```
 /// use tractable::{Noise, Output};
@@ -35,7 +35,7 @@ use crate::error::{Error, Result};
 )]
 #[non_exhaustive]
 pub enum Output {
-    /// This many numbers, seen with Gaussian noise.
+    /// This many numbers, observed with Gaussian noise.
     Values {
         /// Numbers in an output.
         width: usize,
@@ -43,7 +43,7 @@ pub enum Output {
         #[cfg_attr(feature = "files", serde(default))]
         noise: Noise,
     },
-    /// One of so many classes, by a binary tree.
+    /// One of several classes, by a binary tree.
     Classes {
         /// Number of classes, at least 2.
         classes: usize,
@@ -63,7 +63,7 @@ impl Output {
         }
     }
 
-    /// What is known about the noise; that of classes is a setting.
+    /// What is known about the noise; for classes it is a setting.
     ///
     /// ```
     /// use tractable::{Noise, Output};
@@ -76,7 +76,7 @@ impl Output {
         }
     }
 
-    /// Number of classes; 0 where the output is numbers.
+    /// Number of classes; 0 for regression.
     pub(crate) fn classes(&self) -> usize {
         match *self {
             Output::Values { .. } => 0,
@@ -85,7 +85,7 @@ impl Output {
     }
 }
 
-/// What is known about the noise of the observations: the spread around the network's output that more data would not remove.
+/// What is known about the noise of the observations: the variation around the network's output that more data would not reduce.
 ///
 /// ```
 /// use tractable::{Activation, Network, Noise};
@@ -97,13 +97,13 @@ impl Output {
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Noise {
-    /// It is given, as a standard deviation of every output.
+    /// Given, as a standard deviation of every output.
     #[default]
     Known,
-    /// It is learned from the data, in closed form: one number for every output.
+    /// Inferred from the data in closed form: one number per output.
     Inferred,
-    /// It is learned as a function of the input: a layer named `noise` reads what the last layer reads, and puts out the
-    /// logarithm of the noise variance. What it learns is not passed on to the layers below.
+    /// Inferred as a function of the input: a layer named `noise` reads the same input as the last layer, and outputs the
+    /// logarithm of the noise variance. It sends no innovations to the layers below.
     PerInput,
 }
 

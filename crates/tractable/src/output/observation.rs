@@ -1,4 +1,4 @@
-//! What is seen at the output: [`Observation`].
+//! Observed outputs: [`Observation`].
 
 use super::{NoiseStd, Output, Tree};
 use crate::backend::{NoiseVar, Seen};
@@ -14,7 +14,7 @@ pub(crate) enum What<'a> {
     Labels(&'a [usize]),
 }
 
-/// What was seen at the output, one row a sample. Made from a `&Matrix` (numbers), a `&[usize]` (labels) or a
+/// Observed outputs, one row per sample. Made from a `&Matrix` (numbers), a `&[usize]` (labels) or a
 /// data set's `&Target`.
 ///
 /// ```
@@ -35,7 +35,7 @@ pub struct Observation<'a> {
 }
 
 impl<'a> Observation<'a> {
-    /// The label of a row, where labels were seen.
+    /// The label of a row, if labels were observed.
     pub(crate) fn label(&self, row: usize) -> Option<usize> {
         match self.what {
             What::Labels(labels) => labels.get(row).copied(),
@@ -89,7 +89,7 @@ impl<'a> Observation<'a> {
         }
     }
 
-    /// Which entries were seen, `[rows, width]`; the others are missing and teach nothing.
+    /// Which entries were observed, `[rows, width]`; the others are missing and ignored.
     ///
     /// ```
     /// # use tractable::{Matrix, Observation};
@@ -142,24 +142,24 @@ impl<'a> From<&'a Target> for Observation<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct ObservationBuffer {
     y: Vec<f64>,
-    /// One variance for all entries, one for every output, or one for every entry; empty where it is inferred.
+    /// One variance for all entries, one for every output, or one for every entry; empty if inferred.
     noise: Vec<f64>,
-    /// Which entries were seen; empty where all were.
+    /// Which entries were observed; empty if all were.
     seen: Vec<bool>,
 }
 
-/// The noise to use for entries the observation itself says nothing about.
+/// The noise for entries without their own.
 pub(crate) enum DefaultNoise<'a> {
     Network(&'a NoiseStd),
-    /// The network works it out.
+    /// Inferred by the network.
     Inferred,
     Var(f64),
 }
 
 impl ObservationBuffer {
     /// Checks an observation of `rows` samples against the output and brings it into the network's units:
-    /// labels become tree nodes, numbers are standardised by `scaler` and must then lie within `most`: the square of
-    /// more is beyond what the device can hold, and would end as infinite weights.
+    /// labels become tree nodes, numbers are standardised by `scaler` and must then be within `most`: the square of
+    /// more would overflow on the device and give infinite weights.
     pub(crate) fn fill(
         &mut self,
         observation: &Observation<'_>,
@@ -241,7 +241,7 @@ impl ObservationBuffer {
                 }
             }
             (What::Values { .. }, Output::Classes { classes }) => {
-                let why = format!("this network knows {classes} classes: give labels, not numbers");
+                let why = format!("this network has {classes} classes: give labels, not numbers");
                 return Err(Error::invalid("observation", why));
             }
             (What::Labels(_), Output::Values { width, .. }) => {
@@ -316,7 +316,7 @@ impl ObservationBuffer {
                 row: at / units,
                 column: at % units,
                 value: self.y[at],
-                why: format!("numbers to learn from must lie within +-{most:e}, after standardisation"),
+                why: format!("values must be within +-{most:e} after standardisation"),
             }),
         }
     }

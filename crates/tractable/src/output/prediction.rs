@@ -1,14 +1,14 @@
-//! What [`predict`](crate::Network::predict) says of new observations: [`Prediction`].
+//! The result of [`predict`](crate::Network::predict): [`Prediction`].
 
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::metrics::Tails;
 use crate::rng;
 
-/// A prediction, one row a sample: where the output lies, and how far around it an observation may fall.
+/// Predicted outputs, one row per sample, with the uncertainty of a new observation.
 ///
-/// The spread of an observation has two parts. [`var`](Prediction::var) is what the model does not know yet: more data would
-/// remove it. [`noise_var`](Prediction::noise_var) is what no data remove. Intervals, samples and densities have both.
+/// The variance of an observation has two parts. [`var`](Prediction::var) is the model's uncertainty, which more data would
+/// reduce. [`noise_var`](Prediction::noise_var) is the noise, which they would not. Intervals, samples and densities include both.
 ///
 /// ```
 /// use tractable::{Activation, Matrix, Network};
@@ -38,7 +38,7 @@ impl Prediction {
                 row: at / output.width(),
                 column: at % output.width(),
                 value: noise_var[at],
-                why: "it is beyond what a number can hold in these units".into(),
+                why: "it overflows in these units".into(),
             }),
         }
     }
@@ -55,7 +55,7 @@ impl Prediction {
         self.output.mean()
     }
 
-    /// Variance of the model's own output, row after row: what more data would remove.
+    /// Variance of the model's own output, row by row: the part that more data would reduce.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -67,7 +67,7 @@ impl Prediction {
         self.output.var()
     }
 
-    /// Variance of the noise around it, row after row: what more data would not remove.
+    /// Variance of the noise around it, row by row: the part that more data would not reduce.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -103,7 +103,7 @@ impl Prediction {
         self.total_var().into_iter().map(f64::sqrt).collect()
     }
 
-    /// How often observations of a column lie much further from the mean than usual.
+    /// The tails of the distribution of a column's observations.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network, metrics::Tails};
@@ -153,7 +153,7 @@ impl Prediction {
         self.output.width()
     }
 
-    /// What an observation stays below with probability `p`, row after row.
+    /// The `p`-quantile of an observation, row by row.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -172,7 +172,7 @@ impl Prediction {
         Ok(each.map(|(i, (m, s))| m + z[i % self.width() % z.len()] * s).collect())
     }
 
-    /// Lower and upper bounds between which an observation lies with probability `level`, as often below as above.
+    /// Central interval that contains an observation with probability `level`: lower and upper bounds.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -189,7 +189,7 @@ impl Prediction {
         Ok((self.quantile(0.5 - 0.5 * level)?, self.quantile(0.5 + 0.5 * level)?))
     }
 
-    /// Logarithm of the density of observations, `[rows, width]`, for every entry; outputs count as independent.
+    /// Logarithm of the density of observations, `[rows, width]`, for every entry; outputs are treated as independent.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -210,7 +210,7 @@ impl Prediction {
             .collect())
     }
 
-    /// Observations as the model expects them, `n` of every row: `[n, rows * width]`.
+    /// Sampled observations, `n` for every row: `[n, rows * width]`.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};

@@ -1,5 +1,5 @@
-//! How unsure a class prediction is, in the space of class probabilities: what the network does not know, and
-//! what no network could.
+//! The variance of a class prediction, in the space of class probabilities: model uncertainty and
+//! label noise.
 
 use super::Tree;
 use super::classes::THRESHOLD_VAR;
@@ -21,7 +21,7 @@ use crate::moments::normal;
 pub struct Spread {
     /// Variance of the class probabilities under the network's own uncertainty, summed over the classes.
     pub model: f64,
-    /// Expected variance of the label itself: what is left if the network's output were known.
+    /// Expected variance of the label itself, if the network's output were known.
     pub noise: f64,
 }
 
@@ -48,8 +48,8 @@ impl Tree {
     ///        total                  model            noise
     /// ```
     ///
-    /// The variance of the units themselves says little: it is largest where the activations are, not where
-    /// the class is in doubt.
+    /// The variance of the units themselves says little: it is largest where the activations are large, not where
+    /// the class is uncertain.
     ///
     /// ```
     /// let spread = tractable::Tree::new(3)?.spread(&[2.0, 0.0, 1.0], &[0.1, 1.0, 0.5]);

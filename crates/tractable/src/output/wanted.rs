@@ -1,11 +1,11 @@
-//! What `condition` is asked for: [`Wanted`].
+//! The goal of `condition`: [`Wanted`].
 
 use super::Observation;
 use crate::gaussian::Matrix;
 use crate::moments::derivative::Gate;
 
-/// What `condition` and `search` are asked for: an output, or some of it, or a label; or that the output has a maximum, a
-/// minimum or either there; which layer's posterior to return; and how often a search repeats its step.
+/// The goal of `condition` and `search`: an output, part of it, or a label; or a maximum, a
+/// minimum or a stationary point of the output. Also which layer's posterior to return, and how many rounds a search runs.
 ///
 /// ```
 /// use tractable::{Activation, Gaussian, Matrix, Network, Wanted};
@@ -26,16 +26,16 @@ pub struct Wanted<'a> {
     pub(crate) rounds: usize,
     pub(crate) known_weights: bool,
     pub(crate) covariance: Option<&'a Matrix>,
-    /// Labels are those that are not wanted.
+    /// The labels are to be avoided.
     pub(crate) other_than: bool,
 }
 
-/// What is wanted.
+/// The goal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Aim<'a> {
     Output(Observation<'a>),
-    /// That the derivative of an output is zero: at a maximum (1), a minimum (-1) or either (0). `only`: some entries
-    /// were asked for, which a derivative does not have.
+    /// A derivative of zero: at a maximum (1), a minimum (-1) or either (0). `only`: entries
+    /// were selected, which is an error here.
     Stationary {
         towards: f64,
         output: Option<usize>,
@@ -59,8 +59,8 @@ impl<'a, T: Into<Observation<'a>>> From<T> for Wanted<'a> {
     }
 }
 
-/// That the output is at a maximum, a minimum or either there: made by [`Wanted::maximum`], [`Wanted::minimum`] and
-/// [`Wanted::stationary`], taken wherever a [`Wanted`] is.
+/// A maximum, a minimum or a stationary point of the output: made by [`Wanted::maximum`], [`Wanted::minimum`] and
+/// [`Wanted::stationary`], accepted wherever a [`Wanted`] is.
 ///
 /// ```
 /// use tractable::{Activation, Gaussian, Network, Wanted};
@@ -91,7 +91,7 @@ impl<'a> From<Extremum<'a>> for Wanted<'a> {
 }
 
 impl<'a> Extremum<'a> {
-    /// What a wish for a stationary point is about.
+    /// Details of a stationary point.
     pub(crate) fn of(wanted: &Wanted<'a>) -> Option<Self> {
         let Aim::Stationary { towards, output, gate, second_order, .. } = wanted.goal else { return None };
         let &Wanted { noise_var, layer, rounds, known_weights, .. } = wanted;
@@ -111,7 +111,7 @@ impl<'a> Extremum<'a> {
         }
     }
 
-    /// Which output is to be at its maximum or minimum, from 0; needed where there are several.
+    /// Which output to maximise or minimise, from 0; needed if there are several.
     ///
     /// ```
     /// let second_is_highest = tractable::Wanted::maximum().output(1);
@@ -131,9 +131,9 @@ impl<'a> Extremum<'a> {
         self
     }
 
-    /// In a [search](crate::Network::search), how a place goes with the derivative by second derivatives, as
-    /// [`condition`](crate::Network::condition) always does (T50), in place of the paper's covariance (T31), which takes all units
-    /// as independent and overstates the step of a place that is unsure. It costs more: second derivatives of every row.
+    /// In a [search](crate::Network::search), uses second derivatives, as
+    /// [`condition`](crate::Network::condition) always does (T50), instead of the paper's covariance (T31), which treats all units
+    /// as independent and overshoots for an uncertain input. It costs more: second derivatives of every row.
     ///
     /// ```
     /// use tractable::{Activation, Gaussian, Network, Wanted};
@@ -148,8 +148,8 @@ impl<'a> Extremum<'a> {
         self
     }
 
-    /// Count the weights as known: what is not known of them does not hold the place back. As [`Wanted::known_weights`]; in a
-    /// search it needs [`second_order`](Extremum::second_order), which it brings.
+    /// Treats the weights as known, like [`Wanted::known_weights`]; in a
+    /// search this turns on [`second_order`](Extremum::second_order).
     ///
     /// ```
     /// let straight_there = tractable::Wanted::maximum().known_weights();
@@ -159,7 +159,7 @@ impl<'a> Extremum<'a> {
         self
     }
 
-    /// How exactly the derivative is to be zero, as a variance in its own units; 0 unless set.
+    /// How precisely the derivative must be zero, as a variance in its own units; 0 unless set.
     ///
     /// ```
     /// let nearly = tractable::Wanted::maximum().noise_var(0.01);
@@ -169,7 +169,7 @@ impl<'a> Extremum<'a> {
         self
     }
 
-    /// As [`Wanted::layer`].
+    /// Like [`Wanted::layer`].
     ///
     /// ```
     /// let hidden = tractable::Wanted::maximum().layer("tanh1");
@@ -179,7 +179,7 @@ impl<'a> Extremum<'a> {
         self
     }
 
-    /// As [`Wanted::rounds`].
+    /// Like [`Wanted::rounds`].
     ///
     /// ```
     /// let far = tractable::Wanted::maximum().rounds(20);
@@ -191,7 +191,7 @@ impl<'a> Extremum<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// That the derivative of the output is zero: the posterior given `d(output)/dx = 0`, which is a maximum, a
+    /// A derivative of zero: the posterior given `d(output)/dx = 0`, at a maximum, a
     /// minimum or neither. Each unit moves by `-cov/var` times its derivative. Dense networks only, and the
     /// layer or the one above it must have a curved activation.
     ///
@@ -206,7 +206,7 @@ impl<'a> Wanted<'a> {
         Extremum::towards(0.0)
     }
 
-    /// As [`stationary`](Wanted::stationary), the move being made uphill.
+    /// Like [`stationary`](Wanted::stationary), but moves uphill.
     ///
     /// ```
     /// use tractable::{Activation, Gaussian, Network, Wanted};
@@ -220,7 +220,7 @@ impl<'a> Wanted<'a> {
         Extremum::towards(1.0)
     }
 
-    /// As [`stationary`](Wanted::stationary), the move being made downhill.
+    /// Like [`stationary`](Wanted::stationary), but moves downhill.
     ///
     /// ```
     /// use tractable::{Activation, Gaussian, Network, Wanted};
@@ -234,8 +234,8 @@ impl<'a> Wanted<'a> {
         Extremum::towards(-1.0)
     }
 
-    /// How exactly the output is wanted, as a variance in its own units; 0, the default, wants it exactly. A search goes there in
-    /// one linear step, which can overshoot where the prior is wide: see [`rounds`](Wanted::rounds).
+    /// How precisely the output is wanted, as a variance in its own units; 0, the default, means exactly. A search goes there in
+    /// one linear step, which can overshoot if the prior is wide: see [`rounds`](Wanted::rounds).
     ///
     /// ```
     /// # use tractable::{Matrix, Wanted};
@@ -251,8 +251,8 @@ impl<'a> Wanted<'a> {
         self
     }
 
-    /// Which entries are wanted, `[rows, width]`; the others may come out as they like. Of a maximum or minimum there
-    /// are none to choose, and conditioning refuses.
+    /// Which entries are wanted, `[rows, width]`; the others are left free. An error for a maximum or
+    /// minimum.
     ///
     /// ```
     /// # use tractable::{Matrix, Wanted};
@@ -282,8 +282,8 @@ impl<'a> Wanted<'a> {
         self
     }
 
-    /// Count the weights as known: what is not known of them neither excuses an output that is off nor holds the input back.
-    /// An attack, for one, is to reach its target however long the network has learned.
+    /// Treats the weights as known: their uncertainty does not relax the goal.
+    /// An attack, for example, should reach its target however long the network was trained.
     ///
     /// ```
     /// # use tractable::Wanted;
@@ -294,8 +294,8 @@ impl<'a> Wanted<'a> {
         self
     }
 
-    /// Any label but this, one a row. A [search](crate::Network::search) with [known weights](Wanted::known_weights), which this
-    /// is, goes towards the class that it takes least to reach, in every round anew; a posterior has no such thing.
+    /// Any label except this, one per row. Implies [known weights](Wanted::known_weights). In every round, a [search](crate::Network::search)
+    /// goes towards the class that is easiest to reach; `condition` does not support it.
     ///
     /// ```
     /// use tractable::{Activation, Gaussian, Network, Wanted};
@@ -310,8 +310,8 @@ impl<'a> Wanted<'a> {
         Wanted { other_than: true, ..Wanted::from(labels).known_weights() }
     }
 
-    /// Covariance of the input's entries with each other before anything is wanted, `[width, width]`, the same for every row:
-    /// neighbouring pixels that are alike, sensors that drift together. It takes the place of the prior's variances.
+    /// Prior covariance of the input's entries, `[width, width]`, the same for every row:
+    /// for example similar neighbouring pixels, or sensors that drift together. It replaces the prior's variances.
     ///
     /// ```
     /// use tractable::{Activation, Gaussian, Matrix, Network, Wanted};
@@ -327,8 +327,8 @@ impl<'a> Wanted<'a> {
         self
     }
 
-    /// How often [`Network::search`](crate::Network::search) repeats its step. [`condition`](crate::Network::condition) takes no
-    /// notice of it.
+    /// Number of rounds of [`Network::search`](crate::Network::search). [`condition`](crate::Network::condition) ignores
+    /// it.
     ///
     /// ```
     /// # use tractable::Wanted;

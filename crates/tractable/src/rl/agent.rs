@@ -1,8 +1,8 @@
 //! [`Agent`]: continuous actions through inference, the paper's algorithm from top to bottom.
 //!
-//! A rollout: act with actions sampled from the policy, note what came of it. Then, a mini-batch at a time: the value
-//! network learns the returns; the action is inferred that its derivative says is better; the policy learns that
-//! action. Nothing is kept for later. No gradient, no learning rate.
+//! A rollout: act with actions sampled from the policy and record the results. Then, for every mini-batch: the value
+//! network learns the returns; a better action is inferred from its derivative; the policy learns that
+//! action. There is no replay buffer, no gradient and no learning rate.
 
 use super::env::{Environment, Space, Step};
 use super::{After, AtTimeLimit, Episode, Rollout, Running, Settings, Squash};
@@ -41,14 +41,14 @@ pub struct Agent {
     pub(super) value: Network,
     pub(super) policy: Network,
     pub(super) life: Life,
-    /// The task's state where `life` stands.
+    /// The task's state that belongs to `life`.
     pub(super) world: Vec<f64>,
-    /// Middle and half width of every action's range.
+    /// Centre and half-width of every action's range.
     pub(super) range: Vec<(f64, f64)>,
     memory: Memory,
 }
 
-/// Where an agent stands in its life, but for its networks.
+/// The state of an agent, except its networks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Life {
@@ -60,7 +60,7 @@ pub(super) struct Life {
     /// The state it is in, normalised, and the action it is about to take; empty before the first step.
     pub(super) state: Vec<f64>,
     pub(super) action: Vec<f64>,
-    /// Of the episode under way: rewards so far, steps, discounted return.
+    /// Of the current episode: rewards so far, steps, discounted return.
     total: f64,
     length: u64,
     discounted: f64,
@@ -81,8 +81,8 @@ struct Memory {
 }
 
 impl Agent {
-    /// An agent for tasks like this one, that has learned nothing yet. Networks use one thread: agents of several
-    /// seeds are best trained side by side.
+    /// A new agent for tasks like this one. Networks use one thread: train several
+    /// seeds in parallel instead.
     ///
     /// ```
     /// use tractable::rl::{Agent, Settings, env::HalfCheetah};
@@ -94,7 +94,7 @@ impl Agent {
         Agent::on(env, settings, Device::cpu(1))
     }
 
-    /// [`new`](Agent::new) with networks on another device. What is learned does not depend on the number of threads.
+    /// Like [`new`](Agent::new), with networks on another device. Results do not depend on the number of threads.
     ///
     /// ```
     /// use tractable::{Device, rl::{Agent, Settings, env::Pendulum}};
@@ -149,18 +149,15 @@ impl Agent {
         let range: Vec<(f64, f64)> =
             actions.low().iter().zip(actions.high()).map(|(l, h)| ((l + h) / 2.0, (h - l) / 2.0)).collect();
         if range.iter().any(|(middle, half)| !(middle.is_finite() && half.is_finite())) {
-            return Err(Error::invalid(
-                "action space",
-                "actions need bounds, which their range is made from",
-            ));
+            return Err(Error::invalid("action space", "actions need finite bounds"));
         }
         Ok(Agent { settings, value, policy, life, world, range, memory: Memory::default() })
     }
 
-    /// Acts for a horizon and learns from it. An environment that fails or panics is an error; so is anything it returns
-    /// that is not a finite number. The agent and the environment are then as they were before, the latter by its own
-    /// [`restore`](Environment::restore), so that another attempt does what this one would have done. Where that fails
-    /// too, the error says so; restore or replace the environment before going on.
+    /// Acts for a horizon and learns from it. It is an error if the environment fails, panics or returns
+    /// a value that is not finite. The agent and the environment then return to their previous state, the latter by its own
+    /// [`restore`](Environment::restore), so that the rollout can be repeated. If that fails
+    /// too, the error says so; restore or replace the environment before continuing.
     ///
     /// ```
     /// # use tractable::rl::{Agent, Settings, env::{Pendulum, TimeLimit}};
@@ -309,7 +306,7 @@ impl Agent {
         Episode { step: life.steps, length: life.length, total: life.total }
     }
 
-    /// An observation as the networks see it, counted in.
+    /// Normalises an observation and updates the statistics.
     fn seen(&mut self, observation: &[f64]) -> Result<Vec<f64>> {
         check_finite("observation", observation, self.life.steps)?;
         self.life.observations.update(observation);
@@ -332,14 +329,14 @@ impl Agent {
         }
     }
 
-    /// What a state and an action are worth: mean and variance.
+    /// The value of a state and an action: mean and variance.
     fn worth(&self, state: &[f64], action: &[f64]) -> Result<(f64, f64)> {
         let x = [state, action].concat();
         let value = self.value.predict(Input::exact(&x, x.len())?)?;
         Ok((value.mean()[0], value.var()[0]))
     }
 
-    /// What every step of the rollout is worth.
+    /// The value of every step of the rollout.
     fn worth_of_all(&self) -> Result<Vec<(f64, f64)>> {
         let mut x = Vec::new();
         beside(&self.memory.states, &self.memory.actions, self.memory.rewards.len(), &mut x);
@@ -376,7 +373,7 @@ fn gather(all: &[f64], width: usize, rows: &[usize], to: &mut Vec<f64>) {
     rows.iter().for_each(|&r| to.extend_from_slice(&all[r * width..(r + 1) * width]));
 }
 
-/// Calls an environment; a panic in it is an error of its own.
+/// Calls an environment; a panic in it becomes an error.
 fn guarded<T>(what: &str, step: u64, call: impl FnOnce() -> Result<T>) -> Result<T> {
     let at = |why: String| Error::invalid("environment", format!("{what} after {step} steps {why}"));
     match catch_unwind(AssertUnwindSafe(call)) {

@@ -1,7 +1,7 @@
-//! An agent's file: both networks, normalisation, counters and the task's state, together or not at all.
+//! An agent's file: both networks, normalisation, counters and the task's state, written atomically.
 //!
 //! A safetensors file whose two tensors, `value` and `policy`, are the bytes of model files; its metadata holds the
-//! rest as JSON. Randomness needs no state: every rollout has streams of its own.
+//! rest as JSON. Random numbers need no state: every rollout has its own streams.
 
 use super::agent::{Agent, Life};
 use super::env::Environment;
@@ -18,7 +18,7 @@ use std::path::Path;
 const FORMAT: &str = "tractable-agent";
 const VERSION: &str = "1";
 
-/// What is not in the networks' own files.
+/// Everything that is not in the networks' files.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rest<S, L, W> {
@@ -57,7 +57,7 @@ impl Agent {
         files::write(path, &bytes.map_err(|why| refuse("header", why))?)
     }
 
-    /// Reads an agent for a task like this one; the task itself is left where it is.
+    /// Reads an agent for a task like this one; the task itself is unchanged.
     ///
     /// ```
     /// use tractable::rl::{Agent, env::Pendulum};
@@ -85,23 +85,23 @@ impl Agent {
         let (ns, na) = (env.observation_space().len(), env.action_space().len());
         let sizes = (value.input().len(), policy.input().len(), policy.output().units());
         if sizes != (ns + na, ns, na) || value.output().units() != 1 {
-            let why = format!("is for another task: this one shows {ns} numbers and takes {na}");
+            let why = format!("is for another task: this one has {ns} observations and {na} actions");
             return Err(refuse("networks", why));
         }
         let begun = life.state.len() == ns && life.action.len() == na;
         let fresh = life.state.is_empty() && life.action.is_empty() && life.steps == 0;
-        // Counters have room to count on.
+        // Counters must not overflow later.
         let few =
             life.steps.max(life.episodes) < 1 << 53 && life.rollouts < 1 << 39 && life.recent.len() <= 100;
         let sound = life.observations.is_sound(ns) && life.returns.is_sound(1) && (begun || fresh) && few;
         if !sound {
-            return Err(refuse("agent", "holds numbers that no agent has".into()));
+            return Err(refuse("agent", "contains invalid agent state".into()));
         }
         Agent::with(settings, value, policy, life, world, env.action_space())
     }
 
-    /// [`load`](Agent::load), and puts the task where it was: from there on everything happens as it would have, to the
-    /// same bits.
+    /// Like [`load`](Agent::load), and restores the task: training then continues with bit-identical
+    /// results.
     ///
     /// ```
     /// use tractable::rl::{Agent, env::Pendulum};

@@ -1,5 +1,5 @@
-//! Reinforcement learning with continuous actions, by inference: environments to act in, and an agent that conditions
-//! its actions on "the derivative of the value is zero".
+//! Reinforcement learning with continuous actions, by inference: environments, and an agent that conditions
+//! its actions on a derivative of the value of zero.
 //!
 //! ```
 //! use tractable::rl::{Agent, Settings, env::{InvertedPendulum, TimeLimit, Version}};

@@ -1,10 +1,10 @@
-//! Running mean and variance of what is seen, to bring observations and rewards to a common scale.
+//! Running mean and variance, to normalise observations and rewards.
 
 use serde::{Deserialize, Serialize};
 
 /// Added to a standard deviation before dividing by it.
 const EPSILON: f64 = 1e-8;
-/// Normalised numbers are cut off here.
+/// Normalised numbers are clipped here.
 const MOST: f64 = 10.0;
 
 /// Mean and variance of every number seen so far, updated one observation at a time.
@@ -29,7 +29,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Of `width` numbers; mean 0 and variance 1, believed as firmly as a ten-thousandth of an observation.
+    /// For `width` numbers; starts with mean 0 and variance 1, which count as a ten-thousandth of an observation.
     ///
     /// ```
     /// assert_eq!(tractable::rl::Running::new(2).var(), [1.0, 1.0]);
@@ -65,7 +65,7 @@ impl Running {
         self.count
     }
 
-    /// T70. Takes in one more observation; numbers beyond the width are left out.
+    /// T70. Adds one observation; numbers beyond the width are ignored.
     ///
     /// ```
     /// let mut seen = tractable::rl::Running::new(1);
@@ -83,7 +83,7 @@ impl Running {
         self.count = total;
     }
 
-    /// Subtracts the mean, divides by the standard deviation, cuts off at ±10.
+    /// Subtracts the mean, divides by the standard deviation, clips at ±10.
     ///
     /// ```
     /// let mut x = [0.5];
@@ -96,7 +96,7 @@ impl Running {
         }
     }
 
-    /// Divides by the standard deviation of the first number, cuts off at ±10; the mean stays.
+    /// Divides by the standard deviation of the first number, clips at ±10; the mean is kept.
     ///
     /// ```
     /// assert!((tractable::rl::Running::new(1).scale(0.5) - 0.5).abs() < 1e-7);
@@ -105,7 +105,7 @@ impl Running {
         (x / (self.var[0].sqrt() + EPSILON)).clamp(-MOST, MOST)
     }
 
-    /// Whether these are numbers that updates could have made, of this width.
+    /// Whether these values are valid, with this width.
     pub(super) fn is_sound(&self, width: usize) -> bool {
         let finite = |v: &[f64]| v.len() == width && v.iter().all(|v| v.is_finite());
         finite(&self.mean)

@@ -1,4 +1,4 @@
-//! Acting without exploration: what an agent has learned, used.
+//! Playing episodes without exploration.
 
 use super::agent::check_finite;
 use super::env::Environment;
@@ -54,7 +54,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Plays so many episodes without exploration and without learning; `seed` starts them.
+    /// Plays this many episodes without exploration or learning; `seed` is for their starts.
     ///
     /// ```
     /// # use tractable::rl::{Agent, Settings, env::{Pendulum, TimeLimit}};
@@ -73,8 +73,8 @@ impl Agent {
         Ok(Evaluation { episodes: (0..episodes).map(episode).collect::<Result<_>>()? })
     }
 
-    /// Plays one episode without exploration, started by `seed`; `look` sees the task before every step and says whether
-    /// to go on.
+    /// Plays one episode without exploration, with this seed; `look` sees the task before every step and returns whether
+    /// to continue.
     ///
     /// ```
     /// # use tractable::rl::{Agent, Settings, env::{Environment, Pendulum, TimeLimit}};

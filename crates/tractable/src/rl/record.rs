@@ -1,4 +1,4 @@
-//! What an agent says of its rollouts, and what can be asked of it.
+//! Reports of rollouts, and an agent's properties.
 
 use super::{Agent, Settings};
 use crate::network::{LearnInfo, Network};
@@ -16,15 +16,15 @@ use serde::Serialize;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Episode {
-    /// The agent's step it ended with, from 1.
+    /// The agent's step at its end, from 1.
     pub step: u64,
-    /// Steps it took.
+    /// Its length in steps.
     pub length: u64,
-    /// Sum of its rewards, as the task paid them.
+    /// Sum of its rewards, not normalised.
     pub total: f64,
 }
 
-/// What a rollout and learning from it came to.
+/// Results of a rollout and of learning from it.
 ///
 /// ```
 /// # use tractable::rl::{Agent, Settings, env::{Pendulum, TimeLimit}};
@@ -38,17 +38,17 @@ pub struct Episode {
 pub struct Rollout {
     /// Episodes that ended in it.
     pub episodes: Vec<Episode>,
-    /// Standard deviation of the policy's actions, in units of half their range: how much is explored.
+    /// Standard deviation of the policy's actions, in units of half their range: the exploration.
     pub action_std: f64,
     /// Mean size of the policy's actions, in the same units.
     pub action_size: f64,
-    /// Mean of |dq/da| over its standard deviation: how sure the agent is of which way is better.
+    /// Mean of |dq/da| over its standard deviation: how certain the agent is about the direction of improvement.
     pub slope_to_noise: f64,
     /// Mean move from an action to a better one.
     pub inferred_move: f64,
-    /// What learning had to limit or mend, value network.
+    /// Limited steps and repaired variances of the value network.
     pub value: LearnInfo,
-    /// The same of the policy.
+    /// The same for the policy.
     pub policy: LearnInfo,
 }
 
@@ -86,7 +86,7 @@ impl Agent {
         self.life.episodes
     }
 
-    /// Mean total reward of the last 100 episodes, or of those there are; none before the first has ended.
+    /// Mean total reward of the last 100 episodes, or of fewer at the start; none before the first has ended.
     ///
     /// ```
     /// # use tractable::rl::{Agent, Settings, env::Pendulum};

@@ -1,4 +1,4 @@
-//! Settings of the agent: the paper's, but for those that `docs/results/rl-notes.md` found to score better.
+//! Settings of the agent: the paper's, except where `docs/results/rl-notes.md` found better ones.
 
 use crate::backend::UpdateRule;
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::moments::Activation;
 use crate::moments::derivative::Gate;
 use serde::{Deserialize, Serialize};
 
-/// How often a sampled action is squashed into its bounds.
+/// How sampled actions are squashed into their bounds.
 ///
 /// ```
 /// assert_eq!(tractable::rl::Squash::default(), tractable::rl::Squash::Once);
@@ -15,16 +15,16 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Squash {
-    /// By the policy's tanh alone; a sample beyond the bounds is cut off there. Task, value network and derivative
-    /// all see the same number.
+    /// Only by the policy's tanh; a sample beyond the bounds is clipped. Task, value network and derivative
+    /// all use the same number.
     #[default]
     Once,
-    /// The sample goes through another tanh on its way to the task and to the value network, but not where
-    /// the derivative is taken: what the authors' code does.
+    /// The sample goes through another tanh on its way to the task and to the value network, but not for
+    /// the derivative, as in the authors' code.
     Twice,
 }
 
-/// What a time limit means for the return of an episode it cuts off.
+/// How a time limit affects the return of a truncated episode.
 ///
 /// ```
 /// assert_ne!(tractable::rl::AtTimeLimit::Terminal, tractable::rl::AtTimeLimit::Bootstrap);
@@ -33,14 +33,14 @@ pub enum Squash {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AtTimeLimit {
-    /// What would have come is worth what the value network says.
+    /// Bootstrap: the rest is worth what the value network predicts.
     #[default]
     Bootstrap,
-    /// Nothing would have come: what the authors' code does.
+    /// Terminal: the rest is worth nothing, as in the authors' code.
     Terminal,
 }
 
-/// Standard deviation of the noise with which a network is told things: `start`, times `decay` a rollout from the third
+/// Schedule of a network's observation noise (a standard deviation): `start`, times `decay` per rollout from the third
 /// on, never below `floor`.
 ///
 /// ```
@@ -52,16 +52,16 @@ pub enum AtTimeLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Decay {
-    /// Of the first two rollouts.
+    /// Value for the first two rollouts.
     pub start: f64,
-    /// Factor a rollout.
+    /// Factor per rollout.
     pub decay: f64,
-    /// Never below it.
+    /// Lower limit.
     pub floor: f64,
 }
 
 impl Decay {
-    /// In the rollout after so many.
+    /// The value after this many rollouts.
     ///
     /// ```
     /// assert_eq!(tractable::rl::Decay { start: 0.2, decay: 0.5, floor: 0.3 }.at(2), 0.3);
@@ -82,7 +82,7 @@ impl Decay {
     }
 }
 
-/// Everything an [`Agent`](super::Agent) can be told.
+/// Settings of an [`Agent`](super::Agent).
 ///
 /// ```
 /// use tractable::rl::{Settings, Squash};
@@ -93,35 +93,35 @@ impl Decay {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Of everything random.
+    /// Random seed.
     pub seed: u64,
     /// Steps in a rollout, after which the networks learn from it.
     pub horizon: usize,
     /// Steps in a mini-batch.
     pub batch: usize,
-    /// How often a rollout is gone through.
+    /// Epochs per rollout.
     pub epochs: usize,
-    /// A reward one step later is worth this much of one now.
+    /// Discount factor per step.
     pub discount: f64,
-    /// How much of a return is what happened, against what the value network expects of the next step: 1 is the
-    /// paper's whole returns. Less than 1 takes away what chance did later, and with it most of a return's noise.
+    /// Weight of observed returns against the value network's prediction for the next step: 1 is the
+    /// paper's full returns. Less than 1 removes the effect of later randomness, and with it most of a return's noise.
     pub trace: f64,
-    /// Noise of returns. The less, the sooner the slope of the value by the action is believed.
+    /// Noise of returns. The smaller, the sooner the slope of the value with respect to the action is trusted.
     pub value_noise: Decay,
-    /// Noise of inferred actions. The more, the longer the policy goes on exploring, and the further it moves: its moves
-    /// go with the square of this over the square of `value_noise`.
+    /// Noise of inferred actions. The larger, the longer the policy explores, and the farther it moves: its steps
+    /// scale with the square of this over the square of `value_noise`.
     pub policy_noise: Decay,
-    /// Share of their certainty that both networks give up after every rollout ([`forget`](crate::Network::forget)).
+    /// Share by which both networks forget after every rollout ([`forget`](crate::Network::forget)).
     pub forget: f64,
     /// Squashing of sampled actions.
     pub squash: Squash,
-    /// Treatment of episodes that were cut off.
+    /// Treatment of truncated episodes.
     pub at_time_limit: AtTimeLimit,
-    /// Which slopes count as correlated in the derivative by the action.
+    /// Which slopes are treated as correlated in the derivative with respect to the action.
     pub gate: Gate,
     /// How a batch changes the weights.
     pub update: UpdateRule,
-    /// Steps of inference towards a better action, each from where the last one ended.
+    /// Steps of inference towards a better action, each from the result of the last.
     pub inference_steps: usize,
     /// Factor on the prior variance of the policy's weights.
     pub policy_gain: f64,
@@ -131,14 +131,14 @@ pub struct Settings {
     pub value_layers: Vec<usize>,
     /// Hidden layers of the policy.
     pub policy_layers: Vec<usize>,
-    /// Activation of the policy's output: tanh, or the identity, whose actions are cut off at their bounds and do not lose
+    /// Activation of the policy's output: tanh, or the identity, whose actions are clipped at their bounds and keep
     /// their variance there.
     pub policy_output: Activation,
-    /// Activation of hidden layers, but for the value network's first, which is tanh.
+    /// Activation of hidden layers, except the value network's first, which is tanh.
     pub activation: Activation,
 }
 
-/// Explores widely and moves far: what runs HalfCheetah. [`gentle`](Settings::gentle) is for tasks that punish that.
+/// Explores widely and takes large steps: suits HalfCheetah. [`gentle`](Settings::gentle) is for tasks that punish that.
 impl Default for Settings {
     fn default() -> Self {
         let noise = Decay { start: 4.0, decay: 0.9999, floor: 0.3 };
@@ -168,8 +168,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// For tasks that a few wild actions end, as balancing a pole: first actions of a sixth of their range, small moves,
-    /// whole returns.
+    /// For tasks that end after a few extreme actions, such as balancing a pole: first actions of a sixth of their range, small steps,
+    /// full returns.
     ///
     /// ```
     /// use tractable::rl::Settings;
@@ -186,7 +186,7 @@ impl Settings {
         }
     }
 
-    /// What the authors' code does: noise 2, a tanh policy with a wide prior, two squashings, a time limit that ends the
+    /// The authors' code: noise 2, a tanh policy with a wide prior, two squashings, a time limit that ends the
     /// task, correlated slopes by the lower layer, plain sums over a batch.
     ///
     /// ```

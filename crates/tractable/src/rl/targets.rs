@@ -1,18 +1,18 @@
-//! What the value network is to learn from a rollout: returns, with their variance.
+//! Targets of the value network: returns, with their variance.
 
-/// How a step was followed by the next.
+/// What follows a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum After {
-    /// The episode went on.
+    /// The episode continued.
     GoesOn,
-    /// It ended there, and what would have come is worth this: mean and variance, 0 and 0 where the task is over.
+    /// It ended there, and the rest has this value: mean and variance, 0 and 0 if the task is over.
     Ended { mean: f64, var: f64 },
 }
 
-/// T71. Discounted returns `y_j = r_j + gamma y_{j+1}` with variances `gamma^2 S_{j+1}`, from the end; behind the last
-/// step stands `beyond`, the value of the state and action that follow it (mean, variance). With `values`, what
+/// T71. Discounted returns `y_j = r_j + gamma y_{j+1}` with variances `gamma^2 S_{j+1}`, from the end; after the last
+/// step comes `beyond`, the value of the state and action that follow it (mean, variance). With `values`, what
 /// each step's own state and action are worth, a part `1 - trace` of every `y_{j+1}` is replaced by that value:
-/// less noise from what happened later, more trust in what was learned.
+/// less noise from later steps, more trust in the value network.
 pub(crate) fn targets(
     rewards: &[f64],
     after: &[After],

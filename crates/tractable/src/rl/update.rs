@@ -17,8 +17,8 @@ pub(crate) fn beside(states: &[f64], actions: &[f64], rows: usize, to: &mut Vec<
     }
 }
 
-/// The value network learns what states and actions are worth (`x`, side by side): returns with their variance,
-/// seen with noise.
+/// The value network learns the values of states and actions (`x`, side by side): returns with their variance,
+/// observed with noise.
 pub(crate) fn learn_values(
     value: &mut Network,
     x: &[f64],
@@ -30,12 +30,12 @@ pub(crate) fn learn_values(
     value.learn(Input::exact(x, width)?, Observation::values(returns.0, 1)?.noise_var(&noise))
 }
 
-/// What inference makes of the policy's actions.
+/// Actions before and after inference.
 #[derive(Debug, Clone)]
 pub(crate) struct Inferred {
-    /// The policy's own.
+    /// The policy's actions.
     pub(crate) policy: Gaussian,
-    /// Derivative of the value by the action: mean, variance, covariance with it; of the last step.
+    /// Derivative of the value with respect to the action: mean, variance, covariance with it; of the last step.
     pub(crate) slope: [Vec<f64>; 3],
     /// Better ones: where that derivative is zero, uphill.
     pub(crate) better: Gaussian,
@@ -45,14 +45,14 @@ pub(crate) struct Inferred {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct How {
     pub(crate) gate: Gate,
-    /// Steps, each from where the last one ended.
+    /// Number of steps, each from the result of the last.
     pub(crate) steps: usize,
-    /// Whether the task cuts actions off at ±1, so that there is nothing beyond.
+    /// Whether the task clips actions at ±1.
     pub(crate) cut: bool,
 }
 
-/// T72. Actions that the value network thinks better than the policy's: the posterior given that the derivative of the
-/// value by the action is zero, towards a maximum.
+/// T72. Better actions than the policy's, according to the value network: the posterior given a derivative of the
+/// value with respect to the action of zero, towards a maximum.
 pub(crate) fn infer_actions(value: &Network, policy: &Network, states: &[f64], how: How) -> Result<Inferred> {
     let ns = policy.input().len();
     let own = policy.predict(Input::exact(states, ns)?)?;

@@ -1,4 +1,4 @@
-//! What a fit learns from: rows of a data set, or images.
+//! Data for a fit: rows of a data set, or images.
 
 use crate::data::{Dataset, Images, Scaler, Target};
 use crate::error::Result;
@@ -16,9 +16,9 @@ use std::borrow::Cow;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Samples<'a> {
-    /// Rows of numbers with a target each.
+    /// Rows of numbers, each with a target.
     Table(Cow<'a, Dataset>),
-    /// Images with a class each.
+    /// Images, each with a class.
     Images(Cow<'a, Images>),
 }
 
@@ -73,7 +73,7 @@ impl Samples<'_> {
         }
     }
 
-    /// `None` where the target is numbers.
+    /// `None` for regression.
     pub(super) fn class_names(&self) -> Option<&[String]> {
         match self {
             Samples::Images(images) => Some(images.class_names()),
@@ -84,7 +84,7 @@ impl Samples<'_> {
         }
     }
 
-    /// Puts the data where a network computes.
+    /// Moves the data to the network's device.
     pub(super) fn on<'d>(&'d self, net: &Network) -> Result<Resident<'d>> {
         match self {
             Samples::Table(data) => net.resident_table(data),
@@ -92,7 +92,7 @@ impl Samples<'_> {
         }
     }
 
-    /// A part with memory of its own.
+    /// An owned part of the data.
     pub(super) fn select<'b>(&self, rows: &[usize]) -> Result<Samples<'b>> {
         Ok(match self {
             Samples::Table(data) => Samples::Table(Cow::Owned(data.select(rows)?)),
@@ -100,7 +100,7 @@ impl Samples<'_> {
         })
     }
 
-    /// What the data ask for, of inputs and outputs, from the rows that are learned from.
+    /// Scalers of inputs and outputs, if the data ask for them, from the training rows.
     pub(super) fn scalers(&self, rows: &[usize]) -> Result<(Option<Scaler>, Option<Scaler>)> {
         match self {
             Samples::Images(images) => Ok((images.scaler(rows)?, None)),

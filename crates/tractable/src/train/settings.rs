@@ -30,7 +30,7 @@ impl NoiseSchedule {
     }
 }
 
-/// `base^n` with the same bits everywhere, which the system's `pow` does not promise: products of 106 bits, rounded once.
+/// `base^n`, bit-identical everywhere, unlike the system's `pow`: products of 106 bits, rounded once.
 fn power(base: f64, mut n: usize) -> f64 {
     let times = |(a, a_low): (f64, f64), (b, b_low): (f64, f64)| {
         let product = a * b;
@@ -51,7 +51,7 @@ fn power(base: f64, mut n: usize) -> f64 {
     result.0
 }
 
-/// What a batch counts at the end of an annealed fit.
+/// Weight of a batch at the end of an annealed fit.
 const LEAST_WEIGHT: f64 = 0.05;
 
 /// How to fit a network to a data set.
@@ -67,26 +67,26 @@ const LEAST_WEIGHT: f64 = 0.05;
 pub struct Fit {
     /// Passes over the data.
     pub epochs: usize,
-    /// Samples a batch.
+    /// Samples per batch.
     pub batch: usize,
     /// Noise of the observations; `None` leaves the network's own.
     pub noise: Option<NoiseSchedule>,
-    /// After so many epochs the noise, as a standard deviation, is another.
+    /// After this many epochs, switch to this noise (a standard deviation).
     #[cfg_attr(feature = "files", serde(default))]
     pub settle: Option<(usize, f64)>,
-    /// The share of the epochs after which batches count less and less, down to a twentieth in the last one; only
-    /// [`UpdateRule::Counted`](crate::UpdateRule::Counted) asks for it.
+    /// The share of the epochs after which the weight of a batch decreases, down to a twentieth in the last epoch; only
+    /// for [`UpdateRule::Counted`](crate::UpdateRule::Counted).
     #[cfg_attr(feature = "files", serde(default))]
     pub anneal: Option<f64>,
     /// Whether every epoch has its own random order.
     pub shuffle: bool,
     /// Seed of that order and of the validation split; `None` takes the network's.
     pub seed: Option<u64>,
-    /// Share of the data kept aside to watch the fit, 0 to 1; needed for early stopping.
+    /// Share of the data held out for validation, 0 to 1; needed for early stopping.
     pub validation: f64,
-    /// Stop after so many epochs without a better validation score, and go back to the best.
+    /// Stop after this many epochs without a better validation score, and restore the best.
     pub patience: Option<usize>,
-    /// Epochs already done: a fit that was saved and loaded goes on from here with the same order and noise.
+    /// Epochs already done: a saved and loaded fit continues from here with the same order and noise.
     pub first_epoch: usize,
 }
 
@@ -127,7 +127,7 @@ impl Fit {
         self
     }
 
-    /// Samples a batch; 1 is the exact one-at-a-time update.
+    /// Samples per batch; 1 is the exact one-at-a-time update.
     ///
     /// ```
     /// assert_eq!(tractable::Fit::new().batch(1).batch, 1);
@@ -146,7 +146,7 @@ impl Fit {
         self.noise(NoiseSchedule { start: std, decay: 1.0, floor: std })
     }
 
-    /// A noise that changes from epoch to epoch.
+    /// A noise schedule over epochs.
     ///
     /// ```
     /// use tractable::{Fit, NoiseSchedule};
@@ -158,8 +158,8 @@ impl Fit {
         self
     }
 
-    /// After so many epochs the noise is this, whatever it was. A small noise makes large steps, which find their way
-    /// quickly and then keep wandering; a large one at the end makes small steps, and the weights settle in the middle of
+    /// Switches to this noise after this many epochs. Small noise makes large steps, which progress
+    /// quickly but keep wandering; large noise at the end makes small steps, so that the weights settle in the middle of
     /// where they wandered.
     ///
     /// ```
@@ -171,8 +171,8 @@ impl Fit {
         self
     }
 
-    /// After this share of the epochs batches count less and less, so that weights settle in the middle of where they
-    /// wandered. For networks that [count](crate::UpdateRule::Counted) rows.
+    /// After this share of the epochs the weight of a batch decreases, so that weights settle. For networks
+    /// that [count](crate::UpdateRule::Counted) rows.
     ///
     /// ```
     /// let fit = tractable::Fit::new().epochs(4).anneal(0.5);
@@ -183,7 +183,7 @@ impl Fit {
         self
     }
 
-    /// How much a batch counts in an epoch, counted from 0.
+    /// Weight of a batch in an epoch, counted from 0.
     ///
     /// ```
     /// assert_eq!(tractable::Fit::new().weight_at(49), 1.0);
@@ -228,8 +228,8 @@ impl Fit {
         self
     }
 
-    /// Keeps this share of the data aside and stops after `patience` epochs without a better log-likelihood
-    /// on it; the network goes back to its best epoch.
+    /// Holds out this share of the data and stops after `patience` epochs without a better log-likelihood
+    /// on it; the network is reset to its best epoch.
     ///
     /// ```
     /// let fit = tractable::Fit::new().early_stopping(0.1, 5);
@@ -241,7 +241,7 @@ impl Fit {
         self
     }
 
-    /// Goes on from this epoch, counted from 0, with the order and noise it would have had.
+    /// Continues from this epoch, counted from 0, with the order and noise it would have had.
     ///
     /// ```
     /// assert_eq!(tractable::Fit::new().first_epoch(10).first_epoch, 10);
@@ -260,11 +260,14 @@ impl Fit {
             && !(positive(n.start) && positive(n.decay) && n.floor >= 0.0 && positive(n.at(self.epochs - 1)))
         {
             let why =
-                format!("{} falling by {} to {} does not stay a positive number", n.start, n.decay, n.floor);
+                format!("a schedule from {} by {} to {} does not stay positive", n.start, n.decay, n.floor);
             return Err(Error::invalid("noise", why));
         }
         if let Some((_, std)) = self.settle.filter(|(_, std)| !positive(*std)) {
-            return Err(Error::invalid("noise", format!("{std}, to settle with, is not a positive number")));
+            return Err(Error::invalid(
+                "noise",
+                format!("{std}, the noise to settle with, is not a positive number"),
+            ));
         }
         if let Some(after) = self.anneal.filter(|after| !(0.0..=1.0).contains(after)) {
             return Err(Error::invalid("anneal", format!("{after} is not between 0 and 1")));
@@ -276,7 +279,10 @@ impl Fit {
             return Err(Error::invalid("early stopping", "needs a share of the data for validation"));
         }
         if self.patience == Some(0) {
-            return Err(Error::invalid("early stopping", "a patience of 0 epochs would never learn"));
+            return Err(Error::invalid(
+                "early stopping",
+                "a patience of 0 epochs would stop before learning",
+            ));
         }
         Ok(())
     }

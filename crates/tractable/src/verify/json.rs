@@ -91,7 +91,7 @@ impl Golden {
             }
         }
         let mut to = Vec::new();
-        walk(&self.value, &mut to).ok_or_else(|| self.error("holds something that is not a number"))?;
+        walk(&self.value, &mut to).ok_or_else(|| self.error("contains something that is not a number"))?;
         Ok(to)
     }
 

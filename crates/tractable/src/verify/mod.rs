@@ -1,4 +1,4 @@
-//! Proof on this machine: recomputes reference vectors with this build and says how far off it is.
+//! Verification on this machine: recomputes reference vectors with this build and returns the errors.
 //!
 //! [`physics`] does the same for the simulators of [`rl::env`](crate::rl::env).
 //!
@@ -38,7 +38,7 @@ pub struct Checked {
     pub file: String,
     /// Whether it was recomputed.
     pub status: Status,
-    /// Largest relative error of any array; NaN when something came out as NaN.
+    /// Largest relative error of any array; NaN if a result is NaN.
     pub worst: f64,
     /// The array with that error.
     pub at: String,
@@ -107,10 +107,10 @@ fn file(path: &Path, device: Device) -> Result<Checked> {
         None if has(&["cases"]) => rl::returns(&golden, &mut worst)?,
         None if has(&["adjoint"]) => rows::check(&golden, device, &mut worst)?,
         None if has(&["rows"]) => rl::running(&golden, &mut worst)?,
-        None => status = Status::Skipped("no part of this build computes this kind".into()),
+        None => status = Status::Skipped("this build cannot compute this kind".into()),
     }
     if status == Status::Checked && worst.at.is_empty() {
-        return Err(golden.error("holds nothing to compare with"));
+        return Err(golden.error("contains nothing to compare"));
     }
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(Checked { file, status, worst: worst.error, at: worst.at })
@@ -124,10 +124,10 @@ fn unknown_part(golden: &Golden) -> Result<Option<String>> {
     for layer in golden.get("net")?.list()? {
         let (kind, act) = (layer.get("kind")?, layer.get("act")?);
         if !pass::KINDS.contains(&kind.text()?) {
-            return Ok(Some(format!("layers of kind {} are not built", kind.text()?)));
+            return Ok(Some(format!("layers of kind {} are not supported", kind.text()?)));
         }
         if act.text()?.parse::<Activation>().is_err() {
-            return Ok(Some(format!("the activation {} is not built", act.text()?)));
+            return Ok(Some(format!("the activation {} is not supported", act.text()?)));
         }
     }
     Ok(None)

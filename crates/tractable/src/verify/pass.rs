@@ -312,7 +312,7 @@ fn layer(g: &Golden) -> Result<(Layer, Parameters)> {
     let part = |key: &str| g.get(key)?.numbers();
     let p = Parameters { mean: part("mw")?, var: part("Sw")?, bias_mean: part("mb")?, bias_var: part("Sb")? };
     if p.var.len() != p.mean.len() || p.bias_var.len() != p.bias_mean.len() {
-        return Err(g.error("has not as many variances as means"));
+        return Err(g.error("has different numbers of variances and means"));
     }
     Ok((layer, p))
 }

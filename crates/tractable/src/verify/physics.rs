@@ -1,12 +1,12 @@
-//! Physics recorded from MuJoCo, simulated again by the embedded engine.
+//! Physics recorded from MuJoCo, recomputed by the built-in engine.
 //!
 //! A folder holds single steps as CSV (`q0..`, `v0..`, `a0..`, then `q0_next..`, `v0_next..`) and trajectories
 //! as JSON (`env`, `init_qpos`, `init_qvel`, `steps`). Errors are absolute: metres, radians and their rates.
 //!
 //! A trajectory's steps are each computed from the state recorded before them. Contact is chaotic: engines
-//! that agree to the last digit in every step can be 1e-9 apart after 25, so how far off a run on its own gets
-//! is said, but decides nothing. MuJoCo 4 stops its solver early, which is seen in the seventh digit of about one
-//! step in a thousand; earlier versions solve to the end, as we do. A step is right if it is as either.
+//! that agree to the last digit in every step can be 1e-9 apart after 25, so the drift of a free run
+//! is reported but not judged. MuJoCo 4 stops its solver early, which changes the seventh digit of about one
+//! step in a thousand; earlier versions solve to the end, as we do. A step is right if it matches either.
 
 use super::json::Golden;
 use super::{Checked, Status, Worst};
@@ -19,7 +19,7 @@ const COMPARED: usize = 25;
 /// MuJoCo's default tolerance of its solver.
 const MUJOCO_TOLERANCE: f64 = 1e-8;
 
-/// Simulates every `.csv` and `.json` file of a folder again, in the order of their names.
+/// Recomputes every `.csv` and `.json` file of a folder, in the order of their names.
 ///
 /// ```
 /// let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/physics");
@@ -143,7 +143,7 @@ fn single_steps(path: &Path, worst: &mut Worst) -> Result<Status> {
         worst.compare_absolute(format!("line {line}, velocities"), &ours[n..], &after[n..]);
     }
     match worst.at.is_empty() {
-        true => Err(bad(0, None, "holds no steps to compare with".into())),
+        true => Err(bad(0, None, "contains no steps to compare".into())),
         false => Ok(Status::Checked),
     }
 }
@@ -190,16 +190,16 @@ impl Recorded {
 fn trajectory(path: &Path, worst: &mut Worst) -> Result<(Status, Option<String>)> {
     let golden = Golden::open(path)?;
     if !golden.has("env") || !golden.has("steps") {
-        return Ok((Status::Skipped("it is no recorded trajectory".into()), None));
+        return Ok((Status::Skipped("it is not a recorded trajectory".into()), None));
     }
     let name = golden.get("env")?;
     let Some(task) = Task::named(name.text()?) else {
-        return Ok((Status::Skipped(format!("the task {} is not built", name.text()?)), None));
+        return Ok((Status::Skipped(format!("the task {} is not supported", name.text()?)), None));
     };
     let mut before = [golden.get("init_qpos")?.numbers()?, golden.get("init_qvel")?.numbers()?].concat();
     let steps = golden.get("steps")?.list()?;
     if steps.is_empty() {
-        return Err(golden.error("holds no steps to compare with"));
+        return Err(golden.error("contains no steps to compare"));
     }
     let mut led = [0.0, MUJOCO_TOLERANCE].map(|t| task.engine(t));
     let mut alone = [0.0, MUJOCO_TOLERANCE].map(|t| task.engine(t));

@@ -90,7 +90,7 @@ pub(super) fn returns(golden: &Golden, worst: &mut Worst) -> Result<()> {
         let number = |key: &str| case.get(key)?.number();
         let (rewards, dones) = (case.get("rewards")?.numbers()?, case.get("dones")?.numbers()?);
         if rewards.len() != dones.len() {
-            return Err(case.error("has not as many rewards as dones"));
+            return Err(case.error("has different numbers of rewards and dones"));
         }
         let ended = |d: &f64| if *d != 0.0 { After::Ended { mean: 0.0, var: 0.0 } } else { After::GoesOn };
         let after: Vec<After> = dones.iter().map(ended).collect();

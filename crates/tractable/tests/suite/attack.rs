@@ -329,13 +329,13 @@ fn mistakes_are_named() {
     refused(with(Settings::new().budget(Budget::Linf(-0.1))), "budget: -0.1 is not a positive number");
     refused(with(Settings::new().range(1.0, 0.0)), "pixel range: 1 to 0 is not a range");
     refused(with(Settings::new().stop(Stop::Probability(1.0))), "a probability of 1 is not between 0 and 1");
-    refused(with(Settings::new().frozen(vec![false; 10])), "64 entries, one a pixel, or 128");
-    refused(with(Settings::new().frozen(vec![true; 64])), "all are frozen, so nothing can move");
+    refused(with(Settings::new().frozen(vec![false; 10])), "64 entries, one per pixel, or 128");
+    refused(with(Settings::new().frozen(vec![true; 64])), "all pixels are frozen");
     let half = [vec![false; 64], vec![true; 64]].concat();
     refused(with(Settings::new().frozen(half)), "all of image 1 are frozen");
     refused(attack::pgd(&net, &images, &any, &Settings::new().budget(Budget::L2(1.0)).step(0.0)), "step: 0");
     for method in [attack::pgd, attack::fgsm] {
-        refused(method(&net, &images, &any, &Settings::new()), "budget: attacks by gradient need one");
+        refused(method(&net, &images, &any, &Settings::new()), "budget: gradient attacks need a budget");
     }
 
     let run = |images: &Matrix, targets: &Targets<'_>| attack::infer(&net, images, targets, &Settings::new());
@@ -343,24 +343,24 @@ fn mistakes_are_named() {
     refused(run(&larger, &any), "images: expected images of 1x8x8, 64 numbers each, got 81");
     refused(run(&Matrix::new(Vec::new(), 64).unwrap(), &Targets::untargeted(&[])), "at least one");
     let bytes = Matrix::new(images.data().iter().map(|p| p * 255.0).collect(), 64).unwrap();
-    refused(run(&bytes, &any), "pixels lie between 0 and 1; divide bytes by 255, or say another range");
+    refused(run(&bytes, &any), "pixels must be between 0 and 1; divide bytes by 255, or set another range");
     refused(
         run(&images, &Targets::untargeted(&[0, 5])),
         "label: row 1, column 0 is 5; the network has 5 classes",
     );
-    refused(run(&images, &Targets::untargeted(&[0])), "labels: expected 2, one an image, got 1");
+    refused(run(&images, &Targets::untargeted(&[0])), "labels: expected 2, one per image, got 1");
     refused(run(&images, &Targets::given(&labels, &[9, 9])), "target: row 0, column 0 is 9");
     refused(run(&images, &Targets::given(&labels, &wrong[..1])), "targets: expected 2");
     refused(run(&images, &Targets::given(&labels, &[wrong[0], labels[1]])), "target: row 1");
-    refused(run(&images, &Targets::given(&labels, &[wrong[0], labels[1]])), "that is what the image shows");
+    refused(run(&images, &Targets::given(&labels, &[wrong[0], labels[1]])), "this is the image's own class");
 
     let mut of_bytes = small().build().unwrap();
     of_bytes.set_scalers(Some(Scaler::new(vec![33.0; 64], vec![70.0; 64]).unwrap()), None).unwrap();
     refused(attack::infer(&of_bytes, &images, &all, &Settings::new()), "fitted to pixels of another scale");
     let numbers = Network::mlp([64, 4, 2], Activation::Relu).build().unwrap();
-    refused(attack::infer(&numbers, &images, &all, &Settings::new()), "only classes can be attacked");
+    refused(attack::infer(&numbers, &images, &all, &Settings::new()), "only classifiers can be attacked");
     let said = attack::gradient(&numbers, &images, &labels).unwrap_err().to_string();
-    assert!(said.contains("only classes"), "{said}");
+    assert!(said.contains("no class gradient"), "{said}");
     for text in ["linf", "l3:1", "linf:x", "l2:0", "l2:-1", "linf:1/0"] {
         assert!(text.parse::<Budget>().is_err(), "{text}");
     }

@@ -231,7 +231,7 @@ fn what_does_not_fit_is_refused() {
         (
             "a dead end",
             flat().layer(Layer::linear(1).of(["input"])),
-            "layer `linear1`: no other layer reads it",
+            "layer `linear1`: no layer reads it",
         ),
     ];
     for (what, net, says) in cases {

@@ -292,7 +292,7 @@ const TAMPERINGS: &[Tampering] = &[
     (
         "a layer that nobody reads",
         |m| edit(m, "/inputs/2", json!([1])),
-        "layer `batch_norm1`: no other layer",
+        "layer `batch_norm1`: no layer reads it",
     ),
     (
         "an absurd input of a layer",
@@ -406,7 +406,7 @@ fn tampered_headers_are_refused() {
         ("spec", metadata),
     ] {
         let error = load(&with(&header), Device::reference()).unwrap_err().to_string();
-        assert!(error.contains(&format!("`{what}` is there twice")), "{error}");
+        assert!(error.contains(&format!("`{what}` is duplicated")), "{error}");
     }
     for length in [u64::MAX, 1 << 62, 1 << 32, whole.len() as u64, 7, 0] {
         let mut changed = whole.clone();
@@ -424,7 +424,7 @@ fn tensors_lie_side_by_side_and_fit_their_bytes() {
         let file = [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat();
         let said = load(&file, Device::reference()).unwrap_err().to_string();
         let said = said.split_once("not a model file (safetensors): ").unwrap().1.to_string();
-        let bytes = said.strip_prefix("its header tells of ").and_then(|s| s.split(' ').next()?.parse().ok());
+        let bytes = said.strip_prefix("its header describes ").and_then(|s| s.split(' ').next()?.parse().ok());
         assert_eq!(bytes, theirs.map(|m| m.data_len()), "{header}: {said}");
         bytes.ok_or(said)
     };
@@ -449,13 +449,17 @@ fn tensors_lie_side_by_side_and_fit_their_bytes() {
         ("[0,8]", "[8,0]", "b"),
     ] {
         let error = two(a, b).unwrap_err();
-        assert_eq!(error, format!("tensor `{name}`: it does not begin where the one before ends"), "{a} {b}");
+        assert_eq!(
+            error,
+            format!("tensor `{name}`: it does not start where the previous one ends"),
+            "{a} {b}"
+        );
     }
     for (dtype, shape, at, says) in [
-        ("F32", "[2]", "[0,7]", "its type and shape do not fit its bytes"),
+        ("F32", "[2]", "[0,7]", "its type and shape do not match its bytes"),
         ("F32", "[4611686018427387904]", "[0,0]", "its shape is too large"),
-        ("F4", "[3]", "[0,1]", "it does not end with a byte"),
-        ("F128", "[1]", "[0,16]", "its type is not known"),
+        ("F4", "[3]", "[0,1]", "its size is not a whole number of bytes"),
+        ("F128", "[1]", "[0,16]", "its type is unknown"),
     ] {
         let error = both(&format!(r#"{{"a":{}}}"#, tensor(dtype, shape, at))).unwrap_err();
         assert_eq!(error, format!("tensor `a`: {says}"));

@@ -198,7 +198,7 @@ fn a_folder_is_held_until_its_process_is_gone() {
     let held = FolderLock::take(dir.path()).unwrap();
     let second = FolderLock::take(dir.path()).unwrap_err();
     assert!(matches!(second, Error::InUse { .. }), "{second:?}");
-    assert!(second.to_string().contains("another process is at work in this folder"), "{second}");
+    assert!(second.to_string().contains("another process is using this folder"), "{second}");
     assert!(matches!(FolderLock::wait(dir.path(), Duration::from_millis(20)), Err(Error::InUse { .. })));
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| FolderLock::wait(dir.path(), Duration::from_secs(20)));

@@ -114,7 +114,7 @@ proptest! {
                 match env.step(&action, &mut seen) {
                     Ok(step) => prop_assert!(step.reward.is_finite() && seen.iter().all(|x| x.is_finite())),
                     Err(e) => {
-                        prop_assert!(e.to_string().contains("broken down"), "{name}: {e}");
+                        prop_assert!(e.to_string().contains("diverged"), "{name}: {e}");
                         break;
                     }
                 }
@@ -126,7 +126,7 @@ proptest! {
 #[test]
 fn a_reward_beyond_all_numbers_is_an_error() {
     let err = HalfCheetah::new().step(&[1e200; 6], &mut [0.0; 17]).unwrap_err();
-    assert!(err.to_string().contains("keep to the action space"), "{err}");
+    assert!(err.to_string().contains("stay within the action space"), "{err}");
 }
 
 /// Mean, deviation and largest size of each number of the first observation, over many seeds.

@@ -726,11 +726,11 @@ fn texts_and_causes() {
         (Error::Model { path: "m".into(), at: text("spec"), why: why() }, "m: spec: why"),
         (
             Error::Memory { bytes: 9 },
-            "there is no memory for 9 bytes; use a smaller network, batch or data set",
+            "not enough memory for 9 bytes; use a smaller network, batch or data set",
         ),
         (
             Error::InUse { path: "run".into() },
-            "run: another process is at work in this folder; wait for its end or choose another folder",
+            "run: another process is using this folder; wait until it ends or choose another folder",
         ),
     ] {
         assert_eq!(error.to_string(), says);

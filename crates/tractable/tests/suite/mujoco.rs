@@ -129,7 +129,7 @@ fn what_is_no_model_or_no_library_is_refused() {
     for (text, why) in [
         ("<mujoco><worldbody><body", "XML"),
         ("<mujoco><nonsense/></mujoco>", "nonsense"),
-        ("<mujoco/>", "nothing in it can move"),
+        ("<mujoco/>", "it has no joints"),
     ] {
         std::fs::write(&model, text).unwrap();
         let err = mujoco.load(&model).unwrap_err().to_string();

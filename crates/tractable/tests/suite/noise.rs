@@ -326,5 +326,5 @@ fn a_head_must_be_one() {
         s["layers"][2] = sum["layers"][1].clone();
         s["inputs"][2] = serde_json::json!([1, 2]);
     };
-    refused(&without, &reads, "which nobody reads");
+    refused(&without, &reads, "which no layer reads");
 }

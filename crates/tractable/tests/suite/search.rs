@@ -35,7 +35,7 @@ fn the_output_is_that_before_the_round() {
         let (x, y) = (Draw::new(1).gaussian(4, 3), Draw::new(2).matrix(4, 2));
         for layer in ["input", "tanh1", "linear2"] {
             let mut c = net.searching(&x, Wanted::from(&y).noise_var(0.5).layer(layer)).unwrap();
-            assert!(c.output().is_err(), "no round yet");
+            assert!(c.output().is_err(), "no round has been run yet");
             let output = c.round().unwrap().output().unwrap();
             assert_eq!(output, prior_of(&net, &x, "linear2"), "{layer}");
             assert_eq!(output.mean(), net.predict(&x).unwrap().mean(), "{layer}");
@@ -133,9 +133,9 @@ fn nonsense_is_refused() {
             assert!(error.to_string().contains(text), "{error}");
         }
     };
-    says(Wanted::from(Wanted::maximum().output(0)).only(&[true; 7]), "a maximum or minimum is of one output");
+    says(Wanted::from(Wanted::maximum().output(0)).only(&[true; 7]), "`only` does not apply to a maximum");
     says(Wanted::maximum().output(99).into(), "output: 99 is not there");
-    says(Wanted::maximum().into(), "say which of the 2");
+    says(Wanted::maximum().into(), "choose one of the 2");
     says(Wanted::minimum().output(0).noise_var(-1.0).into(), "noise");
     let y = Draw::new(1).matrix(1, 2);
     says(Wanted::from(&y).layer("nowhere"), "`nowhere` is not in this network");

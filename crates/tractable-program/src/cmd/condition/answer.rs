@@ -221,32 +221,32 @@ impl<'a> Answer<'a> {
         let mut lines = Vec::new();
         let how_far = match self.question.wish {
             Wish::Class(_) => "another class is likelier there".into(),
-            _ => format!("the prediction is {:.1} standard deviations from the wish", self.off),
+            _ => format!("the prediction is {:.1} standard deviations from the wanted value", self.off),
         };
         match &self.reached {
             Some(Reached::No) if matches!(self.question.wish, Wish::Extremum { .. }) => lines.push(
-                "a step too far: it was better where it began; give less spread, or use `tractable optimize --model`"
+                "the step went too far: the start was better; use a smaller standard deviation, or `tractable optimize --model`"
                     .into(),
             ),
             // A place that was not settled on says nothing about others.
             Some(Reached::No) if self.how().converged == Some(false) => {
-                lines.push(format!("not met: {how_far}; a wish with more spread may be"));
+                lines.push(format!("not met: {how_far}; allow a larger standard deviation"));
             }
             Some(Reached::No) => lines.push(format!("out of reach: {how_far}")),
             Some(Reached::Around(Example { around })) => {
                 let unknown = self.question.unknown();
                 let one = unknown.iter().map(|&i| format!("{} = {}", self.asked.inputs[i], short(around[i])));
                 let one = one.collect::<Vec<_>>().join(", ");
-                lines.push(format!("the answers lie around this place, not at it: one of them is {one}"));
+                lines.push(format!("the answers lie around this point, not at it; one of them is {one}"));
             }
             _ => {}
         }
         let how = self.how();
         if let Some(few) = how.effective.filter(|e| *e < FEW) {
-            lines.push(format!("a guess: only about {few:.0} points of the prior explain the wish"));
+            lines.push(format!("a guess: only about {few:.0} points of the prior explain the wanted output"));
         }
         if how.converged == Some(false) {
-            lines.push("rough: linearising again and again did not settle".into());
+            lines.push("rough: the linearisation did not converge".into());
         }
         lines
     }

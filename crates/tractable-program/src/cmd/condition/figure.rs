@@ -20,7 +20,7 @@ const SHOWN: [f64; 2] = [2.5, 3.0];
 pub(super) fn check(question: &Question) -> Outcome {
     match question.unknown().len() {
         1 | 2 => Ok(()),
-        n => Err(Exit::Error(format!("--plot: shows one or two unknown inputs, and here are {n}"))),
+        n => Err(Exit::Error(format!("--plot: needs one or two unknown inputs, got {n}"))),
     }
 }
 
@@ -150,7 +150,7 @@ fn line(asked: &Asked<'_>, answer: &Answer<'_>, input: usize) -> tractable::Resu
     let (posterior, prior) = (relative(&posterior), relative(&prior));
 
     let x_label = asked.inputs[input].as_str();
-    let figure = Figure::new("What the input must be").panel_size(560.0, 230.0);
+    let figure = Figure::new("The input that gives the wanted output").panel_size(560.0, 230.0);
     let densities = Panel::new("", x_label, "density, the largest is 1")
         .x_limits(range.0, range.1)
         .y_limits(0.0, 1.08)
@@ -260,7 +260,7 @@ fn map(asked: &Asked<'_>, answer: &Answer<'_>, varied: [usize; 2]) -> tractable:
     let of = |k: usize| answer.modes().iter().map(|m| m.mean[varied[k]]).collect::<Vec<_>>();
     let name = if answer.modes().len() > 1 { "answers" } else { "answer" };
     let panel = panel.points(name, Color::Ink, &of(0), &of(1));
-    Ok(Figure::new("What the inputs must be").panel_size(480.0, 480.0).panel(panel))
+    Ok(Figure::new("The inputs that give the wanted output").panel_size(480.0, 480.0).panel(panel))
 }
 
 /// What the model says between the places of a grid, `u` and `v` from 0 to 1 along its sides.

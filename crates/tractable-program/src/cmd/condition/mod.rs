@@ -1,4 +1,4 @@
-//! `tractable condition`: what must the inputs be, given what is known of them and what is wanted of the outputs?
+//! `tractable condition`: which inputs give the wanted outputs, given what is known of them?
 
 mod answer;
 mod figure;
@@ -23,7 +23,7 @@ Examples:
   tractable condition run/ wishes.csv -o answers.csv
 
 --given says what is known before: COLUMN=MEAN±STD, or COLUMN=VALUE for what is known exactly. ± may be
-written +- or +/-. A column that is left out has the mean and standard deviation of the training data.
+written +- or +/-. A column that is not named has the mean and standard deviation of the training data.
 --want says what is to come out: OUTPUT=VALUE±STD, or OUTPUT=VALUE exactly, of one output or several; a class
 by its name; OUTPUT=max or OUTPUT=min for a place where the slope is zero, near the one given. Names with
 commas go in double quotes. The spread of a wish is about the model's mean; what the model does not
@@ -32,26 +32,26 @@ A CSV file has the inputs as columns, with their spread in COLUMN_std, and the o
 theirs in OUTPUT_std. An empty input is as in the training data; an empty output is not wanted.
 Where several places explain the wish, each is listed with its probability: the mean of them is no answer.";
 
-/// What the inputs must be, given what is known of them and what is wanted of the outputs
+/// Find the inputs that give the wanted outputs
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Folder of a run, or a model file
     #[arg(value_name = "RUN|MODEL")]
     model: PathBuf,
-    /// Many questions, one a row, instead of --given and --want
+    /// Many questions, one per row, instead of --given and --want
     #[arg(value_name = "FILE.csv", conflicts_with_all = ["given", "want", "plot"])]
     file: Option<PathBuf>,
-    /// What is known of the inputs [default: what they were like in the training data]
+    /// What you know about the inputs [default: as in the training data]
     #[arg(long, value_name = "COL=MEAN±STD,..", allow_hyphen_values = true)]
     given: Option<String>,
-    /// What is wanted of the outputs
+    /// The outputs you want
     #[arg(long, value_name = "OUT=VALUE±STD,..", allow_hyphen_values = true)]
     want: Option<String>,
-    /// Count the weights as known: what the model does not know is no excuse for a miss
+    /// Treat the weights as known: ignore the model's uncertainty
     #[arg(long)]
     known_weights: bool,
-    /// Of one or two unknown inputs: a picture, as SVG and PNG
+    /// Plot one or two unknown inputs, as SVG and PNG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// With FILE.csv: file to write [default: stdout]
@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Outcome {
         return rows::run(&asked, file, out, args.json);
     }
     if out.is_some() {
-        return Err(Exit::Error("-o: is for the answers to a CSV file; one answer goes to stdout".into()));
+        return Err(Exit::Error("-o: is for answers to a CSV file; a single answer goes to stdout".into()));
     }
     let (question, missing) = asked.question(args.given.as_deref(), args.want.as_deref())?;
     if args.plot.is_some() {
@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> Outcome {
 /// Inputs of which nothing is said.
 fn note_missing(names: &[&str]) {
     if !names.is_empty() {
-        note(&format!("not given, so as in the training data, mean ± std: {}", listed(names)));
+        note(&format!("not given, so taken as in the training data, mean ± std: {}", listed(names)));
     }
 }
 

@@ -101,7 +101,7 @@ impl<'m> Asked<'m> {
         }
         let Some(want) = want else {
             return Err(Exit::Error(
-                "say what is wanted: --want 'OUTPUT=VALUE±STD', or a CSV file of wishes".into(),
+                "specify the wanted output: --want 'OUTPUT=VALUE±STD', or a CSV file of questions".into(),
             ));
         };
         let wish = assignments(want).and_then(|entries| self.wish(&entries)).map_err(at("--want"))?;
@@ -136,7 +136,7 @@ impl<'m> Asked<'m> {
         let as_trained = |i: usize| match self.training {
             Some(s) => Ok(Belief { mean: s.mean()[i], std: s.std()[i] }),
             None => Err(format!(
-                "`{}` is missing, and the model's file does not say what it was like in training",
+                "`{}` is missing, and the model file does not record its training distribution",
                 self.inputs[i]
             )),
         };
@@ -170,12 +170,12 @@ impl<'m> Asked<'m> {
             let output = find("output", &self.targets, name)?;
             if value == "max" || value == "min" {
                 if entries.len() > 1 {
-                    return Err(format!("`{name}={value}`: a maximum or minimum is wanted alone"));
+                    return Err(format!("`{name}={value}`: ask for a maximum or minimum alone"));
                 }
                 let networks = self.model.networks().count();
                 if networks > 1 {
                     return Err(format!(
-                        "`{name}={value}`: the model has {networks} networks, and this takes one: train with --single"
+                        "`{name}={value}`: needs one network, and the model has {networks}; train with --single"
                     ));
                 }
                 return Ok(Wish::Extremum { output, highest: value == "max" });
@@ -288,7 +288,7 @@ const EXACT: f64 = 1e-60;
 /// `NAME=VALUE,...`; what stands in double quotes may hold commas and equals signs.
 fn assignments(text: &str) -> Read<Vec<(String, String)>> {
     if text.trim().is_empty() {
-        return Err("it is empty; write COLUMN=VALUE±STD, several with commas between them".into());
+        return Err("it is empty; write COLUMN=VALUE±STD, separated by commas".into());
     }
     let (mut entries, mut parts, mut quoted) = (Vec::new(), vec![String::new()], false);
     for c in text.chars().chain([',']) {

@@ -138,12 +138,12 @@ impl<'a> Wishes<'a> {
         let name = path.display();
         if targets.iter().all(|t| t.value.is_none()) {
             let names = asked.targets.iter().map(|t| format!("`{t}`")).collect::<Vec<_>>().join(", ");
-            return Err(Exit::Error(format!("{name}: nothing is wanted: there is no column {names}")));
+            return Err(Exit::Error(format!("{name}: no wanted output: there is no column {names}")));
         }
         for columns in inputs.iter().chain(&targets) {
             if let (None, Some(std)) = (columns.value, columns.std) {
                 let std = &file.names()[std];
-                return Err(Exit::Error(format!("{name}: column `{std}` is the spread of no column")));
+                return Err(Exit::Error(format!("{name}: column `{std}` belongs to no other column")));
             }
         }
         let used = inputs.iter().chain(&targets).flat_map(|c| [c.value, c.std]).flatten();
@@ -151,7 +151,7 @@ impl<'a> Wishes<'a> {
         let ignored = (0..file.names().len()).filter(|c| !used.contains(c));
         let ignored: Vec<&str> = ignored.map(|c| file.names()[c].as_str()).collect();
         if !ignored.is_empty() {
-            note(&format!("{name}: not of the model, ignored: {}", super::listed(&ignored)));
+            note(&format!("{name}: not columns of the model, ignored: {}", super::listed(&ignored)));
         }
         let inputs_of = |(_, other): &(usize, String)| asked.preparation.column(other).map_or(0..0, |c| c.0);
         let covered: Vec<usize> = others.iter().flat_map(inputs_of).collect();
@@ -191,7 +191,7 @@ impl<'a> Wishes<'a> {
         }
         let at_row = |why: String| Exit::from(self.file.error(None, why));
         if entries.is_empty() {
-            return Err(at_row("nothing is wanted of any output".into()));
+            return Err(at_row("no output is wanted".into()));
         }
         let wish = self.asked.wish(&entries).map_err(at_row)?;
         self.asked.ask(prior, wish).map(Some).map_err(at_row)
@@ -206,7 +206,7 @@ impl<'a> Wishes<'a> {
         if text.is_empty() {
             return match spread.is_empty() {
                 true => Ok(None),
-                false => Err(error(columns.std, "a spread around an empty cell".into())),
+                false => Err(error(columns.std, "a standard deviation without a value".into())),
             };
         }
         let mean = number(text).map_err(|why| error(Some(value), why))?;

@@ -89,36 +89,36 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     let said = |e: &Extreme| format!("{:.3} ± {:.3}", e.x, e.x_std);
     stage.report.say("curve", &found, || {
         format!(
-            "1/3 a noisy curve: learn {POINTS} points of y = x³ - 3x, then ask where the derivative is zero\n    off by {:.3} \
-             (the noise was {NOISE}); {percent} of fresh points are inside their 90 % interval\n    highest at x = {} (in \
-             truth -1), lowest at x = {} (in truth 1)\n",
+            "1/3 a noisy curve: learn {POINTS} points of y = x³ - 3x, then ask where the derivative is zero\n    error {:.3} \
+             (the noise was {NOISE}); {percent} of new points are inside their 90 % interval\n    maximum at x = {} \
+             (truth: -1), minimum at x = {} (truth: 1)\n",
             found.rmse,
             said(&found.maximum),
             said(&found.minimum)
         )
     })?;
-    let caption = "400 noisy points, the prediction with the band that should hold 95 % of new points, and the extremes found. \
-        Beyond ±2, where there are no data, the band opens: the model knows that it does not know.";
-    let below = "The derivative, which a network knows like its output: the input is conditioned on the place where it is \
-                 zero. The band is one network's, and too narrow.";
-    Ok(Section::new("curve", "1. A noisy curve, and where it is highest")
+    let caption = "400 noisy points, the prediction with the band that should contain 95 % of new points, and the extremes found. \
+        Beyond ±2, where there are no data, the band widens.";
+    let below = "The derivative, with its uncertainty: the input is conditioned on a derivative of \
+                 zero. The band is from a single network, and too narrow.";
+    Ok(Section::new("curve", "1. A noisy curve and its maximum")
         .text(
-            "Networks learn the points by closed-form Gaussian updates; each leaves out a fifth, and what they say of points that \
-             they have not seen makes their intervals hold. Asked which input makes the derivative zero, conditioning moves the input there, with a \
+            "Networks learn the points by closed-form Gaussian updates. Each leaves out a fifth of them, and the left-out points \
+             calibrate the intervals. Conditioning on a derivative of zero then finds the extremes, with a \
              standard deviation.",
         )
         .facts(&[
-            ("highest at x (truth −1)", said(&found.maximum)),
-            ("lowest at x (truth 1)", said(&found.minimum)),
-            ("off the true curve, rmse", format!("{:.3}", found.rmse)),
-            ("fresh points inside 90 %", percent),
+            ("maximum at x (truth −1)", said(&found.maximum)),
+            ("minimum at x (truth 1)", said(&found.minimum)),
+            ("rmse to the true curve", format!("{:.3}", found.rmse)),
+            ("new points inside 90 %", percent),
             ("weights", found.parameters.to_string()),
             ("networks", found.networks.to_string()),
             ("seconds", format!("{:.1}", found.seconds)),
         ])
         .note(&format!(
-            "One network by itself says ± {:.3} and ± {:.3}. The figures above pool all of them, because their places \
-             differ as well.",
+            "A single network gives ± {:.3} and ± {:.3}. The numbers above pool all networks, because their extremes \
+             differ too.",
             found.maximum.x_std_of_one, found.minimum.x_std_of_one
         ))
         .pictures(&[Picture::of(caption, figure)?, Picture::of(below, slope)?]))

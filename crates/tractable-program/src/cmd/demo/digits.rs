@@ -83,7 +83,7 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     stage.check()?;
     let won: Vec<&Attacked> = attacks.iter().filter(|a| a.success).collect();
     let Some(shown) = won.first().or(attacks.first().as_ref()).copied() else {
-        return Err(Exit::Error("no 3 of the test images was known; try another --seed".into()));
+        return Err(Exit::Error("the network recognised no 3 in the test images; try another --seed".into()));
     };
     let mut largest: Vec<f64> = won.iter().map(|a| a.l_inf).collect();
     largest.sort_by(f64::total_cmp);
@@ -109,9 +109,9 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     let percent = |v: f64| format!("{:.1} %", 100.0 * v);
     stage.report.say("digits", &found, || {
         format!(
-            "2/3 digits: a small convolutional network, then a 3 changed until it is taken for an 8\n    {} wrong on {test} \
-             fresh images, calibration error {} ({} weights, {seconds:.1} s)\n    {} of {} threes become eights, no pixel \
-             changed by more than {:.2} (median); the one shown: 8 with {} before, {} after\n",
+            "2/3 digits: a small convolutional network, then a 3 changed until it is classified as an 8\n    error {} on {test} \
+             new images, calibration error {} ({} weights, {seconds:.1} s)\n    {} of {} threes become eights, largest change \
+             of a pixel {:.2} (median); probability of 8 for the one shown: {} before, {} after\n",
             percent(found.error_rate),
             percent(found.ece),
             found.parameters,
@@ -126,25 +126,25 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     let sure = bins.filter_map(|b| Some(b.count as f64 * b.confidence?)).sum::<f64>() / test as f64;
     let more = if sure < 1.0 - found.error_rate { "more" } else { "less" };
     let said = format!(
-        "How often the network is right, over how sure it says it is. All in all it says {} and is right in {}: {more} often \
+        "Accuracy against confidence. On average the network's confidence is {} and its accuracy {}: it is right {more} often \
          than it says.",
         percent(sure),
         percent(1.0 - found.error_rate)
     );
-    let about = "A 3; the change, grey where there is none; the result, which the network takes for an 8; and the standard \
-                 deviation of every pixel, from least (black) to most (white). The change is made for the network's eye, \
-                 not for ours.";
-    Ok(Section::new("digits", "2. Digits: how sure it is, and how it is fooled")
+    let about = "A 3; the change (grey: none); the result, which the network classifies as an 8; and the standard \
+                 deviation of every pixel, from lowest (black) to highest (white). The change fools the network, \
+                 not us.";
+    Ok(Section::new("digits", "2. Digits: calibration and an attack")
         .text(
-            "A convolutional network goes through handwriting-like digits a few times; no learning rate, no \
-             gradients. Then the label is set to 8 and the image is what is inferred.",
+            "A convolutional network learns handwriting-like digits in a few epochs, without a learning rate or \
+             gradients. Then the label is set to 8 and the image is inferred.",
         )
         .facts(&[
-            (format!("wrong, of {test} fresh images"), percent(found.error_rate)),
+            (format!("error on {test} new images"), percent(found.error_rate)),
             ("calibration error".into(), percent(found.ece)),
-            (format!("of {} threes taken for an 8", found.attacked), found.fooled.to_string()),
+            (format!("of {} threes classified as 8", found.attacked), found.fooled.to_string()),
             ("largest change of a pixel, median".into(), format!("{:.2} of 1", found.median_largest_change)),
-            ("this one is an 8: before".into(), percent(found.shown_before)),
+            ("probability of 8 before".into(), percent(found.shown_before)),
             ("and after".into(), percent(found.shown_after)),
         ])
         .pictures(&[Picture::of(&said, calibration)?, Picture::new(about, light).dark(dark)]))
@@ -158,7 +158,7 @@ fn fooled(net: &Network, kept: &Images) -> Outcome<(Matrix, Vec<Attacked>)> {
     let known: Vec<usize> =
         (0..p.rows()).filter(|&i| metrics::argmax(p.row(i)) == FROM).take(CHANGED).collect();
     if known.is_empty() {
-        return Err(Exit::Error("no 3 of the test images was known; try another --seed".into()));
+        return Err(Exit::Error("the network recognised no 3 in the test images; try another --seed".into()));
     }
     let images = all.select(&known)?;
     let x = images.matrix(0..images.len())?;

@@ -17,21 +17,21 @@ Examples:
   tractable demo
   tractable demo --out somewhere/ --seed 1
 
-Three acts, some seconds each on two cores: a noisy curve is learned and its highest and lowest points are
-found; a small network learns digits and a 3 is changed until it is taken for an 8; a cart learns to balance
-a pole. DIR gets the pictures as SVG and PNG and index.html, one page that needs nothing else.";
+Three parts, a few seconds each on two cores: learn a noisy curve and find its maximum and minimum; train a
+small network on digits and change a 3 until it is classified as an 8; learn to balance a pole on a cart.
+DIR gets the pictures as SVG and PNG, and index.html, a self-contained page.";
 
-/// What it can do, in a minute, with no data
+/// Show what it can do in a minute, without data
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Folder for the pictures and the page
     #[arg(short, long, value_name = "DIR", default_value = "demo")]
     out: PathBuf,
-    /// Seed of everything random
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Learn from a fraction of the data: seconds, and worse numbers
+    /// Use a fraction of the data: faster, with worse results
     #[arg(long)]
     quick: bool,
     /// Results as JSON Lines
@@ -59,7 +59,7 @@ impl Stage<'_> {
     fn check(&self) -> Outcome {
         match interrupt::requested() {
             true => Err(Exit::Interrupted(format!(
-                "the page is not written; pictures that are done are in {}",
+                "the page was not written; finished pictures are in {}",
                 self.args.out.display()
             ))),
             false => Ok(()),
@@ -74,9 +74,9 @@ struct Written<'a> {
     seconds: f64,
 }
 
-const LEAD: &str = "Bayesian neural networks whose inference is closed form: weights, hidden units and inputs are Gaussian, \
-    and nothing here was trained by gradients. Three questions, one network each: what comes out (predict), what do the data \
-    say about the weights (learn), and what must the input be for the output I want (condition).";
+const LEAD: &str = "Bayesian neural networks with closed-form inference: weights, hidden units and inputs are Gaussian, \
+    and nothing here was trained by gradients. Three questions: what is the output (predict), what do the data \
+    say about the weights (learn), and which input gives the output I want (condition).";
 
 pub fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
@@ -85,26 +85,26 @@ pub fn run(args: &Args) -> Outcome {
     let index = args.out.join("index.html");
     check_overwrite(&index)?;
     if crate::view::read(&args.out).is_ok() {
-        let why = "holds a run, among whose files the demo's would be lost; choose another folder with --out";
+        let why = "contains a run; choose another folder with --out";
         return Err(Exit::Error(format!("{}: {why}", args.out.display())));
     }
     // Found now, not after a minute.
     files::NewFile::beside(&index).map(drop).map_err(file_error(&args.out, "create files in this folder"))?;
     let stage = Stage { args, report: Report::new(args.json).ignoring_closed_pipe() };
     let sections = vec![curve::act(&stage)?, digits::act(&stage)?, pole::act(&stage)?, again(args)];
-    let page = Page { title: "tractable: three verbs at work".into(), lead: LEAD.into(), sections };
+    let page = Page { title: "tractable: the three verbs".into(), lead: LEAD.into(), sections };
     let html = page.html();
     files::write(&index, html.as_bytes())?;
     let written = Written { page: &index, bytes: html.len(), seconds: began.elapsed().as_secs_f64() };
     stage.report.say("page", &written, || {
-        format!("all of it on one page: {}  ({:.0} s)", index.display(), written.seconds)
+        format!("everything on one page: {}  ({:.0} s)", index.display(), written.seconds)
     })
 }
 
 fn again(args: &Args) -> Section {
     let quick = if args.quick { " --quick" } else { "" };
     Section::new("again", "Run it again")
-        .text("Needs cargo and nothing else: no data, no GPU, no network. The same seed gives the same numbers.")
+        .text("Needs only cargo: no data, no GPU, no network. The same seed gives the same numbers.")
         .code(&format!("cargo run --release -- demo --seed {}{quick}", args.seed))
         .text("On your own data:")
         .code(

@@ -79,8 +79,8 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     let mut pictures = Vec::new();
     let figure = figure(&curve);
     figure.save(&stage.path("pole-curve"))?;
-    let caption = "Steps that the pole stays up while the cart explores, mean of the last hundred episodes; 1000 is the \
-                   most there is.";
+    let caption = "Steps that the pole stays up during training, mean of the last hundred episodes; the maximum is \
+                   1000.";
     pictures.push(Picture::of(caption, figure)?.tall());
     for (name, title, frames) in films {
         let svg = animated(title, &frames, per_second);
@@ -92,23 +92,23 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     }
     stage.report.say("pole", &found, || {
         format!(
-            "3/3 a pole: actions inferred by conditioning on dq/da = 0, on the physics inside this program\n    up for {before:.0} \
-             of 1000 steps before, {after:.0} after {} steps of learning ({seconds:.1} s, {:.0} steps/s)\n",
+            "3/3 a pole: actions inferred by conditioning on dq/da = 0, with built-in physics\n    up for {before:.0} \
+             of 1000 steps before, {after:.0} after {} training steps ({seconds:.1} s, {:.0} steps/s)\n",
             found.steps, found.steps_per_second
         )
     })?;
-    Ok(Section::new("pole", "3. A pole to balance")
+    Ok(Section::new("pole", "3. Balancing a pole")
         .text(
-            "One network says what a state and an action are worth, another proposes the action; a better action is inferred \
-             by asking where the derivative of the worth by the action is zero. The physics is MuJoCo's, \
+            "A value network rates states and actions, a policy network proposes actions. A better action is inferred by \
+             conditioning on a derivative of the value of zero. The physics is MuJoCo's, \
              simulated by this program.",
         )
         .facts(&[
             ("steps up before, of 1000", format!("{before:.0}")),
             ("steps up after", format!("{after:.0}")),
-            ("steps of learning", found.steps.to_string()),
+            ("training steps", found.steps.to_string()),
             ("seconds", format!("{seconds:.1}")),
-            ("steps a second, learning too", format!("{:.0}", found.steps_per_second)),
+            ("steps per second, with learning", format!("{:.0}", found.steps_per_second)),
         ])
         .pictures(&pictures))
 }
@@ -135,7 +135,7 @@ fn film(agent: &Agent, env: &mut dyn Environment) -> Outcome<Vec<Vec<Segment>>> 
 fn figure(curve: &[(f64, f64)]) -> Figure {
     let (x, y): (Vec<f64>, Vec<f64>) = curve.iter().copied().unzip();
     let panel = Panel::new("", "steps", "steps up, of 1000")
-        .horizontal("the most there is", Color::Ink, WHOLE)
+        .horizontal("maximum", Color::Ink, WHOLE)
         .line("while learning", Color::Blue, &x, &y)
         .y_limits(0.0, 1050.0);
     Figure::new("").panel_size(330.0, 235.0).panel(panel)

@@ -17,11 +17,11 @@ const AFTER_HELP: &str = "\
 Example:
   tractable inspect run/
 
-A model of several networks: how many of each kind, how much each kind counts, how their intervals were calibrated, and how
-good they were on rows that were left out. One network: its layers. For each layer: |mean| is the average size of its weights' means, std that of their standard
-deviations. Learning makes std smaller; where it is far above |mean| little was learned.";
+For a model of several networks: how many of each kind, the weight of each kind, the calibration of intervals, and scores
+on left-out rows. For one network: its layers. |mean| is the average absolute mean of a layer's weights, std the average of their
+standard deviations. Learning reduces std; if it is far above |mean|, little was learned.";
 
-/// What is in a model file: networks, layers, parameters, settings, columns
+/// Show the contents of a model file: networks, layers, parameters, settings, columns
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {

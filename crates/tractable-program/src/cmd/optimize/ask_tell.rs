@@ -37,7 +37,8 @@ pub(super) fn ask(args: &Args, path: &Path) -> Outcome {
             let search = Optimizer::load(path)?;
             let other_goal = args.goal().is_some_and(|g| g != search.goal());
             if given.is_some_and(|b| b != search.bounds().pairs()) || other_goal {
-                let why = format!("{}: that search has other bounds or another goal", path.display());
+                let why =
+                    format!("{}: the saved search has different bounds or a different goal", path.display());
                 return Err(Exit::Error(why));
             }
             search
@@ -46,7 +47,7 @@ pub(super) fn ask(args: &Args, path: &Path) -> Outcome {
             .seed(args.seed)
             .noise_std(args.noise_std)?,
         (false, None) => {
-            let why = format!("{}: does not exist; --bounds begins a new search there", path.display());
+            let why = format!("{}: does not exist; use --bounds to start a new search", path.display());
             return Err(Exit::Error(why));
         }
     };
@@ -63,7 +64,7 @@ pub(super) fn tell(args: &Args, path: &Path, value: f64) -> Outcome {
     let x = match (&args.point[..], search.pending()) {
         ([], [one]) => one.clone(),
         ([], []) => {
-            return Err(Exit::Error(format!("{}: no point is pending; --ask for one", path.display())));
+            return Err(Exit::Error(format!("{}: no point is pending; get one with --ask", path.display())));
         }
         ([], many) => {
             let points: Vec<String> = many.iter().map(|x| said(x)).collect();
@@ -88,7 +89,7 @@ pub(super) fn tell(args: &Args, path: &Path, value: f64) -> Outcome {
             let y = best.y.map_or("none".into(), short);
             format!("best of {}: {y} at {}", told.told, said(&best.x))
         }
-        None => format!("no value yet; {} set aside", told.set_aside),
+        None => format!("no value yet; {} without a value", told.set_aside),
     })?;
     // With a handful of points a network has nothing to say.
     if told.told - told.set_aside > 2 * search.bounds().len() {

@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
     });
     let goal = args.goal().or(own).unwrap_or(Goal::Minimum);
     if args.evaluations == 0 {
-        return Err(Exit::Error("--evaluations: one is the least".into()));
+        return Err(Exit::Error("--evaluations: must be at least 1".into()));
     }
     let bounds = Bounds::new(pairs.clone())?;
     // Before anything of the search is read: another process may be about to change it.
@@ -83,14 +83,14 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
     }
     if interrupt::requested() {
         let saved = match &args.out {
-            Some(dir) => format!("saved in {}; go on with --resume", dir.display()),
-            None => "nothing was saved; -o DIR keeps the search".into(),
+            Some(dir) => format!("saved in {}; continue with --resume", dir.display()),
+            None => "nothing was saved; use -o DIR to save the search".into(),
         };
         return Err(Exit::Interrupted(format!("after {} evaluations: {saved}", search.history().len())));
     }
     let Some(best) = search.best() else {
         let why = format!(
-            "none of {} values was a number; is the function defined in the box?",
+            "none of the {} values was a number; is the function defined within the bounds?",
             search.set_aside()
         );
         return Err(Exit::Error(why));
@@ -137,13 +137,16 @@ const STATE: &str = "search.json";
 fn resumed(dir: &Path, pairs: &[(f64, f64)], goal: Goal, objective: &Objective) -> Outcome<Optimizer> {
     let search = Optimizer::load(dir.join(STATE))?;
     if search.bounds().pairs() != pairs || search.goal() != goal {
-        let why = format!("{}: that search has other bounds or another goal", dir.display());
+        let why = format!("{}: the saved search has different bounds or a different goal", dir.display());
         return Err(Exit::Error(why));
     }
     let differs = |t: &&Trial| Some(objective.value(&t.x)).filter(|y| y.is_finite()) != t.y;
     if let Some(t) = search.history().iter().find(differs) {
-        let why =
-            format!("{}: that search is of another function: its value at {:?} differs", dir.display(), t.x);
+        let why = format!(
+            "{}: the saved search is for another function: its value at {:?} differs",
+            dir.display(),
+            t.x
+        );
         return Err(Exit::Error(why));
     }
     Ok(search)

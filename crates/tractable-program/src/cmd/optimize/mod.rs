@@ -27,15 +27,15 @@ Examples:
   tractable optimize --ask search.json --bounds -5:10,0:15     (an experiment of your own: where?)
   tractable optimize --tell search.json --value 3.7            (what came out there)
 
-An expression has the variables x, or x, y and z, or x1, x2, ...; + - * / ^, sqrt, exp, ln, sin, ...
-Named functions: cubic, branin, hartmann6, ackley5, rosenbrock4. A value that is not a number sets
-its point aside, counts it, and the search goes on. --tell takes `nan` for an experiment that failed.
-With -o, DIR gets optimize.json (settings and optima), a picture as SVG and PNG (for --data and --model: of
-one input) and, of an objective, history.csv and search.json (to go on: --resume); of data, the model. Places are reported with a
-standard deviation, which is rough. The last line is what the network expects at its optimum; the
-line `best` is what was evaluated.";
+Variables of an expression are x, or x, y and z, or x1, x2, ...; it may use + - * / ^, sqrt, exp, ln, sin, ...
+Named functions: cubic, branin, hartmann6, ackley5, rosenbrock4. A point whose value
+is not a number is counted and skipped. With --tell, `nan` means that the experiment failed.
+With -o, DIR gets optimize.json (settings and optima), a picture as SVG and PNG (for --data and --model only
+with one input) and, for an objective, history.csv and search.json (for --resume); for data, the model. Standard
+deviations of locations are rough. The last line is what the network expects at its optimum; the line
+`best` is the best evaluated point.";
 
-/// Find where a function, a model or data are largest or smallest
+/// Find the maximum or minimum of a function, a model or data
 #[derive(clap::Args, Serialize)]
 #[command(after_help = AFTER_HELP)]
 #[command(group = clap::ArgGroup::new("what").required(true).args(["objective", "data", "model", "ask", "tell"]))]
@@ -43,25 +43,25 @@ pub struct Args {
     /// An expression, or the name of a test function
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     objective: Option<String>,
-    /// A CSV file: learn the target from it, then search what was learned
+    /// A CSV file: learn the target from it, then search the fitted model
     #[arg(long, value_name = "FILE", requires = "target")]
     data: Option<PathBuf>,
     /// The column of --data to optimise, or which target of a --model that has several
     #[arg(long, value_name = "COL", conflicts_with_all = ["objective", "ask", "tell"])]
     target: Option<String>,
-    /// A trained model, or the folder of a run: search it
+    /// A trained model, or a run folder, to search
     #[arg(long, value_name = "RUN")]
     model: Option<PathBuf>,
-    /// Print the next point to look at; FILE keeps the search, and the first call makes it
+    /// Print the next point to evaluate; FILE stores the search and is created by the first call
     #[arg(long, value_name = "FILE")]
     ask: Option<PathBuf>,
-    /// Take in the value that came out at a point that was asked for
+    /// Record the value at a point that --ask printed
     #[arg(long, value_name = "FILE", requires = "value")]
     tell: Option<PathBuf>,
-    /// With --tell: what came out; `nan` if nothing did
+    /// With --tell: the value; `nan` if the experiment failed
     #[arg(long, value_name = "Y", allow_hyphen_values = true, conflicts_with_all = ["objective", "data", "model", "ask"])]
     value: Option<f64>,
-    /// With --tell: where; needed when several points are pending
+    /// With --tell: the point; needed if several are pending
     #[arg(
         long,
         value_name = "X1,X2,..",
@@ -70,25 +70,25 @@ pub struct Args {
         conflicts_with_all = ["objective", "data", "model", "ask"]
     )]
     point: Vec<f64>,
-    /// Lowest and highest value of every coordinate; --data takes its own range without
+    /// Lowest and highest value of every coordinate [default with --data: the range of the data]
     #[arg(long, value_name = "LOW:HIGH,..", allow_hyphen_values = true)]
     bounds: Option<String>,
-    /// Large is good (small is, by default; a named function has its own)
+    /// Maximise [default: minimise; named functions have their own goal]
     #[arg(long, conflicts_with = "minimize")]
     maximize: bool,
-    /// Small is good
+    /// Minimise
     #[arg(long)]
     minimize: bool,
-    /// With --objective: how often the function may be called
+    /// With --objective: number of evaluations
     #[arg(long, value_name = "N", default_value_t = 50)]
     evaluations: usize,
-    /// Standard deviation of the noise in the values; 0: none, and with --data a tenth of their spread
+    /// Standard deviation of the noise in the values; 0 means none, or with --data a tenth of their standard deviation
     #[arg(long, value_name = "STD", default_value_t = 0.0, allow_hyphen_values = true)]
     noise_std: f64,
-    /// Seed of everything random
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// With --objective: go on with the search in -o DIR
+    /// With --objective: continue the search in -o DIR
     #[serde(skip)]
     #[arg(long, requires = "out", conflicts_with_all = ["data", "model", "ask", "tell"])]
     resume: bool,

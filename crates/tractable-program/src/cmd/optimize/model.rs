@@ -56,7 +56,10 @@ pub(super) fn of_data(args: &Args, path: &Path, target: &str) -> Outcome {
         && dir.join(MODEL).exists()
         && !args.force
     {
-        return Err(Exit::Error(format!("{}: holds a model already; choose another folder", dir.display())));
+        return Err(Exit::Error(format!(
+            "{}: already contains a model; choose another folder",
+            dir.display()
+        )));
     }
     finish(args, &net, &bounds, 0, (x.data(), y.data()))?;
     match &args.out {
@@ -69,7 +72,7 @@ pub(super) fn of_data(args: &Args, path: &Path, target: &str) -> Outcome {
 pub(super) fn of_run(args: &Args, path: &Path) -> Outcome {
     let net = run::load_trained(path, Device::default())?;
     let Output::Values { width, .. } = net.output() else {
-        let why = format!("{}: a model of classes has no number that could be optimised", path.display());
+        let why = format!("{}: a classifier cannot be optimised; use a regression model", path.display());
         return Err(Exit::Error(why));
     };
     let names = net.output_names();
@@ -79,11 +82,11 @@ pub(super) fn of_run(args: &Args, path: &Path) -> Outcome {
         Some(name) => names.iter().position(|n| n == name),
     };
     let Some(output) = output else {
-        let why = format!("--target: one of the model's targets is needed: {}", names.join(", "));
+        let why = format!("--target: choose one of the model's targets: {}", names.join(", "));
         return Err(Exit::Error(why));
     };
     let Some(pairs) = args.given_bounds()? else {
-        return Err(Exit::Error("--bounds: a model needs to be told where to search".into()));
+        return Err(Exit::Error("--bounds: needed for a model".into()));
     };
     finish(args, &net, &Bounds::new(pairs)?, output, (&[], &[]))
 }
@@ -105,7 +108,7 @@ fn finish(args: &Args, net: &Network, bounds: &Bounds, output: usize, data: (&[f
     let std: Vec<f64> = optima.iter().map(|o| o.x.std()[0]).collect();
     let value: Vec<f64> = optima.iter().map(|o| o.value.mean()[0]).collect();
     let figure = four_panels(&OptimumFigure {
-        title: "Optima of what was learned",
+        title: "Optima of the fitted model",
         x_label: &names[0],
         y_label: net.output_names().get(output).map_or("y", |n| n),
         net,

@@ -16,12 +16,12 @@ Examples:
   tractable rl mujoco --model arm.xml --reward '-abs(q1 - 1)' -o arm/
   tractable rl play cheetah/ --picture run.svg
 
-A pole is learned with the gentle settings, the other tasks with the defaults; config.json in RUN/ has them all.
-RUN/ gets config.json, curve.svg and curve.png (mean over seeds and their spread), result.json and for each
-seed a folder with agent.safetensors (everything, to go on from), episodes.csv, progress.jsonl and a
+inverted-pendulum uses the gentle settings, the other tasks the defaults; config.json in RUN/ lists them all.
+RUN/ gets config.json, curve.svg and curve.png (mean and range over seeds), result.json and, for each
+seed, a folder with agent.safetensors (the complete state, for --resume), episodes.csv, progress.jsonl and a
 TensorBoard event file.";
 
-/// Agents that learn to act
+/// Train agents
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -37,9 +37,9 @@ enum What {
     InvertedPendulum(train::Args),
     /// A weak motor swings a rod up
     Pendulum(train::Args),
-    /// A model of your own learns what you pay for, on a real MuJoCo
+    /// Train on your own MuJoCo model and reward formula; needs a real MuJoCo
     Mujoco(model::Args),
-    /// Play what a run has learned, without exploration, as numbers and as a moving picture
+    /// Play the agent of a run without exploration; print returns, draw an animation
     Play(play::Args),
 }
 

@@ -8,11 +8,11 @@ Examples:
   tractable rl mujoco --model arm.xml --reward '-abs(q1 - 1) - 0.01*a1^2' --steps 2e5 -o arm/
   tractable rl mujoco --model hopper.xml --reward '(q1 - p1)/dt + 1' --ends '0.7 - q2' -o hopper/
 
-Observations are all coordinates and velocities, actions the controls. In a formula q1, q2, ... are the
-coordinates after a step and p1, p2, ... before it, v1, ... velocities after it, a1, ... the action, dt
-its seconds. Needs a real MuJoCo: `tractable mujoco fetch` gets one.";
+Observations are all coordinates and velocities; actions are the controls. In a formula q1, q2, ... are the
+coordinates after a step and p1, p2, ... before it, v1, ... the velocities after it, a1, ... the action, dt
+the length of the step in seconds. Needs a real MuJoCo: run `tractable mujoco fetch`.";
 
-/// A model of your own learns what you pay for
+/// Train on your own MuJoCo model and reward formula
 #[derive(clap::Args)]
 #[group(skip)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]

@@ -19,16 +19,16 @@ pub(crate) struct Args {
     /// Folder of a run
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// Which agent, by the seed it was trained with [default: the first]
+    /// Agent to play, by its training seed [default: the first]
     #[arg(long, value_name = "SEED")]
     agent: Option<u64>,
     /// Episodes to play
     #[arg(long, value_name = "N", default_value_t = 10)]
     episodes: u64,
-    /// The seed that starts them
+    /// Seed of the episodes
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// An SVG that shows the first of them, moving
+    /// Write an animated SVG of the first episode
     #[arg(long, value_name = "FILE.svg")]
     picture: Option<PathBuf>,
     /// Steps in the picture
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     let mut env = config.world.make()?;
     let agent = Agent::load(Log::agent_of(&args.run.join(format!("seed-{seed}"))), &*env)?;
     if args.episodes == 0 {
-        return Err(Exit::Error("--episodes: one is the least".into()));
+        return Err(Exit::Error("--episodes: must be at least 1".into()));
     }
     let played = agent.evaluate(&mut *env, args.episodes, args.seed)?;
     let returns: Vec<f64> = played.episodes.iter().map(|e| e.total).collect();

@@ -18,34 +18,34 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Steps of every seed, as 2e6, rounded up to whole rollouts of 1024
+    /// Steps per seed, such as 2e6; rounded up to whole rollouts of 1024
     #[arg(long, value_name = "N", default_value = "2e6", value_parser = steps)]
     steps: u64,
-    /// How many seeds
+    /// Number of seeds
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u64,
-    /// The first seed; each further one is the next
+    /// First seed; the others follow it
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Folder for agents, logs and the learning curve
     #[arg(short, long, value_name = "RUN")]
     out: Option<PathBuf>,
-    /// Go on with the run in -o RUN, up to --steps
+    /// Continue the run in -o RUN, up to --steps
     #[arg(long, requires = "out")]
     resume: bool,
-    /// Replace what is in -o RUN
+    /// Replace the run in -o RUN
     #[arg(long, conflicts_with = "resume")]
     force: bool,
-    /// Settings that follow the authors' code
+    /// Use the settings of the authors' code
     #[arg(long)]
     as_published: bool,
-    /// A setting by its name in config.json
+    /// Set a setting by its name in config.json
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Who moves the bodies
+    /// Physics engine
     #[arg(long, value_enum, default_value_t)]
     engine: Engine,
-    /// MuJoCo's library, or a folder that holds it
+    /// MuJoCo's library, or the folder that contains it
     #[arg(long, value_name = "PATH")]
     mujoco: Option<PathBuf>,
     /// Results as JSON Lines
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
         return Err(Exit::Error("--seeds: 1 to 10000".into()));
     }
     if task == Task::Pendulum && args.engine == Engine::Mujoco {
-        return Err(Exit::Error("--engine mujoco: the pendulum is three equations and needs none".into()));
+        return Err(Exit::Error("--engine mujoco: the pendulum does not use MuJoCo".into()));
     }
     // A model of one's own has no other engine.
     let engine = if model.is_some() { Engine::Mujoco } else { args.engine };
@@ -136,8 +136,8 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
     }
     if interrupt::requested() {
         let saved = match &args.out {
-            Some(out) => format!("saved in {}; go on with --resume", out.display()),
-            None => "nothing was saved; -o RUN keeps agents".into(),
+            Some(out) => format!("saved in {}; continue with --resume", out.display()),
+            None => "nothing was saved; use -o RUN to save agents".into(),
         };
         return Err(Exit::Interrupted(saved));
     }
@@ -157,12 +157,11 @@ fn prepare(out: &Path, args: &Args, plan: &Plan) -> Outcome<FolderLock> {
         if args.resume {
             let old = AgentConfig::read(out)?;
             if (&old.world, &old.settings, old.first_seed) != (&config.world, &config.settings, plan.first) {
-                let why = "was made with another task, other settings or another first seed";
+                let why = "was trained on another task, or with other settings or another first seed";
                 return Err(Exit::Error(format!("{}: {why}; give the same flags", out.display())));
             }
         } else if !args.force {
-            let why =
-                "holds a run already; go on with --resume, replace it with --force, or choose another -o";
+            let why = "already contains a run; continue with --resume, replace it with --force, or choose another -o";
             return Err(Exit::Error(format!("{}: {why}", out.display())));
         }
     }

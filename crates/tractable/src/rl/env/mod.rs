@@ -1,15 +1,15 @@
 //! Environments: tasks with continuous actions, in Gymnasium's terms.
 //!
-//! | task | what | physics |
+//! | task | goal | physics |
 //! |---|---|---|
 //! | [`HalfCheetah`] | a planar cheetah learns to run | as MuJoCo's, embedded |
 //! | [`InvertedPendulum`] | a cart keeps a pole upright | as MuJoCo's, embedded |
 //! | [`Pendulum`] | a weak motor swings a rod up | three lines |
 //!
-//! The first two also run [on a real MuJoCo](mujoco), as does any model of a user's own (feature `mujoco`).
+//! The first two also run [on a real MuJoCo](mujoco), as does any model of your own (feature `mujoco`).
 //!
-//! Steps write into the caller's slices and allocate nothing. A time limit is not part of a task: it is put
-//! around one by [`TimeLimit`], and says `truncated` where a task says `terminated`.
+//! Steps write into the caller's slices and allocate nothing. A time limit is not part of a task:
+//! [`TimeLimit`] wraps a task and sets `truncated`, where a task sets `terminated`.
 
 mod half_cheetah;
 mod inverted_pendulum;
@@ -31,7 +31,7 @@ pub use time_limit::TimeLimit;
 
 use crate::error::{Error, Result};
 
-/// A task: it shows an observation, takes an action and pays a reward.
+/// A task: takes an action, returns an observation and a reward.
 ///
 /// ```
 /// use tractable::rl::env::{Environment, InvertedPendulum, TimeLimit, Version};
@@ -51,32 +51,32 @@ use crate::error::{Error, Result};
 /// # Ok::<(), tractable::Error>(())
 /// ```
 pub trait Environment {
-    /// What observations look like.
+    /// The space of observations.
     fn observation_space(&self) -> &Space;
 
-    /// What actions look like. Tasks take actions beyond these bounds and do with them what Gymnasium's do.
+    /// The space of actions. Tasks accept actions beyond these bounds and treat them as Gymnasium's do.
     fn action_space(&self) -> &Space;
 
-    /// Starts an episode: the same seed, the same start. Writes the first observation.
+    /// Starts an episode and writes the first observation. The same seed gives the same start.
     fn reset(&mut self, seed: u64, observation: &mut [f64]) -> Result<()>;
 
-    /// Acts once and writes the next observation. An action that is not finite is an error and changes
+    /// Takes one step and writes the next observation. An action that is not finite is an error and changes
     /// nothing.
     fn step(&mut self, action: &[f64], observation: &mut [f64]) -> Result<Step>;
 
-    /// All that the future depends on, as numbers; [`restore`](Self::restore) takes them.
+    /// The complete state, as numbers for [`restore`](Self::restore).
     fn state(&self) -> Vec<f64>;
 
-    /// Goes back to a [`state`](Self::state): from there everything happens again, to the same bits.
+    /// Returns to a [`state`](Self::state); what follows is bit-identical.
     fn restore(&mut self, state: &[f64]) -> Result<()>;
 
-    /// The bodies as they are now, to be drawn. None where a task has no picture.
+    /// The current bodies, for drawing; empty if a task has no picture.
     fn segments(&self) -> Vec<Segment> {
         Vec::new()
     }
 }
 
-/// What came of an action.
+/// The result of an action.
 ///
 /// ```
 /// use tractable::rl::env::{Environment, Pendulum};
@@ -86,18 +86,19 @@ pub trait Environment {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
-    /// The pay.
+    /// Reward.
     pub reward: f64,
-    /// The task ended: nothing can be earned from here on.
+    /// The task ended: no further rewards.
     pub terminated: bool,
-    /// The episode was cut off; it would have gone on, and what it would have earned still counts.
+    /// The episode was cut off; its future rewards still count.
     pub truncated: bool,
 }
 
 impl Step {
     fn new(reward: f64, terminated: bool) -> Result<Self> {
         if !reward.is_finite() {
-            let why = format!("the action is so large that its reward is {reward}; keep to the action space");
+            let why =
+                format!("the action is so large that its reward is {reward}; stay within the action space");
             return Err(Error::invalid("action", why));
         }
         Ok(Step { reward, terminated, truncated: false })
@@ -132,19 +133,17 @@ fn check_action(space: &Space, action: &[f64]) -> Result<()> {
     }
 }
 
-/// Beyond this a coordinate or velocity is a breakdown, as in MuJoCo.
+/// Beyond this, a coordinate or velocity counts as diverged, as in MuJoCo.
 const LARGEST: f64 = 1e10;
 
-/// Refuses a state that has blown up.
+/// Refuses a state that has diverged.
 fn check_state(task: &str, q: &[f64], v: &[f64]) -> Result<()> {
     let broken = |x: &&f64| x.is_nan() || x.abs() > LARGEST;
     match q.iter().chain(v).find(broken) {
         None => Ok(()),
         Some(x) => Err(Error::invalid(
             task,
-            format!(
-                "the simulation has broken down (a coordinate or velocity is {x:e}); reset the environment"
-            ),
+            format!("the simulation diverged (a coordinate or velocity is {x:e}); reset the environment"),
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! In the place of `mujoco` where that is not built: a simulator that nobody can have.
+//! Replaces `mujoco` if that feature is off: a simulator that cannot be created.
 
 use crate::error::Result;
 

@@ -18,7 +18,7 @@ const MAX_SPEED: f64 = 8.0;
 /// - **Observation**: cosine and sine of the angle from upright, angular velocity within 8.
 /// - **Reward**: -(angle^2 + 0.1 velocity^2 + 0.001 torque^2) before the step, the angle in [-pi, pi).
 /// - **Start**: any angle, any velocity in [-1, 1].
-/// - **End**: never by itself; Gymnasium stops after 200 steps.
+/// - **End**: never; Gymnasium stops after 200 steps.
 ///
 /// ```
 /// use tractable::rl::env::{Environment, Pendulum};

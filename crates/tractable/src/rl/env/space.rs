@@ -1,4 +1,4 @@
-//! Boxes of numbers: what an observation or an action may be.
+//! Boxes: spaces of observations and actions.
 
 use crate::error::{Error, Result};
 
@@ -29,8 +29,7 @@ impl Space {
             return Err(Error::shape("upper bounds of a space", low.len(), high.len()));
         }
         if let Some(i) = (0..low.len()).find(|&i| low[i].partial_cmp(&high[i]).is_none_or(|o| o.is_gt())) {
-            let why =
-                format!("number {i} would lie between {} and {}; the first must be lower", low[i], high[i]);
+            let why = format!("entry {i}: the lower bound {} is above the upper bound {}", low[i], high[i]);
             return Err(Error::invalid("space", why));
         }
         Ok(Space { low, high })
@@ -56,7 +55,7 @@ impl Space {
         Space { low: vec![-bound.abs(); n], high: vec![bound.abs(); n] }
     }
 
-    /// How many numbers.
+    /// Number of entries.
     ///
     /// ```
     /// assert_eq!(tractable::rl::env::Space::unbounded(17).len(), 17);
@@ -65,7 +64,7 @@ impl Space {
         self.low.len()
     }
 
-    /// Whether there are no numbers at all.
+    /// Whether there are no entries.
     ///
     /// ```
     /// assert!(tractable::rl::env::Space::unbounded(0).is_empty());
@@ -92,7 +91,7 @@ impl Space {
         &self.high
     }
 
-    /// Whether a point lies in the box. NaN lies in none.
+    /// Whether a point lies in the box; never for NaN.
     ///
     /// ```
     /// assert!(!tractable::rl::env::Space::unbounded(1).contains(&[f64::NAN]));

@@ -1,9 +1,9 @@
-//! A time limit around any task: cuts episodes off, and says so by `truncated`.
+//! A time limit around any task: ends episodes with `truncated`.
 
 use super::{Environment, Segment, Space, Step};
 use crate::error::{Error, Result};
 
-/// An environment whose episodes are cut off after so many steps.
+/// An environment whose episodes are truncated after a number of steps.
 ///
 /// ```
 /// use tractable::rl::env::{Environment, Pendulum, TimeLimit};
@@ -22,7 +22,7 @@ pub struct TimeLimit<E> {
 }
 
 impl<E: Environment> TimeLimit<E> {
-    /// At most `limit` steps an episode; 0 is an error.
+    /// At most `limit` steps per episode; 0 is an error.
     ///
     /// ```
     /// use tractable::rl::env::{Pendulum, TimeLimit};
@@ -69,7 +69,7 @@ impl<E: Environment> Environment for TimeLimit<E> {
             return Err(Error::shape("state of a time limit", "at least 1", 0));
         };
         if !(taken >= 0.0 && taken < 2f64.powi(53) && taken.fract() == 0.0) {
-            return Err(Error::invalid("state of a time limit", format!("{taken} is no number of steps")));
+            return Err(Error::invalid("state of a time limit", format!("{taken} is not a number of steps")));
         }
         self.inner.restore(inner)?;
         self.taken = taken as u64;

@@ -87,8 +87,8 @@ proptest! {
 fn boxes_that_cannot_be_searched_are_refused() {
     for (pair, says) in [
         ((2.0, -2.0), "reversed"),
-        ((1.0, 1.0), "nothing to choose"),
-        ((1e9, 1e9 + 1e-4), "nothing to choose"),
+        ((1.0, 1.0), "a single point"),
+        ((1e9, 1e9 + 1e-4), "a single point"),
         ((f64::NAN, 1.0), "not a finite range"),
         ((0.0, f64::INFINITY), "not a finite range"),
         ((-1.7e308, 1.7e308), "not a finite range"),
@@ -138,14 +138,14 @@ fn points_that_were_not_asked_for_are_refused() {
     let mut search = Optimizer::minimize([(0.0, 1.0); 2]).unwrap();
     let x = search.ask().unwrap();
     let before = search.clone();
-    refuses(search.tell(&[0.5, 0.5], 1.0), &["never asked", "add()"]);
-    refuses(search.tell(&x[..1], 1.0), &["never asked"]);
-    refuses(search.tell(&[], 1.0), &["never asked"]);
+    refuses(search.tell(&[0.5, 0.5], 1.0), &["not returned by ask()", "add()"]);
+    refuses(search.tell(&x[..1], 1.0), &["not returned by ask()"]);
+    refuses(search.tell(&[], 1.0), &["not returned by ask()"]);
     refuses(search.add(&[0.5], 1.0), &["not in the box"]);
     refuses(search.add(&[0.5, f64::NAN], 1.0), &["not in the box"]);
     assert_eq!(search, before);
     search.tell(&x, 1.0).unwrap();
-    refuses(search.tell(&x, 1.0), &["told already"]);
+    refuses(search.tell(&x, 1.0), &["already has a value"]);
     assert_eq!(search.history().len(), 1);
 }
 

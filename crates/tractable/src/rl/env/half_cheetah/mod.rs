@@ -28,11 +28,11 @@ const DT: f64 = 0.05;
 ///   clamp what is beyond, but the cost counts the action as given.
 /// - **Observation**: 17 numbers: height, pitch and six joint angles, then the velocities of x, height, pitch
 ///   and joints. The position x itself is left out.
-/// - **Reward**: forward velocity over the step, less 0.1 times the sum of squares of the action.
+/// - **Reward**: forward velocity over the step, minus 0.1 times the sum of squares of the action.
 /// - **Start**: every coordinate uniform within 0.1 of 0, every velocity normal with deviation 0.1.
-/// - **End**: never by itself; Gymnasium stops after 1000 steps ([`TimeLimit`](super::TimeLimit)).
+/// - **End**: never; Gymnasium stops after 1000 steps ([`TimeLimit`](super::TimeLimit)).
 ///
-/// One step is five steps of 0.01 s. The outcome depends on nothing but state and action. Versions 2 to 5 of
+/// One step is five steps of 0.01 s. The outcome depends only on state and action. Versions 2 to 5 of
 /// the task are the same.
 ///
 /// ```
@@ -85,8 +85,8 @@ impl HalfCheetah {
         }
     }
 
-    /// The same task on a real MuJoCo, for comparison: bodies are moved by it, rules are ours. Its outcomes
-    /// depend on the last accelerations too, which are part of [`state`](Environment::state).
+    /// The same task on a real MuJoCo, for comparison: it moves the bodies, the rules are ours. Outcomes
+    /// also depend on the last accelerations, which are part of [`state`](Environment::state).
     ///
     /// ```no_run
     /// use tractable::rl::env::{HalfCheetah, mujoco::Mujoco};
@@ -115,7 +115,7 @@ impl HalfCheetah {
     fn simulate(&mut self, action: &[f64]) {
         let torque = std::array::from_fn(|i| self.model.joints[i].gear * action[i].clamp(-1.0, 1.0));
         if self.tolerance == 0.0 {
-            // So that nothing but state and action decides, down to the last bit.
+            // So that the result depends only on state and action, to the last bit.
             self.accelerations = [0.0; 9];
         }
         for _ in 0..FRAME_SKIP {

@@ -23,7 +23,7 @@ const MAX_ACTION: f64 = 3.0;
 /// A pole that leans further has fallen, in radians.
 const FALLEN: f64 = 0.2;
 
-/// Which of Gymnasium's rules pay the reward.
+/// Version of Gymnasium's reward rule.
 ///
 /// ```
 /// use tractable::rl::env::{Environment, InvertedPendulum, Version};
@@ -37,9 +37,9 @@ const FALLEN: f64 = 0.2;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Version {
-    /// v2 and v4: 1 for every step, the one that falls too.
+    /// v2 and v4: 1 for every step, including the one in which it falls.
     V4,
-    /// v5: 1 while upright, 0 for the step that falls.
+    /// v5: 1 while upright, 0 for the step in which it falls.
     #[default]
     V5,
 }
@@ -48,11 +48,11 @@ pub enum Version {
 ///
 /// - **Action**: one number in [-3, 3], clamped to it; 100 N each.
 /// - **Observation**: cart's position, pole's angle, and their velocities.
-/// - **Reward**: 1 a step, see [`Version`].
+/// - **Reward**: 1 per step, see [`Version`].
 /// - **Start**: all four numbers uniform within 0.01 of 0.
 /// - **End**: terminated when the pole leans by more than 0.2; Gymnasium stops after 1000 steps.
 ///
-/// One step is two Runge-Kutta steps of 0.02 s. The outcome depends on nothing but state and action.
+/// One step is two Runge-Kutta steps of 0.02 s. The outcome depends only on state and action.
 ///
 /// ```
 /// use tractable::rl::env::{Environment, InvertedPendulum, Version};
@@ -97,8 +97,8 @@ impl InvertedPendulum {
         }
     }
 
-    /// The same task on a real MuJoCo, for comparison: bodies are moved by it, rules are ours. Its outcomes
-    /// depend on the last accelerations too, which are part of [`state`](Environment::state).
+    /// The same task on a real MuJoCo, for comparison: it moves the bodies, the rules are ours. Outcomes
+    /// also depend on the last accelerations, which are part of [`state`](Environment::state).
     ///
     /// ```no_run
     /// use tractable::rl::env::{InvertedPendulum, Version, mujoco::Mujoco};

@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The library that was asked for, or the first one found, as [`Mujoco::open`](super::Mujoco::open) does; it is not
-/// opened.
+/// The requested library, or the first one found, as in [`Mujoco::open`](super::Mujoco::open), without
+/// opening it.
 ///
 /// ```
 /// use tractable::rl::env::mujoco::locate;
@@ -13,14 +13,13 @@ use std::process::Command;
 /// ```
 pub fn locate(asked: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = asked {
-        return within(path).ok_or_else(|| {
-            Error::invalid("MuJoCo", format!("there is no MuJoCo library at {}", path.display()))
-        });
+        return within(path)
+            .ok_or_else(|| Error::invalid("MuJoCo", format!("no MuJoCo library at {}", path.display())));
     }
     if let Some(path) = std::env::var_os("MUJOCO_PATH") {
         let path = PathBuf::from(path);
         return within(&path).ok_or_else(|| {
-            let why = format!("MUJOCO_PATH is {}, where there is no MuJoCo library", path.display());
+            let why = format!("no MuJoCo library at MUJOCO_PATH, which is {}", path.display());
             Error::invalid("MuJoCo", why)
         });
     }
@@ -36,7 +35,7 @@ pub fn locate(asked: Option<&Path>) -> Result<PathBuf> {
     })
 }
 
-/// Where a library that was downloaded for this user is looked for: in the user's data folder.
+/// Where a downloaded library is expected: in the user's data folder.
 ///
 /// ```
 /// let folder = tractable::rl::env::mujoco::fetched();

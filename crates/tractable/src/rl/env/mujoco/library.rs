@@ -1,8 +1,8 @@
 //! MuJoCo's shared library, opened at run time: eleven functions, behind safe methods.
 //!
-//! No structure of MuJoCo's is known here. Models and simulations are opaque pointers, and all numbers cross as
+//! No structure of MuJoCo is used here. Models and simulations are opaque pointers, and all numbers cross as
 //! arrays of f64 by `mj_getState` and `mj_setState`, so that one build drives every version from 2.3.7 on. This
-//! is the only `unsafe` code outside of the fast device: a foreign library cannot be called without it.
+//! is the only `unsafe` code outside the fast device: calling a foreign library needs it.
 
 use super::screen;
 use crate::error::{Error, Result};
@@ -16,8 +16,8 @@ type LoadXml = unsafe extern "C" fn(*const c_char, *const c_void, *mut c_char, c
 type OnModel = unsafe extern "C" fn(*mut c_void);
 type OnBoth = unsafe extern "C" fn(*const c_void, *mut c_void);
 
-/// The library and its functions. It is never closed: what a library leaves behind in threads and at the end of
-/// a program must still find its code.
+/// The library and its functions. It is never closed: its threads and exit handlers
+/// must still find its code.
 pub(super) struct Library {
     path: PathBuf,
     version: String,
@@ -33,11 +33,11 @@ pub(super) struct Library {
     set_state: unsafe extern "C" fn(*const c_void, *mut c_void, *const f64, c_uint),
 }
 
-/// MuJoCo writes warnings to stdout and into a file of the working folder; neither is its place. What matters
-/// is seen otherwise: errors of a model by their text, a simulation that breaks down by its clock.
+/// Suppresses MuJoCo's warnings, which go to stdout and into a file of the working folder. Problems
+/// are detected otherwise: errors of a model by their text, a diverged simulation by its clock.
 unsafe extern "C" fn be_quiet(_: *const c_char) {}
 
-/// One model is read at a time: MuJoCo does not promise that its parser may run twice at once.
+/// One model is read at a time: MuJoCo does not guarantee that its parser is thread-safe.
 static LOADING: Mutex<()> = Mutex::new(());
 
 impl Library {
@@ -148,7 +148,7 @@ impl Data {
         // SAFETY: the model is valid.
         let data = unsafe { (model.library.make_data)(model.model.as_ptr()) };
         let data = NonNull::new(data)
-            .ok_or_else(|| Error::invalid("MuJoCo", "no memory for a simulation of this model"))?;
+            .ok_or_else(|| Error::invalid("MuJoCo", "not enough memory to simulate this model"))?;
         Ok(Data { model: model.clone(), data })
     }
 

@@ -61,7 +61,7 @@ impl Mujoco {
         Ok(Mujoco { library: Library::open(&find::locate(path)?)? })
     }
 
-    /// The version it says it is.
+    /// The version it reports.
     ///
     /// ```no_run
     /// # use tractable::rl::env::mujoco::Mujoco;
@@ -83,7 +83,7 @@ impl Mujoco {
         self.library.path()
     }
 
-    /// Reads a model (MJCF or URDF), [screened](screen()) before, and puts it into its own start.
+    /// Reads a model (MJCF or URDF) after [screening](screen()) it, in its initial state.
     ///
     /// ```no_run
     /// # use tractable::rl::env::mujoco::Mujoco;
@@ -103,7 +103,7 @@ impl Mujoco {
         let fail = |source| Error::File { path: file.clone(), doing: "write the model", source };
         std::fs::write(&file, xml).map_err(fail)?;
         let loaded = self.load(&file);
-        // A file left behind in the temporary folder does no harm.
+        // A leftover file in the temporary folder is harmless.
         let _ = std::fs::remove_file(&file);
         loaded
     }
@@ -134,7 +134,7 @@ impl std::fmt::Debug for Simulator {
 }
 
 impl Clone for Simulator {
-    /// The same model in the same state, simulated apart from here on.
+    /// An independent copy with the same model and state.
     fn clone(&self) -> Self {
         let mut data = Data::new(self.data.model()).expect("there was memory for the first");
         let mut state = vec![0.0; self.data.model().size(self.all())];
@@ -148,11 +148,11 @@ impl Simulator {
     fn new(model: &Arc<Model>) -> Result<Self> {
         let joints = model.size(VELOCITIES);
         if joints == 0 {
-            return Err(Error::invalid("MuJoCo model", "nothing in it can move; give it a joint"));
+            return Err(Error::invalid("MuJoCo model", "it has no joints; add one"));
         }
         // Bit 4 up to 3.3, bit 5 later: the first part that has the size of the velocities.
         let Some(warm) = (4..6).map(|bit| 1 << bit).find(|part| model.size(*part) == joints) else {
-            return Err(Error::invalid("MuJoCo", "the layout of states in this version is not known"));
+            return Err(Error::invalid("MuJoCo", "the state layout of this version is unknown"));
         };
         let mut data = Data::new(model)?;
         data.step();
@@ -167,7 +167,7 @@ impl Simulator {
         TIME | POSITIONS | VELOCITIES | ACTIVATIONS | self.warm
     }
 
-    /// How many coordinates.
+    /// Number of coordinates.
     ///
     /// ```no_run
     /// # use tractable::rl::env::mujoco::Mujoco;
@@ -178,7 +178,7 @@ impl Simulator {
         self.data.model().size(POSITIONS)
     }
 
-    /// How many velocities: fewer than coordinates where a joint is a quaternion.
+    /// Number of velocities: fewer than coordinates if a joint is a quaternion.
     ///
     /// ```no_run
     /// # use tractable::rl::env::mujoco::Mujoco;
@@ -189,7 +189,7 @@ impl Simulator {
         self.data.model().size(VELOCITIES)
     }
 
-    /// How many motors.
+    /// Number of controls.
     ///
     /// ```no_run
     /// # use tractable::rl::env::mujoco::Mujoco;
@@ -224,7 +224,7 @@ impl Simulator {
         (q, v)
     }
 
-    /// All that the future depends on: coordinates, velocities, activations of motors, the solver's start.
+    /// The complete state: coordinates, velocities, activations of motors, the solver's start.
     ///
     /// ```no_run
     /// # use tractable::rl::env::mujoco::Mujoco;
@@ -239,7 +239,7 @@ impl Simulator {
         state
     }
 
-    /// Goes back to a [`state`](Self::state), or to coordinates and velocities alone.
+    /// Returns to a [`state`](Self::state), or to coordinates and velocities alone.
     ///
     /// ```no_run
     /// # use tractable::rl::env::mujoco::Mujoco;
@@ -266,7 +266,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// Sets the motors and steps the physics so many times.
+    /// Sets the controls and steps the physics this many times.
     ///
     /// ```no_run
     /// # use tractable::rl::env::mujoco::Mujoco;
@@ -288,8 +288,7 @@ impl Simulator {
         // MuJoCo starts over, clock and all, when a number is no longer finite.
         let expected = before[0] + steps as f64 * self.timestep;
         if after[0].is_nan() || after[0] < expected - 0.5 * self.timestep {
-            let why =
-                "the simulation has broken down; use smaller controls, a smaller timestep or softer parts";
+            let why = "the simulation diverged; use smaller controls, a smaller timestep or softer parts";
             return Err(Error::invalid("MuJoCo", why));
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! A model file is looked at before MuJoCo reads it, whose reader is C and believes what it is told: is it XML, are the
-//! files it names plain ones, do its sizes fit a machine?
+//! Checks a model file before MuJoCo reads it, which is C and does not validate its input: is it XML, does it
+//! name only regular files, are its sizes reasonable?
 
 mod text;
 
@@ -9,21 +9,21 @@ use roxmltree::{Document, Node, ParsingOptions};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a model and all it includes, and of any file it names.
+/// Maximum bytes of a model with included files, and of any file it names.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_NAMED: u64 = 1 << 30;
 /// Elements and texts of a file.
 const MOST_NODES: u32 = 200_000;
-/// Elements inside of elements.
+/// Maximum nesting depth.
 const DEEPEST: usize = 200;
-/// Elements of a model, copies counted.
+/// Maximum number of elements, including copies.
 const MOST_COPIES: f64 = 1e6;
-/// Numbers that all sizes together ask for.
+/// Maximum total of all sizes, in numbers.
 const MOST_NUMBERS: f64 = 134_217_728.0;
 
-/// Refuses what no model needs and MuJoCo would not survive: files of more than 64 MiB, what is not XML, document types,
-/// files that are no plain files, a million copies of an element, sizes that ask for more than a gigabyte.
-/// [`Mujoco::load`](super::Mujoco::load) begins with this; no MuJoCo is needed.
+/// Refuses models that no one needs and MuJoCo would not survive: files of more than 64 MiB, malformed XML, document types,
+/// anything but regular files, a million copies of an element, sizes of more than a gigabyte.
+/// [`Mujoco::load`](super::Mujoco::load) calls this first; it does not need MuJoCo.
 ///
 /// ```
 /// use tractable::rl::env::mujoco::screen;
@@ -44,11 +44,11 @@ pub fn screen(model: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A model, or a part of one in a file of its own.
+/// A model, or a part of one in a separate file.
 #[derive(Clone)]
 struct ModelFile {
     path: PathBuf,
-    /// Where MuJoCo looks for what it names: beside the model, and beside itself.
+    /// Where MuJoCo looks for named files: next to the model, and next to this file.
     folders: [PathBuf; 2],
     /// How many times its elements are copied.
     factor: f64,
@@ -74,11 +74,11 @@ impl Screen {
         let (file, length) = files::open(&model.path, MOST_BYTES)?;
         self.bytes += length;
         if self.bytes > MOST_BYTES {
-            return Err(refuse(format!("with what it includes, it is larger than {} MiB", MOST_BYTES >> 20)));
+            return Err(refuse(format!("including other files, it is larger than {} MiB", MOST_BYTES >> 20)));
         }
         let mut bytes = Vec::with_capacity(length as usize);
         file.take(length).read_to_end(&mut bytes).map_err(|e| refuse(e.to_string()))?;
-        // Names may be in another encoding; what is looked at here is not.
+        // Names may be in another encoding; what is checked here is not.
         let text = text::plain(&String::from_utf8_lossy(&bytes)).map_err(refuse)?;
         drop(bytes);
         let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
@@ -88,7 +88,7 @@ impl Screen {
         self.element(xml.root_element(), model, model.factor, attached, 0).map_err(refuse)
     }
 
-    /// An element of which there are `factor` copies, and what is inside of it.
+    /// An element with `factor` copies, and its children.
     fn element(
         &mut self,
         element: Node<'_, '_>,
@@ -99,7 +99,7 @@ impl Screen {
     ) -> std::result::Result<(), String> {
         let name = tag(element);
         if depth > DEEPEST {
-            return Err(format!("<{name}> has more than {DEEPEST} elements around it"));
+            return Err(format!("<{name}> is nested deeper than {DEEPEST} elements"));
         }
         let number = |key: &str| element.attribute(key).map_or(Some(1.0), product);
         let limits = element.attributes().filter_map(|a| Some((a, most(&name, a.name())?)));
@@ -107,7 +107,7 @@ impl Screen {
             let n = product(attribute.value()).filter(|n| *n <= most);
             let Some(n) = n else {
                 let (key, value) = (attribute.name(), attribute.value());
-                return Err(format!("<{name} {key}={value:?}> is too large, or no number"));
+                return Err(format!("<{name} {key}={value:?}> is too large, or not a number"));
             };
             self.numbers += factor * n;
         }
@@ -119,7 +119,7 @@ impl Screen {
         let sides = ["nrow", "ncol", "width", "height"].map(number);
         let plain = sides.into_iter().try_fold(1.0, |n, side| Some(n * side?));
         let (Some(points), Some(plain)) = (points, plain) else {
-            return Err(format!("<{name}> has a size that is no number"));
+            return Err(format!("<{name}> has a size that is not a number"));
         };
         self.numbers += factor * points.max(plain);
         factor *= number("count").expect("it was a number").max(1.0);
@@ -128,7 +128,7 @@ impl Screen {
             return Err(format!("<{name}> makes more than a million copies"));
         }
         if self.numbers > MOST_NUMBERS {
-            return Err(format!("<{name}>: sizes that ask for more than {MOST_NUMBERS} numbers"));
+            return Err(format!("<{name}>: sizes of more than {MOST_NUMBERS} numbers"));
         }
         for attribute in element.attributes().filter(|a| a.name().starts_with("file")) {
             self.names(&name, attribute.value(), model, factor, attached)?;
@@ -137,7 +137,7 @@ impl Screen {
         inside.into_iter().try_for_each(|e| self.element(e, model, factor, attached, depth + 1))
     }
 
-    /// A file that an element names: it is a plain one, and what is a model itself is looked at too.
+    /// A file that an element names: must be regular; a model is checked too.
     fn names(
         &mut self,
         element: &str,
@@ -150,7 +150,7 @@ impl Screen {
             let path = folder.join(file);
             let Ok(about) = std::fs::metadata(&path) else { continue };
             if !about.is_file() || about.len() > MOST_NAMED {
-                return Err(format!("<{element} file={file:?}> is no plain file of at most 1 GiB"));
+                return Err(format!("<{element} file={file:?}> is not a regular file of at most 1 GiB"));
             }
             let found = match element {
                 "include" => {
@@ -169,12 +169,12 @@ impl Screen {
     }
 }
 
-/// The name of an element, which MuJoCo reads in any case.
+/// The name of an element; MuJoCo ignores its letter case.
 fn tag(element: Node<'_, '_>) -> String {
     element.tag_name().name().to_ascii_lowercase()
 }
 
-/// The largest number, or product of numbers, that an attribute which is a size may have.
+/// The limit of an attribute that is a size, or of the product of its numbers.
 fn most(element: &str, attribute: &str) -> Option<f64> {
     match (element, attribute) {
         ("size", "memory") => Some(1_073_741_824.0),

@@ -1,11 +1,11 @@
-//! A task out of any MuJoCo model: the user says what is paid and when it ends.
+//! A task from any MuJoCo model, with your own reward and termination.
 
 use super::Simulator;
 use crate::error::{Error, Result};
 use crate::rl::env::{Environment, Space, Step, check_action};
 use crate::rng::{standard_normal, stream, uniform};
 
-/// A step as a reward sees it.
+/// A step, for the reward.
 ///
 /// ```
 /// use tractable::rl::env::mujoco::Moment;
@@ -21,7 +21,7 @@ pub struct Moment<'a> {
     pub action: &'a [f64],
     /// Coordinates, then velocities, after the step.
     pub after: &'a [f64],
-    /// How long the step took.
+    /// Length of the step in seconds.
     pub seconds: f64,
 }
 
@@ -59,8 +59,8 @@ impl std::fmt::Debug for ModelTask {
 }
 
 impl ModelTask {
-    /// Steps the physics `frame_skip` times an action and pays `reward`; never ends by itself. Actions are
-    /// taken to lie in [-1, 1]: see [`action_bound`](Self::action_bound).
+    /// Steps the physics `frame_skip` times per action and returns `reward`; never terminates. Actions are
+    /// expected in [-1, 1]: see [`action_bound`](Self::action_bound).
     ///
     /// ```no_run
     /// # use tractable::rl::env::mujoco::{ModelTask, Mujoco};
@@ -74,7 +74,7 @@ impl ModelTask {
         reward: impl Fn(&Moment<'_>) -> f64 + Send + Sync + 'static,
     ) -> Result<Self> {
         if frame_skip == 0 {
-            return Err(Error::invalid("frame skip", "an action needs at least one step of the physics"));
+            return Err(Error::invalid("frame skip", "must be at least 1"));
         }
         let size = simulator.positions() + simulator.velocities();
         let mut start = vec![0.0; size];
