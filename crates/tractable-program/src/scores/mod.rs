@@ -6,7 +6,7 @@ mod verdict;
 pub(crate) use images::ImageScore;
 
 use crate::console;
-use crate::report::{Outcome, Report, short, table};
+use crate::report::{Outcome, Report, count, short, table};
 use serde::Serialize;
 use tractable::data::Target;
 use tractable::ensemble::LeftOut;
@@ -179,7 +179,7 @@ impl Column {
 pub(crate) fn left_out(score: &LeftOut) -> String {
     let percent = |v: f64| format!("{:.1} %", 100.0 * v);
     let parts = [
-        Some(format!("{} rows", score.rows)),
+        Some(count(score.rows as u64, "row")),
         Some(format!("nll {}", short(score.nll))),
         score.rmse.map(|v| format!("rmse {}", short(v))),
         score.error_rate.map(|v| format!("{} wrong", percent(v))),

@@ -33,7 +33,7 @@ pub(crate) struct ImageFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     scaling: Option<PixelScaling>,
     /// After so many epochs the noise becomes --settle-noise: small steps, and the weights settle
-    #[arg(long, value_name = "EPOCHS")]
+    #[arg(long, value_name = "EPOCHS", value_parser = settings::whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     settle_after: Option<usize>,
     /// Noise of the epochs after --settle-after [default: 1]
@@ -41,7 +41,7 @@ pub(crate) struct ImageFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     settle_noise: Option<f64>,
     /// Only the first N images to learn from, and to test; of digits any number
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = settings::whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<usize>,
 }

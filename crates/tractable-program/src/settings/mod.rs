@@ -21,7 +21,7 @@ const SHARED: [&str; 5] = ["target", "classes", "drop", "seed", "test"];
 #[derive(clap::Args, Serialize)]
 pub(crate) struct TrainFlags {
     /// Column to predict, or several with commas between them
-    #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
+    #[arg(long, alias = "targets", value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     target: Vec<String>,
     /// The target's values are classes, not numbers
@@ -53,11 +53,11 @@ pub(crate) struct TrainFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     activation: Option<Activation>,
     /// Passes over the data [default: 50]
-    #[arg(long, help_heading = OWN, value_name = "N")]
+    #[arg(long, alias = "epoch", help_heading = OWN, value_name = "N", value_parser = whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     epochs: Option<usize>,
     /// Rows learned from at a time; 1 is the exact update [default: 16]
-    #[arg(long, help_heading = OWN, value_name = "ROWS")]
+    #[arg(long, help_heading = OWN, value_name = "ROWS", value_parser = whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     batch: Option<usize>,
     /// Noise of the observations, in the target's standard deviations, where it is known [default: inferred]
@@ -73,11 +73,11 @@ pub(crate) struct TrainFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_start: Option<f64>,
     /// Factor on the noise from epoch to epoch [default: 0.975]
-    #[arg(long, help_heading = OWN, value_name = "F", requires = "noise_start")]
+    #[arg(long, help_heading = OWN, value_name = "F")]
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_decay: Option<f64>,
     /// The noise does not fall below this [default: 0.3]
-    #[arg(long, help_heading = OWN, value_name = "STD", requires = "noise_start")]
+    #[arg(long, help_heading = OWN, value_name = "STD")]
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_floor: Option<f64>,
     /// How a batch's updates add up: capped or plain [default: capped]
@@ -101,7 +101,7 @@ pub(crate) struct TrainFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     validation: Option<f64>,
     /// Stop after so many epochs without a better validation score; keep the best
-    #[arg(long, help_heading = OWN, value_name = "EPOCHS")]
+    #[arg(long, help_heading = OWN, value_name = "EPOCHS", value_parser = whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     patience: Option<usize>,
     /// Share of the rows kept aside to calibrate on at the end; 0: not at all [default: 0.1]
@@ -120,6 +120,15 @@ pub(crate) struct TrainFlags {
     #[arg(long, help_heading = OWN, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<DeviceName>,
+}
+
+/// A whole number that may be written as 1e3.
+pub(crate) fn whole(text: &str) -> Result<usize, String> {
+    let number = text.parse::<usize>().ok().or_else(|| {
+        let value = text.parse::<f64>().ok()?;
+        ((0.0..=1e15).contains(&value) && value.fract() == 0.0).then_some(value as usize)
+    });
+    number.ok_or_else(|| "is not a whole number, such as 1000 or 1e3".into())
 }
 
 /// A column's name; blanks beside a comma do not count.
@@ -182,6 +191,13 @@ impl TrainFlags {
     /// The settings of a new run.
     pub(crate) fn settings(&self) -> Outcome<TableSettings> {
         let falls = self.classes || self.noise_start.is_some();
+        for (flag, given) in [("--noise-decay", self.noise_decay), ("--noise-floor", self.noise_floor)] {
+            if given.is_some() && !falls {
+                let why =
+                    "is for noise that changes: add --noise-start 1, or --classes, where it does by itself";
+                return Err(Exit::Error(format!("{flag}: {why}")));
+            }
+        }
         let known = |v: f64| falls.then_some(v);
         let usual = TableSettings {
             target: Vec::new(),
@@ -210,7 +226,20 @@ impl TrainFlags {
         };
         let settings = with_given(&usual, self.given())?;
         settings.check()?;
+        self.check_together()?;
         Ok(settings)
+    }
+
+    /// Each share is of what the others leave, but nobody who asks for more than all rows means that.
+    fn check_together(&self) -> Outcome {
+        let shares =
+            [("--test", self.test), ("--validation", self.validation), ("--calibration", self.calibration)];
+        let given: Vec<(&str, f64)> = shares.iter().filter_map(|(flag, v)| Some((*flag, (*v)?))).collect();
+        if given.iter().map(|(_, share)| share).sum::<f64>() < 1.0 {
+            return Ok(());
+        }
+        let said: Vec<String> = given.iter().map(|(flag, share)| format!("{flag} {share}")).collect();
+        Err(Exit::Error(format!("{}: together they leave no rows to learn from", said.join(", "))))
     }
 
     /// What was given, by the names of [`TableSettings`].

@@ -6,7 +6,7 @@ mod images;
 mod network;
 
 use crate::image_sets::ImageSet;
-use crate::report::{Exit, Outcome, Report, json_line};
+use crate::report::{Exit, Outcome, Report, count, json_line};
 use crate::run::{AnyConfig, DataFile, RunFolder};
 use crate::scores::{self, Judged, RowsAre};
 use crate::settings::{ImageFlags, TrainFlags};
@@ -131,7 +131,9 @@ fn describe(train: &Dataset, test: Option<&Dataset>) -> String {
         n => format!("{} and {} more", names[..10].join(", "), n - 10),
     };
     let (inputs, targets) = (few(train.input_names()), few(train.output_names()));
-    format!("{} rows{test}; inputs {inputs}; target {targets}{missing}", train.rows())
+    let plural = |names: &[String], one: &str| format!("{one}{}", if names.len() == 1 { "" } else { "s" });
+    let (input, target) = (plural(train.input_names(), "input"), plural(train.output_names(), "target"));
+    format!("{}{test}; {input} {inputs}; {target} {targets}{missing}", count(train.rows() as u64, "row"))
 }
 
 /// Scores of rows that were kept apart, said and kept.
