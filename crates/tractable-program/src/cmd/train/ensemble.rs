@@ -1,6 +1,6 @@
 //! Training the usual model on the rows of a CSV file.
 
-use super::{Args, data_file, describe, say_left_out, say_test};
+use super::{Args, data_file, describe, judge_left_out, say_left_out, say_test};
 use crate::console::{self, note};
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
     let Rows { train, test, .. } = Rows::of_ensemble(file, settings)?;
     if let Some(model) = done {
         // Stopped between its model and its scores.
-        say_left_out(&folder, report, &model)?;
+        say_left_out(&folder, report, &model, &judge_left_out(&model, &train)?)?;
         return test.map_or(Ok(()), |test| say_test(&folder, report, &model, &test));
     }
     let start = Start {
@@ -114,7 +114,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
         let (networks, rows) = (count(networks as u64, "network"), count(train.rows() as u64, "row"));
         format!("run {}: {networks} learned from {rows} in {seconds:.1} s", out.display())
     })?;
-    say_left_out(&folder, report, &model)?;
+    say_left_out(&folder, report, &model, &judge_left_out(&model, &train)?)?;
     test.map_or(Ok(()), |test| say_test(&folder, report, &model, &test))
 }
 
