@@ -57,8 +57,8 @@ pub(crate) struct Args {
     /// Only the paper's table
     #[arg(long)]
     no_budgets: bool,
-    /// Also write everything to this JSON file
-    #[arg(long, value_name = "FILE")]
+    /// Write everything to this JSON file too
+    #[arg(long = "output", alias = "out", value_name = "FILE")]
     out: Option<PathBuf>,
     /// Exit 1 if the paper's success rates are not reached
     #[arg(long)]

@@ -13,7 +13,10 @@ mod documents;
 mod ensemble;
 #[cfg(unix)]
 mod faults;
+mod habits;
 mod help;
+#[cfg(unix)]
+mod hostile;
 mod images;
 #[cfg(unix)]
 mod interrupt;

@@ -8,7 +8,7 @@ use crate::files::{self, NewFile};
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, Report, file_error, json_line, table};
 use crate::run::load_trained;
-use crate::settings::DeviceName;
+use crate::settings::{DeviceName, whole};
 use crate::{interrupt, out};
 use serde::Serialize;
 use std::io::Write;
@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Attack the first N test images
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = whole)]
     images: usize,
     /// all (wrong classes), random, least-likely, or a class
     #[arg(long, value_name = "TARGET", default_value = "all", conflicts_with = "untargeted")]

@@ -3,9 +3,11 @@
 use crate::console::{self, note};
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, Report, short};
-use crate::run::{AnyConfig, DataFile, DataFiles, Rows, RunFolder, load_model, load_trained, readable};
+use crate::run::{
+    AnyConfig, DataFile, DataFiles, Rows, RunFolder, load_model, load_trained, model_first, readable,
+};
 use crate::scores::{self, Judged, RowsAre, Score};
-use crate::settings::DeviceName;
+use crate::settings::{DeviceName, whole};
 use std::path::{Path, PathBuf};
 use tractable::data::{self, Dataset, Target};
 use tractable::{Ensemble, Network, Output};
@@ -27,7 +29,7 @@ into what the model does not know and what is in the label, and with --ood how w
 told apart by that variance (area under the ROC curve). Exits 1 if a limit is not held.";
 
 /// How good a model's predictions are on a CSV file with targets, or on images
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Folder of a run, or a model file
@@ -46,7 +48,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR", requires = "ood")]
     ood_data: Option<PathBuf>,
     /// Only the first N test images of a set
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole)]
     limit: Option<usize>,
     /// Exit 1 if the nll of a target is above this
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
@@ -66,6 +68,11 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
+    let mut args = args.clone();
+    if let Some(file) = &mut args.file {
+        model_first(&mut args.model, file);
+    }
+    let args = &args;
     let file = match images_of(args)? {
         Source::Images(set, folder, limit) => {
             let net = load_trained(&args.model, args.device.with(console::threads()))?;
@@ -100,6 +107,11 @@ pub fn run(args: &Args) -> Outcome {
 }
 
 fn check_limits(args: &Args, output: Output) -> Outcome {
+    let limits =
+        [("--max-nll", args.max_nll), ("--max-rmse", args.max_rmse), ("--max-error", args.max_error)];
+    if let Some((flag, _)) = limits.iter().find(|(_, limit)| limit.is_some_and(f64::is_nan)) {
+        return Err(Exit::Error(format!("{flag}: nan is no limit; use a number")));
+    }
     let classes = matches!(output, Output::Classes { .. });
     if classes && args.max_rmse.is_some() {
         return Err(Exit::Error("--max-rmse: the model has classes; use --max-error".into()));

@@ -5,8 +5,8 @@ use crate::csv::{self, Fail};
 use crate::interrupt;
 use crate::out::Target;
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome, json_text};
-use crate::run::{class_names, load_model, readable};
+use crate::report::{Exit, Outcome, count, json_text};
+use crate::run::{class_names, load_model, model_first, readable};
 use crate::scores::in_parts;
 use serde::Serialize;
 use std::io::Write;
@@ -29,7 +29,7 @@ Columns are found by name; others are ignored. The file may be larger than memor
 const CHUNK_NUMBERS: usize = 1 << 20;
 
 /// An interval, or class probabilities, for every row of a CSV file
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Folder of a run, or a model file
@@ -48,7 +48,7 @@ pub struct Args {
     #[arg(long, value_name = "P", default_value_t = 0.9)]
     level: f64,
     /// What new values stay below with these probabilities, as TARGET_qP, instead of lower and upper
-    #[arg(long, value_name = "P,...", value_delimiter = ',', conflicts_with = "level")]
+    #[arg(long, alias = "quantile", value_name = "P,...", value_delimiter = ',', conflicts_with = "level")]
     quantiles: Vec<f64>,
     /// Several times faster: intervals do not widen away from the data as they should
     #[arg(long)]
@@ -68,6 +68,9 @@ pub fn run(args: &Args) -> Outcome {
         }
     }
     let out = args.out.as_deref().map(|path| Target::new(path, args.force)).transpose()?;
+    let mut args = args.clone();
+    model_first(&mut args.model, &mut args.file);
+    let args = &args;
     let model = load_model(&args.model)?;
     let model = &if args.fast { model.quick() } else { model };
     let preparation = model.preparation().expect("a trained model has names");
@@ -103,9 +106,9 @@ fn predict(
         out.write_all(text.as_bytes()).map_err(fail)?;
         text.clear();
         total += n as u64;
-        progress.at(total, || format!("{total} rows"));
+        progress.at(total, || count(total, "row"));
     }
-    progress.done(&format!("{total} rows"));
+    progress.done(&count(total, "row"));
     for (name, n, line, cell) in rows.unreadable() {
         let cell: String = cell.chars().take(40).collect();
         note(&format!("`{name}`: {n} not as in training, taken as missing: \"{cell}\" in line {line}"));

@@ -4,7 +4,7 @@ mod exit;
 mod text;
 
 pub use exit::{Exit, Outcome, catch_panic, exit_code, file_error, usage};
-pub use text::{short, table};
+pub use text::{count, short, table};
 
 use crate::escape;
 use serde::Serialize;

@@ -26,6 +26,12 @@ pub fn table(rows: &[Vec<String>], left: &[usize]) -> String {
     text
 }
 
+/// How many of something: `1 row`, `2 rows`.
+pub fn count(n: impl Into<u64>, one: &str) -> String {
+    let n = n.into();
+    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
+}
+
 /// A number with about five significant digits.
 pub fn short(v: f64) -> String {
     let size = v.abs();

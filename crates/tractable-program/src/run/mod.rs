@@ -56,6 +56,15 @@ pub(crate) fn locate(path: &Path) -> Outcome<PathBuf> {
     }
 }
 
+/// Puts a model and a table in their order, where they were given the other way round.
+pub(crate) fn model_first(model: &mut PathBuf, table: &mut PathBuf) {
+    let is_model = |path: &Path| path.is_dir() || path.extension().is_some_and(|e| e == "safetensors");
+    if is_model(table) && !is_model(model) && model.is_file() {
+        std::mem::swap(model, table);
+        note(&format!("the model is {}, the table {}", model.display(), table.display()));
+    }
+}
+
 /// Loads the model of a run or file to predict with: an epoch of it is finished.
 pub(crate) fn load_model(path: &Path) -> Outcome<Ensemble> {
     let path = locate(path)?;

@@ -138,7 +138,11 @@ mod tests {
         fill(&dir.path().join(NEXT), &["metrics.jsonl"], "new");
         assert!(finish(dir.path()).is_ok());
         assert_eq!(held(dir.path()), before);
-        assert!(replace(dir.path(), |next| Ok(fill(next, &NEW, "new"))).is_ok());
+        let whole = |next: &Path| {
+            fill(next, &NEW, "new");
+            Ok(())
+        };
+        assert!(replace(dir.path(), whole).is_ok());
         assert_eq!(held(dir.path()).len(), NEW.len());
     }
 }

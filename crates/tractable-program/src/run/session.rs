@@ -4,7 +4,7 @@
 use super::RunFolder;
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome, Report, json_line, short};
+use crate::report::{Exit, Outcome, Report, count, json_line, short};
 use crate::scores::{self, ImageScore};
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -152,13 +152,13 @@ impl<C: Serialize> Training<'_, C> {
         finish(&net)?;
         let seconds = session.began.elapsed().as_secs_f64();
         let best_epoch = session.stopping.as_ref().and_then(|s| Some(s.best?.1));
-        session.progress.done(&format!("{finished} epochs in {seconds:.1} s"));
+        session.progress.done(&format!("{} in {seconds:.1} s", count(finished as u64, "epoch")));
         let of_rows = self.test.is_none().then_some(best_epoch);
         let model = self.folder.model();
         let end = End { run: out, model, epochs: finished, best_epoch: of_rows, seconds };
         self.report.say("end", &end, || {
-            let best = best_epoch.map_or(String::new(), |e| format!(", the model is from epoch {e}"));
-            format!("run {}: {finished} epochs{best}", out.display())
+            let best = best_epoch.map_or(String::new(), |e| format!(", the model is that of epoch {e}"));
+            format!("run {}: {}{best}", out.display(), count(finished as u64, "epoch"))
         })?;
         Ok(Trained { score: session.score, net })
     }

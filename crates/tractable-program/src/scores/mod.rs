@@ -1,18 +1,21 @@
 //! How good predictions are: a model's scores on a data set, for `evaluate` and the test of `train`.
 
 pub mod images;
+mod surest;
 mod verdict;
 
 pub(crate) use images::ImageScore;
 
 use crate::console;
-use crate::report::{Outcome, Report, short, table};
+use crate::report::{Outcome, Report, count, short, table};
 use serde::Serialize;
 use tractable::data::Target;
 use tractable::ensemble::LeftOut;
 use tractable::metrics::{self, Tails};
 use tractable::{Ensemble, Input, Matrix, Prediction};
 use verdict::Verdict;
+
+pub(crate) use surest::Surest;
 
 /// What the rows are to the model that is scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -47,6 +50,7 @@ pub(crate) enum Score {
         /// Whether the intervals hold.
         verdict: Verdict,
         calibration: metrics::Calibration,
+        surest: Surest,
     },
     Classes {
         target: String,
@@ -60,6 +64,7 @@ pub(crate) enum Score {
         /// Whether that is how often it is right.
         verdict: Verdict,
         reliability: metrics::Reliability,
+        surest: Surest,
     },
 }
 
@@ -129,6 +134,14 @@ impl Judged {
         self.values.is_empty() && self.classes.is_none()
     }
 
+    /// The errors of one target, surest rows first; none where nothing was judged.
+    pub(crate) fn surest(&self, target: usize) -> Option<Surest> {
+        match &self.classes {
+            Some((p, labels)) => Some(Surest::of_classes(p, labels)),
+            None => self.values.get(target).map(|c| Surest::of_values(&c.y, &c.mean, &c.var)),
+        }
+    }
+
     /// One entry a target column of `names`.
     pub(crate) fn scores(&self, names: &[String], rows_are: RowsAre) -> Outcome<Vec<Score>> {
         if let Some((p, labels)) = &self.classes {
@@ -146,6 +159,7 @@ impl Judged {
                 confidence,
                 verdict: Verdict::of(1.0 - error_rate, confidence, rows),
                 reliability,
+                surest: Surest::of_classes(p, labels),
             }]);
         }
         names.iter().zip(&self.values).map(|(name, column)| column.score(name, rows_are)).collect()
@@ -171,6 +185,7 @@ impl Column {
             nis: metrics::innovation_squared(y, mean, var)?,
             verdict: Verdict::of(coverage_90, 0.9, y.len()),
             calibration: metrics::calibration(y, mean, var, *tails)?,
+            surest: Surest::of_values(y, mean, var),
         })
     }
 }
@@ -179,7 +194,7 @@ impl Column {
 pub(crate) fn left_out(score: &LeftOut) -> String {
     let percent = |v: f64| format!("{:.1} %", 100.0 * v);
     let parts = [
-        Some(format!("{} rows", score.rows)),
+        Some(count(score.rows as u64, "row")),
         Some(format!("nll {}", short(score.nll))),
         score.rmse.map(|v| format!("rmse {}", short(v))),
         score.error_rate.map(|v| format!("{} wrong", percent(v))),
@@ -258,6 +273,7 @@ impl Score {
                 nis,
                 verdict,
                 calibration,
+                surest: _,
             } => {
                 let mut lines = vec![
                     pair("target", target),
@@ -291,6 +307,7 @@ impl Score {
                 confidence,
                 verdict,
                 reliability,
+                surest: _,
             } => {
                 let lines = vec![
                     pair("target", target),

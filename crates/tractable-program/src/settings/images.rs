@@ -32,16 +32,16 @@ pub(crate) struct ImageFlags {
     #[arg(long, value_name = "NAME", value_parser = settings::named::<PixelScaling>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     scaling: Option<PixelScaling>,
-    /// After this many epochs, switch to the noise --settle-noise: smaller steps, so that weights settle
-    #[arg(long, value_name = "EPOCHS")]
+    /// After so many epochs the noise becomes --settle-noise: small steps, and the weights settle
+    #[arg(long, value_name = "EPOCHS", value_parser = settings::whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     settle_after: Option<usize>,
     /// Noise after --settle-after [default: 1]
     #[arg(long, value_name = "STD", requires = "settle_after")]
     #[serde(skip_serializing_if = "Option::is_none")]
     settle_noise: Option<f64>,
-    /// Use only the first N training and test images; any number for digits
-    #[arg(long, value_name = "N")]
+    /// Only the first N images to learn from, and to test; of digits any number
+    #[arg(long, value_name = "N", value_parser = settings::whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<usize>,
 }

@@ -24,7 +24,7 @@ const SHARED: [&str; 8] = ["target", "classes", "drop", "ids", "treat", "stream"
 #[derive(clap::Args, Clone, Serialize)]
 pub(crate) struct TrainFlags {
     /// Column to predict, or several separated by commas
-    #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
+    #[arg(long, alias = "targets", value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     target: Vec<String>,
     /// The target's values are classes, not numbers
@@ -68,11 +68,11 @@ pub(crate) struct TrainFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     activation: Option<Activation>,
     /// Passes over the data [default: 50]
-    #[arg(long, help_heading = OWN, value_name = "N")]
+    #[arg(long, alias = "epoch", help_heading = OWN, value_name = "N", value_parser = whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     epochs: Option<usize>,
     /// Rows per update; 1 is the exact update [default: 16]
-    #[arg(long, help_heading = OWN, value_name = "ROWS")]
+    #[arg(long, help_heading = OWN, value_name = "ROWS", value_parser = whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     batch: Option<usize>,
     /// Known noise of the observations, in standard deviations of the target [default: inferred]
@@ -88,11 +88,11 @@ pub(crate) struct TrainFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_start: Option<f64>,
     /// Factor on the noise after every epoch [default: 0.975]
-    #[arg(long, help_heading = OWN, value_name = "F", requires = "noise_start")]
+    #[arg(long, help_heading = OWN, value_name = "F")]
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_decay: Option<f64>,
     /// Lowest noise of the schedule [default: 0.3]
-    #[arg(long, help_heading = OWN, value_name = "STD", requires = "noise_start")]
+    #[arg(long, help_heading = OWN, value_name = "STD")]
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_floor: Option<f64>,
     /// How to combine the updates of a batch: capped or plain [default: capped]
@@ -116,7 +116,7 @@ pub(crate) struct TrainFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     validation: Option<f64>,
     /// Stop after this many epochs without a better validation score, and keep the best
-    #[arg(long, help_heading = OWN, value_name = "EPOCHS")]
+    #[arg(long, help_heading = OWN, value_name = "EPOCHS", value_parser = whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     patience: Option<usize>,
     /// Share of the rows to hold out for calibration at the end; 0 turns it off [default: 0.1]
@@ -135,6 +135,15 @@ pub(crate) struct TrainFlags {
     #[arg(long, help_heading = OWN, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<DeviceName>,
+}
+
+/// A whole number that may be written as 1e3.
+pub(crate) fn whole(text: &str) -> Result<usize, String> {
+    let number = text.parse::<usize>().ok().or_else(|| {
+        let value = text.parse::<f64>().ok()?;
+        ((0.0..=1e15).contains(&value) && value.fract() == 0.0).then_some(value as usize)
+    });
+    number.ok_or_else(|| "is not a whole number, such as 1000 or 1e3".into())
 }
 
 /// A column's name; blanks beside a comma do not count.
@@ -209,6 +218,13 @@ impl TrainFlags {
     /// The settings of a new run.
     pub(crate) fn settings(&self) -> Outcome<TableSettings> {
         let falls = self.classes || self.noise_start.is_some();
+        for (flag, given) in [("--noise-decay", self.noise_decay), ("--noise-floor", self.noise_floor)] {
+            if given.is_some() && !falls {
+                let why =
+                    "is for noise that changes: add --noise-start 1, or --classes, where it does by itself";
+                return Err(Exit::Error(format!("{flag}: {why}")));
+            }
+        }
         let known = |v: f64| falls.then_some(v);
         let usual = TableSettings {
             target: Vec::new(),
@@ -239,7 +255,20 @@ impl TrainFlags {
         };
         let settings = with_given(&usual, self.given())?;
         settings.check()?;
+        self.check_together()?;
         Ok(settings)
+    }
+
+    /// Each share is of what the others leave, but nobody who asks for more than all rows means that.
+    fn check_together(&self) -> Outcome {
+        let shares =
+            [("--test", self.test), ("--validation", self.validation), ("--calibration", self.calibration)];
+        let given: Vec<(&str, f64)> = shares.iter().filter_map(|(flag, v)| Some((*flag, (*v)?))).collect();
+        if given.iter().map(|(_, share)| share).sum::<f64>() < 1.0 {
+            return Ok(());
+        }
+        let said: Vec<String> = given.iter().map(|(flag, share)| format!("{flag} {share}")).collect();
+        Err(Exit::Error(format!("{}: together they leave no rows to learn from", said.join(", "))))
     }
 
     /// What was given, by the names of [`TableSettings`].

@@ -9,6 +9,7 @@ mod files;
 mod optimize;
 mod page;
 mod rl;
+mod score;
 mod terminal;
 mod train;
 
@@ -18,6 +19,7 @@ use crate::report::{Exit, Outcome, short};
 use crate::run::settle;
 use chart::Chart;
 use files::Folder;
+use score::Headline;
 use serde_json::Value;
 use std::path::Path;
 
@@ -26,6 +28,8 @@ use std::path::Path;
 pub(crate) struct View {
     title: String,
     lead: String,
+    /// What counts, and what it means; several where there are several targets.
+    scores: Vec<Headline>,
     /// Key numbers by name.
     facts: Vec<(String, String)>,
     charts: Vec<Chart>,

@@ -10,7 +10,7 @@ use crate::interrupt;
 use crate::out::Target;
 use crate::plot::picture_files;
 use crate::report::{Exit, Outcome, Report};
-use crate::run::load_model;
+use crate::run::{load_model, model_first};
 use answer::Answer;
 use question::Asked;
 use std::path::PathBuf;
@@ -32,8 +32,8 @@ A CSV file has the inputs as columns, with their spread in COLUMN_std, and the o
 theirs in OUTPUT_std. An empty input is as in the training data; an empty output is not wanted.
 Where several places explain the wish, each is listed with its probability: the mean of them is no answer.";
 
-/// Find the inputs that give the wanted outputs
-#[derive(clap::Args)]
+/// What the inputs must be, given what is known of them and what is wanted of the outputs
+#[derive(clap::Args, Clone)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Folder of a run, or a model file
@@ -70,6 +70,10 @@ pub fn run(args: &Args) -> Outcome {
     let out = args.out.as_deref().map(|path| Target::new(path, args.force)).transpose()?;
     for picture in args.plot.iter().flat_map(|path| picture_files(path)) {
         Target::new(&picture, args.force)?;
+    }
+    let mut args = args.clone();
+    if let Some(file) = &mut args.file {
+        model_first(&mut args.model, file);
     }
     let model = load_model(&args.model)?;
     let asked = Asked::new(&model, args.known_weights);

@@ -6,7 +6,7 @@ use crate::console::note;
 use crate::csv::{self, Fail};
 use crate::out::Target;
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome, json_line};
+use crate::report::{Exit, Outcome, count, json_line};
 use crate::run::readable;
 use std::io::Write;
 use std::path::Path;
@@ -59,9 +59,9 @@ fn answer(wishes: &mut Wishes<'_>, json: bool, out: &mut dyn Write, fail: Fail<'
         out.write_all(text.as_bytes()).map_err(fail)?;
         text.clear();
         rows += 1;
-        progress.at(rows, || format!("{rows} rows"));
+        progress.at(rows, || count(rows, "row"));
     }
-    progress.done(&format!("{rows} rows"));
+    progress.done(&count(rows, "row"));
     Ok(())
 }
 

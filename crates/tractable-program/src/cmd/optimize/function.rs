@@ -4,7 +4,7 @@ use super::{Args, Found, figure, keep, names, parse_error};
 use crate::console::note;
 use crate::objective::{Direction, Known, Objective};
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome, Report, short};
+use crate::report::{Exit, Outcome, Report, count, short};
 use crate::run::RunFolder;
 use crate::run::commands;
 use crate::{files, interrupt};
@@ -86,7 +86,10 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
             Some(dir) => format!("saved in {}; continue with --resume", dir.display()),
             None => "nothing was saved; use -o DIR to save the search".into(),
         };
-        return Err(Exit::Interrupted(format!("after {} evaluations: {saved}", search.history().len())));
+        return Err(Exit::Interrupted(format!(
+            "after {}: {saved}",
+            count(search.history().len() as u64, "evaluation")
+        )));
     }
     let Some(best) = search.best() else {
         let why = format!(
@@ -158,7 +161,7 @@ fn said(search: &Optimizer) -> String {
         0 => String::new(),
         n => format!(", {n} set aside"),
     };
-    format!("{} evaluations, best {best}{aside}", search.history().len())
+    format!("{}, best {best}{aside}", count(search.history().len() as u64, "evaluation"))
 }
 
 fn history(search: &Optimizer) -> String {

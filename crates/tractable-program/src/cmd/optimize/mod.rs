@@ -14,6 +14,7 @@ use crate::files;
 use crate::objective::{ParseError, parse_bounds};
 use crate::out;
 use crate::report::{Exit, Outcome, PROGRAM, Report, short};
+use crate::settings::whole;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use tractable::optimize::{Goal, Optimum};
@@ -23,9 +24,10 @@ Examples:
   tractable optimize --objective 'x^3-3*x' --bounds -2:2 --maximize -o cubic/
   tractable optimize --objective branin --evaluations 50
   tractable optimize --data points.csv --target y --maximize
-  tractable optimize --model run/ --bounds 0:1,0:1             (trained with --activation mixture_relu or tanh)
+  tractable optimize --model run/ --bounds 0:1,0:1             (a run of `tractable train`)
   tractable optimize --ask search.json --bounds -5:10,0:15     (an experiment of your own: where?)
   tractable optimize --tell search.json --value 3.7            (what came out there)
+  tractable optimize --tell search.json --point 0.5,2 --value 4  (a point of your own)
 
 Variables of an expression are x, or x, y and z, or x1, x2, ...; it may use + - * / ^, sqrt, exp, ln, sin, ...
 Named functions: cubic, branin, hartmann6, ackley5, rosenbrock4. A point whose value
@@ -55,13 +57,13 @@ pub struct Args {
     /// Print the next point to evaluate; FILE stores the search and is created by the first call
     #[arg(long, value_name = "FILE")]
     ask: Option<PathBuf>,
-    /// Record the value at a point that --ask printed
+    /// Take in the value that came out at a point that was asked for, or with --point at one of your own
     #[arg(long, value_name = "FILE", requires = "value")]
     tell: Option<PathBuf>,
     /// With --tell: the value; `nan` if the experiment failed
     #[arg(long, value_name = "Y", allow_hyphen_values = true, conflicts_with_all = ["objective", "data", "model", "ask"])]
     value: Option<f64>,
-    /// With --tell: the point; needed if several are pending
+    /// With --tell: where; needed when several points are pending, and for a point of your own
     #[arg(
         long,
         value_name = "X1,X2,..",
@@ -79,8 +81,8 @@ pub struct Args {
     /// Minimise
     #[arg(long)]
     minimize: bool,
-    /// With --objective: number of evaluations
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    /// With --objective: how often the function may be called
+    #[arg(long, value_name = "N", default_value = "50", value_parser = whole)]
     evaluations: usize,
     /// Standard deviation of the noise in the values; 0 means none, or with --data a tenth of their standard deviation
     #[arg(long, value_name = "STD", default_value_t = 0.0, allow_hyphen_values = true)]

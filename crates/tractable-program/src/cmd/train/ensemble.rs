@@ -5,7 +5,7 @@ use super::{Args, columns, data_files, describe, say_left_out, say_test};
 use crate::console::{self, note};
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome, Report};
+use crate::report::{Exit, Outcome, Report, count};
 use crate::run::{DataFile, RunFolder, TableConfig};
 use crate::settings::EnsembleSettings;
 use serde::Serialize;
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
     let (train, test) = (source.train(), source.test());
     if let Some(model) = done {
         // Stopped between its model and its scores.
-        say_left_out(&folder, report, &model)?;
+        say_left_out(&folder, report, &model, &source.judge(&model)?)?;
         return test.map_or(Ok(()), |test| say_test(&folder, report, &model, test));
     }
     let start = Start {
@@ -119,15 +119,11 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
     let (networks, seconds) = (model.networks().count(), began.elapsed().as_secs_f64());
     let end = End { run: out, model: folder.model(), networks, seconds };
     report.say("end", &end, || {
-        let rows = source.rows();
-        format!("run {}: {} learned from {rows} rows in {seconds:.1} s", out.display(), counted(networks))
+        let (networks, rows) = (count(networks as u64, "network"), count(source.rows() as u64, "row"));
+        format!("run {}: {networks} learned from {rows} in {seconds:.1} s", out.display())
     })?;
-    say_left_out(&folder, report, &model)?;
+    say_left_out(&folder, report, &model, &source.judge(&model)?)?;
     test.map_or(Ok(()), |test| say_test(&folder, report, &model, test))
-}
-
-fn counted(networks: usize) -> String {
-    format!("{networks} network{}", if networks == 1 { "" } else { "s" })
 }
 
 /// What there is to say of a run that has its model.

@@ -9,9 +9,9 @@ mod source;
 
 use crate::console::note;
 use crate::image_sets::ImageSet;
-use crate::report::{Exit, Outcome, Report, json_line};
+use crate::report::{Exit, Outcome, Report, count, json_line};
 use crate::run::{AnyConfig, DataFile, DataFiles, RunFolder};
-use crate::scores::{self, Judged, RowsAre};
+use crate::scores::{self, Judged, RowsAre, Surest};
 use crate::settings::{ImageFlags, TrainFlags};
 use crate::{escape, interrupt, out};
 use clap::{Args as _, FromArgMatches};
@@ -161,7 +161,9 @@ fn describe(rows: usize, train: &Dataset, test: Option<&Dataset>) -> String {
         n => format!("{} and {} more", names[..10].join(", "), n - 10),
     };
     let (inputs, targets) = (few(train.input_names()), few(train.output_names()));
-    format!("{rows} rows{test}; inputs {inputs}{gaps}; target {targets}{missing}")
+    let plural = |names: &[String], one: &str| format!("{one}{}", if names.len() == 1 { "" } else { "s" });
+    let (input, target) = (plural(train.input_names(), "input"), plural(train.output_names(), "target"));
+    format!("{}{test}; {input} {inputs}{gaps}; {target} {targets}{missing}", count(rows as u64, "row"))
 }
 
 /// Scores of rows that were kept apart, said and kept.
@@ -175,10 +177,10 @@ fn say_test(folder: &RunFolder, report: Report, model: &Ensemble, test: &Dataset
     Ok(())
 }
 
-/// How good the model was on rows that were left out, said and kept.
-fn say_left_out(folder: &RunFolder, report: Report, model: &Ensemble) -> Outcome {
-    for (target, score) in model.output_names().iter().zip(model.scores()) {
-        let line = LeftOutLine { target, score };
+/// How good the model was on rows that were left out, said and kept; `judged` is what it said of them.
+fn say_left_out(folder: &RunFolder, report: Report, model: &Ensemble, judged: &Judged) -> Outcome {
+    for (i, (target, score)) in model.output_names().iter().zip(model.scores()).enumerate() {
+        let line = LeftOutLine { target, score, surest: judged.surest(i) };
         folder.append(&json_line("left_out", &line))?;
         report.say("left_out", &line, || {
             format!("left out, {}: {}", escape::name(target), scores::left_out(score))
@@ -187,12 +189,40 @@ fn say_left_out(folder: &RunFolder, report: Report, model: &Ensemble) -> Outcome
     Ok(())
 }
 
+/// Rows beyond which it would take too long to ask about all of them again.
+const MOST_JUDGED: usize = 50_000;
+
+/// What the usual model says of rows that it left out.
+fn judge_left_out(model: &Ensemble, train: &Dataset) -> Outcome<Judged> {
+    let mut judged = Judged::default();
+    if train.rows() > MOST_JUDGED {
+        return Ok(judged);
+    }
+    let out = model.rows_left_out(train)?;
+    match train.target() {
+        // Ten networks leave out every row between them, a single one some.
+        target @ Target::Values { .. } if out.len() == train.rows() => {
+            judged.add_values(&model.left_out(train)?, target, 0);
+        }
+        Target::Labels { labels, .. } if out.len() == train.rows() => {
+            judged.add_classes(model.left_out_classes(train)?.data(), labels);
+        }
+        _ => {
+            let out = train.select(&out)?;
+            judged.predict(model, out.input(), out.target())?;
+        }
+    }
+    Ok(judged)
+}
+
 /// A line about one target.
 #[derive(Serialize)]
 struct LeftOutLine<'a> {
     target: &'a str,
     #[serde(flatten)]
     score: &'a LeftOut,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    surest: Option<Surest>,
 }
 
 fn out_folder(args: &Args) -> Outcome<PathBuf> {

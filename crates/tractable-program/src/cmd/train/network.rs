@@ -4,6 +4,7 @@ use super::{Args, columns, data_files, describe, new_table, say_left_out, say_te
 use crate::console::{self, note};
 use crate::report::{Exit, Outcome, Report};
 use crate::run::{DataFile, Rows, RunFolder, TableConfig, Training};
+use crate::scores::Judged;
 use crate::settings::TableSettings;
 use serde::Serialize;
 use std::path::Path;
@@ -108,7 +109,11 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<TableSetting
         Ok(())
     })?;
     let model = model.expect("it is made once all epochs are done");
-    say_left_out(&folder, report, &model)?;
+    let mut judged = Judged::default();
+    if let Some(aside) = &rows.calibration {
+        judged.predict(&model, aside.input(), aside.target())?;
+    }
+    say_left_out(&folder, report, &model, &judged)?;
     rows.test.map_or(Ok(()), |test| say_test(&folder, report, &model, &test))
 }
 

@@ -1,8 +1,9 @@
 //! The rows that the usual model learns from: in memory, or read again for every pass.
 
-use super::{Args, columns, new_table, note_classes};
+use super::{Args, columns, judge_left_out, new_table, note_classes};
 use crate::report::Outcome;
 use crate::run::{DataFiles, Rows};
+use crate::scores::Judged;
 use crate::settings::EnsembleSettings;
 use std::ops::ControlFlow;
 use tractable::Ensemble;
@@ -85,6 +86,18 @@ impl Source {
         match &self.rows {
             Kept::Memory(rows) => rows.test.as_ref(),
             Kept::Stream(_) => None,
+        }
+    }
+
+    /// What the model says of rows that were left out.
+    pub(super) fn judge(&self, model: &Ensemble) -> Outcome<Judged> {
+        match &self.rows {
+            Kept::Memory(rows) => judge_left_out(model, &rows.train),
+            Kept::Stream(stream) => {
+                let mut judged = Judged::default();
+                judged.predict(model, stream.held_out().input(), stream.held_out().target())?;
+                Ok(judged)
+            }
         }
     }
 
