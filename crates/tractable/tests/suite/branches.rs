@@ -228,11 +228,7 @@ fn what_does_not_fit_is_refused() {
             flat().layer(Layer::Add.of(["input", "linear1"])),
             "inputs: expected all of 3, got 4",
         ),
-        (
-            "a dead end",
-            flat().layer(Layer::linear(1).of(["input"])),
-            "layer `linear1`: no layer reads it",
-        ),
+        ("a dead end", flat().layer(Layer::linear(1).of(["input"])), "layer `linear1`: no layer reads it"),
     ];
     for (what, net, says) in cases {
         let error = net.build().unwrap_err().to_string();

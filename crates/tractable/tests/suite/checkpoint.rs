@@ -181,7 +181,7 @@ const TAMPERINGS: &[Tampering] = &[
     (
         "version 4",
         |m| drop(m.metadata.insert("version".into(), "4".into())),
-        "metadata: version 4 is not known",
+        "metadata: version 4 is unknown",
     ),
     ("no version", |m| drop(m.metadata.remove("version")), "metadata: `version` is missing"),
     ("no spec", |m| drop(m.metadata.remove("spec")), "metadata: `spec` is missing"),
@@ -424,7 +424,8 @@ fn tensors_lie_side_by_side_and_fit_their_bytes() {
         let file = [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat();
         let said = load(&file, Device::reference()).unwrap_err().to_string();
         let said = said.split_once("not a model file (safetensors): ").unwrap().1.to_string();
-        let bytes = said.strip_prefix("its header describes ").and_then(|s| s.split(' ').next()?.parse().ok());
+        let bytes =
+            said.strip_prefix("its header describes ").and_then(|s| s.split(' ').next()?.parse().ok());
         assert_eq!(bytes, theirs.map(|m| m.data_len()), "{header}: {said}");
         bytes.ok_or(said)
     };

@@ -1,5 +1,4 @@
-//! Learning on the fast device: what a batch says about the weights of a map, summed up over its rows, and the step that
-//! they take.
+//! Learning on the fast device: updates of a map's weights, summed over the rows of a batch, and the resulting step.
 
 use super::lines::Lines;
 use super::map::{ALONE, tiles};
