@@ -1,4 +1,4 @@
-//! `tractable report`: a run's folder as one page to keep or to send.
+//! `tractable report`: writes a self-contained page about a run.
 
 use crate::report::{Outcome, Report};
 use crate::{files, page, view};

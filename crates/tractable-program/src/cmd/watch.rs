@@ -1,4 +1,4 @@
-//! `tractable watch`: a run's page while the run goes on, in a browser on this machine or in the terminal.
+//! `tractable watch`: a live page of a run in progress, in a browser on this machine or in the terminal.
 
 use crate::report::{Exit, Outcome, Report};
 use crate::watch::{self, Pages};

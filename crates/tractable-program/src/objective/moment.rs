@@ -1,4 +1,4 @@
-//! A formula of one step of a task: what it pays, or whether it ends there.
+//! A formula for one step of a task: its reward, or whether it ends there.
 
 use super::expression::{Expression, ParseError};
 use super::reader::{Vocabulary, is_number};

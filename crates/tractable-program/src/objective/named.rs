@@ -1,4 +1,4 @@
-//! Functions whose optima are known, to measure an optimiser with.
+//! Test functions with known optima, to measure an optimiser.
 
 use std::f64::consts::{E, PI};
 

@@ -1,7 +1,7 @@
-//! What a seed keeps in its folder: the agent, its episodes, its progress, and the same for TensorBoard.
+//! The files of a seed: the agent, its episodes, its progress, and the same for TensorBoard.
 //!
-//! Lines are gathered in memory and reach the disk before the agent they belong to, so a crash leaves them at most
-//! ahead of it; a resumed run drops what is ahead.
+//! Lines are gathered in memory and reach the disk before the agent they belong to, so after a crash they may be
+//! ahead of it; a resumed run drops the excess.
 
 use super::events;
 use crate::files;

@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use tractable::fnv;
 
-/// The data file of a run, so that a changed one is noticed.
+/// The data file of a run, to detect changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DataFile {
@@ -71,7 +71,7 @@ impl<S> TableConfig<S> {
     }
 }
 
-/// The images of a run, so that changed ones are noticed.
+/// The images of a run, to detect changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ImageData {

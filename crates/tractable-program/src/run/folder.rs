@@ -1,4 +1,4 @@
-//! The files of a run, written so that a crash leaves them whole and in step.
+//! The files of a run, written so that they stay intact and consistent after a crash.
 
 use super::commands;
 use super::config::{AnyConfig, ImageConfig, TableConfig, VERSION};

@@ -1,5 +1,5 @@
-//! A run of `train` while it learns, on rows or on images: whole epochs are saved, Ctrl-C and early stopping end it,
-//! and a run that was stopped continues to the same bits.
+//! A training session, on rows or on images: saves finished epochs, handles Ctrl-C and early stopping;
+//! a resumed run gives bit-identical results.
 
 use super::RunFolder;
 use crate::interrupt;

@@ -1,10 +1,10 @@
-//! What the usual model can be told, which is little.
+//! Settings of the default model, of which there are few.
 
 use super::{TrainFlags, check_shares, check_target, same_but_epochs, to_map, with_given};
 use crate::report::{Exit, Outcome};
 use serde::{Deserialize, Serialize};
 
-/// Everything that decides the bits of the usual model, but the data: what `config.json` keeps.
+/// Everything that determines the default model, except the data; stored in `config.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EnsembleSettings {
@@ -33,7 +33,7 @@ impl TrainFlags {
         Ok(settings)
     }
 
-    /// The settings of a run that is started again: its own. Flags may repeat them.
+    /// The settings of a restarted run: its own. Flags may repeat them.
     pub(crate) fn ensemble_of(&self, run: &EnsembleSettings) -> Outcome<EnsembleSettings> {
         if let Some(flag) = self.own_network().first() {
             let why = "applies only to a single network with your own settings";

@@ -1,4 +1,4 @@
-//! What `train` can be told: the flags, their defaults, and how a resumed run keeps its own.
+//! Settings of `train`: flags, defaults, and how a resumed run keeps its own.
 
 mod ensemble;
 mod images;
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tractable::{Activation, Device, Noise, NoiseSchedule, Prior, Scheme, UpdateRule};
 
-/// Flags that say what the network is like, or how it learns.
+/// Flags that describe the network or its training.
 const OWN: &str = "A network of your own, in place of the usual model";
-/// Flags that the usual model takes too.
+/// Flags that the default model takes too.
 const SHARED: [&str; 5] = ["target", "classes", "drop", "seed", "test"];
 
 /// Settings as flags. Only those given are set, so that a resumed run can tell them from defaults; their
@@ -127,7 +127,7 @@ fn trimmed(name: &str) -> Result<String, std::convert::Infallible> {
     Ok(name.trim().to_string())
 }
 
-/// Everything that decides the bits of a run, but the data: what `config.json` keeps.
+/// Everything that determines a run, except the data; stored in `config.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TableSettings {
@@ -227,7 +227,7 @@ impl TrainFlags {
         given
     }
 
-    /// The flags that ask for a network of the user's own, as they are typed.
+    /// The given flags that select a single network, as typed.
     pub(crate) fn own_network(&self) -> Vec<String> {
         let own = self.given().into_iter().map(|(name, _)| name);
         let noise = match (self.noise_std, self.noise_per_input) {
@@ -249,7 +249,7 @@ impl TrainFlags {
         self.single
     }
 
-    /// The settings of a run that goes on: its own. Flags may repeat them; only the epochs may differ.
+    /// The settings of a resumed run: its own. Flags may repeat them; only the epochs may differ.
     pub(crate) fn settings_of(&self, run: &TableSettings) -> Outcome<TableSettings> {
         let epochs = same_but_epochs(&self.given(), &to_map(run))?;
         let settings = TableSettings { epochs: epochs.unwrap_or(run.epochs), ..run.clone() };
@@ -327,7 +327,7 @@ pub(crate) fn check_floor(floor: f64) -> Outcome {
 }
 
 impl TableSettings {
-    /// Refuses what the flags' types let through, by the flags' names. The library checks again.
+    /// Checks values beyond the flags' types, and names the flag. The library checks again.
     fn check(&self) -> Outcome {
         let refuse = |flag: &str, why: String| Err(Exit::Error(format!("{flag}: {why}")));
         check_target(&self.target, self.classes)?;

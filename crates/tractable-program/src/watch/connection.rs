@@ -1,4 +1,4 @@
-//! One client: what it has said, what it is being told, and how long it may take.
+//! One client: its request, the response, and its time limits.
 
 use super::request::{self, Asked, Refusal, Request};
 use super::{Pages, SCRIPT};

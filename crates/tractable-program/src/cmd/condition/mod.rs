@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Outcome {
     args.plot.as_ref().map_or(Ok(()), |path| figure::draw(&asked, &answer)?.save(path))
 }
 
-/// Inputs of which nothing is said.
+/// Inputs that are not given.
 fn note_missing(names: &[&str]) {
     if !names.is_empty() {
         note(&format!("not given, so taken as in the training data, mean ± std: {}", listed(names)));

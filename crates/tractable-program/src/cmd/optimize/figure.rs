@@ -1,5 +1,5 @@
-//! The picture of an optimisation: of one number prediction, derivative, covariance and how the optimum was come to;
-//! of several how the best value got better.
+//! The picture of an optimisation: for one variable the prediction, derivative, covariance and path to the optimum;
+//! for several, the best value so far.
 
 use crate::plot::{Color, Figure, OptimumFigure, Panel, Places, four_panels};
 use tractable::data::{Dataset, Scaler};

@@ -1,4 +1,4 @@
-//! A function that can be called: expression or test function, optimised by asking for its values.
+//! Optimises a function that can be called: an expression or a test function.
 
 use super::{Args, Found, figure, keep, names, parse_error};
 use crate::console::note;

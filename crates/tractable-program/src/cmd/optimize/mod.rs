@@ -1,4 +1,4 @@
-//! `tractable optimize`: where is a function, a trained model or a data file's target largest or smallest?
+//! `tractable optimize`: the maximum or minimum of a function, a trained model or a data file's target.
 //!
 //! One way per file: a function to call (`function`), data or a model to search (`model`), an experiment of
 //! your own (`ask_tell`).

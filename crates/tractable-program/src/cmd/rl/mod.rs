@@ -1,4 +1,4 @@
-//! `tractable rl`: agents that learn to act, several seeds side by side; and what they have learned, played.
+//! `tractable rl`: trains agents, several seeds in parallel, and plays them.
 
 mod model;
 mod play;

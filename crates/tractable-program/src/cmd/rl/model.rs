@@ -1,4 +1,4 @@
-//! `tractable rl mujoco`: a task out of a user's own model and a formula of what is paid.
+//! `tractable rl mujoco`: a task from your own model and a reward formula.
 
 use super::train;
 use crate::rl::OwnModel;

@@ -1,4 +1,4 @@
-//! `tractable rl play`: episodes without exploration, as numbers and as a picture that moves.
+//! `tractable rl play`: episodes without exploration, as numbers and as an animation.
 
 use crate::files;
 use crate::plot::animated;
