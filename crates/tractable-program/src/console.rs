@@ -61,7 +61,7 @@ pub fn note(text: &str) {
     }
 }
 
-/// A line on stderr that belongs to an error. A closed stderr is no reason to stop working.
+/// A line on stderr that belongs to an error. A closed stderr does not stop the work.
 pub(crate) fn always(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -207,7 +207,7 @@ fn attack_set(args: &Args, set: &Set, model: &Path, net: &Network, images: &Imag
     })
 }
 
-/// Budgets of CIFAR-10 are known as so many of 255.
+/// Budgets of CIFAR-10 are multiples of 1/255.
 fn shown(budget: Budget) -> String {
     match budget {
         Budget::Linf(size) if size < 0.1 => format!("L-inf {:.0}/255", size * 255.0),

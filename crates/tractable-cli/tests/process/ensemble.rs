@@ -81,7 +81,7 @@ fn rows_unlike_those_it_learned_from_are_noticed() {
     place.write("other.csv", &data);
     let said = place.ok(&["evaluate", "run", "other.csv"]);
     assert!(
-        said.contains("the model is too sure: ")
+        said.contains("the model is overconfident: ")
             && said.contains("; train again, and include rows like these"),
         "{said}"
     );

@@ -29,7 +29,7 @@ enum Place {
 }
 
 impl Formula {
-    /// Reads a formula for a model with so many coordinates, velocities and controls.
+    /// Reads a formula for a model with these numbers of coordinates, velocities and controls.
     ///
     /// # Errors
     /// What is wrong and at which character.

@@ -22,7 +22,7 @@ pub struct TestFunction {
     pub name: &'static str,
     /// One line for people.
     pub about: &'static str,
-    /// One pair a dimension.
+    /// One pair per dimension.
     pub bounds: &'static [(f64, f64)],
     /// What is looked for unless something else is asked.
     pub direction: Direction,

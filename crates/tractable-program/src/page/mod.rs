@@ -144,7 +144,7 @@ impl Page {
         )
     }
 
-    /// What changes while a run goes on.
+    /// What changes during a run.
     pub(crate) fn main(&self) -> String {
         let mut html = format!(
             "<header id=\"head\">\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n</header>\n",

@@ -90,7 +90,7 @@ impl Log {
         Log { folder: folder.into(), episodes: String::new(), progress: String::new(), events: Vec::new() }
     }
 
-    /// Goes on with a folder whose agent has taken so many steps: what is ahead of it goes. The lines that stay.
+    /// Resumes a folder whose agent has taken this many steps: drops later lines, returns the others.
     pub(super) fn resume(folder: &Path, steps: u64) -> Outcome<(Self, Vec<Line>)> {
         let read = |name: &str| {
             let path = folder.join(name);

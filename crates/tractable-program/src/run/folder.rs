@@ -66,7 +66,7 @@ impl RunFolder {
         self.file("model.safetensors")
     }
 
-    /// The model training goes on from.
+    /// The model to resume from.
     pub(crate) fn state(&self) -> PathBuf {
         if self.best || self.calibrated { self.file("last.safetensors") } else { self.model() }
     }
@@ -153,7 +153,7 @@ impl RunFolder {
         }
     }
 
-    /// The settings of a run that goes on, and that it does.
+    /// The settings of a resumed run; records the command.
     pub(crate) fn resume(&self, config: &impl Serialize) -> Outcome {
         self.write_config(config)?;
         commands::note(&self.path, false)

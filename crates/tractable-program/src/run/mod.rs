@@ -68,7 +68,7 @@ pub fn load_trained(path: &Path, device: Device) -> Outcome<Network> {
     let path = locate(path)?;
     let net = match Network::load(&path, device) {
         Ok(net) => net,
-        // A calibrated model of one network holds one, and whatever else is no network says so itself.
+        // A calibrated model may contain one network; other files give their own error.
         Err(_) => {
             let model = Ensemble::load(&path)?;
             let mut networks = model.networks();

@@ -35,8 +35,8 @@ impl Verdict {
     pub(super) fn say(self, said: &str, rows_are: RowsAre) -> String {
         let which = match self {
             Verdict::Hold => return String::new(),
-            Verdict::TooSure => "the model is too sure",
-            Verdict::NotSureEnough => "the model is not sure enough",
+            Verdict::TooSure => "the model is overconfident",
+            Verdict::NotSureEnough => "the model is underconfident",
         };
         let what = match (rows_are, self) {
             (RowsAre::Learned, _) => "evaluate it on rows that it was not trained on",

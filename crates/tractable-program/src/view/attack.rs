@@ -10,7 +10,7 @@ use serde_json::Value;
 const PLACES: usize = 100;
 
 pub(super) fn view(folder: &mut Folder) -> View {
-    // Attacks that are going on, or those that are done.
+    // Attacks in progress, or finished ones.
     let live = folder.holds(LIVE);
     let lines = folder.lines(if live { LIVE } else { "attacks.jsonl" });
     let config = if live { None } else { folder.json("attack.json") }.unwrap_or_default();

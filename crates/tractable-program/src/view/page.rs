@@ -5,7 +5,7 @@ use crate::page::{Page, Picture, Section};
 use crate::report::{Exit, Outcome};
 
 impl View {
-    /// The page; `state` says whether the run goes on, where that is known.
+    /// The page; `state` says whether the run is in progress, if known.
     pub(crate) fn page(&self, state: Option<&str>) -> Outcome<Page> {
         let mut sections = Vec::new();
         let mut numbers = Section::new("numbers", "Numbers");

@@ -505,7 +505,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
     fn posterior(&self, state: &mut Self::State);
 
     /// Makes room for `k` rows a sample: innovations of means, laid out like the state `of`. `*_back` takes them down like
-    /// a batch of so many samples.
+    /// a batch of that many samples.
     fn rows(&self, of: &Self::State, k: usize, rows: &mut Self::State);
     /// Covariances that are zero, of `k` rows of every sample of a state.
     fn spread_begin(&self, of: &Self::State, k: usize, spread: &mut Self::Spread);

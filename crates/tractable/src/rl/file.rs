@@ -39,7 +39,7 @@ impl Agent {
     /// let mut agent = Agent::new(&env, Settings { horizon: 32, ..Settings::default() })?;
     /// agent.rollout(&mut env)?;
     /// agent.save(&path)?;
-    /// let mut later = Agent::resume(&path, &mut env)?; // goes on as if nothing had happened
+    /// let mut later = Agent::resume(&path, &mut env)?; // continues identically
     /// later.rollout(&mut env)?;
     /// # Ok::<(), tractable::Error>(())
     /// ```

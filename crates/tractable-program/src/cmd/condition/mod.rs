@@ -28,7 +28,7 @@ commas go in double quotes. The spread of a wish is about the model's mean; what
 know counts too, noise does not.
 A CSV file has the inputs as columns, with their spread in COLUMN_std, and the outputs that are wanted, with
 theirs in OUTPUT_std. An empty input is as in the training data; an empty output is not wanted.
-Where several places explain the wish, each is listed with its probability: the mean of them is no answer.";
+If there are several answers, each is listed with its probability; their mean is not an answer.";
 
 /// Find the inputs that give the wanted outputs
 #[derive(clap::Args)]

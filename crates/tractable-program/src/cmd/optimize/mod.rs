@@ -163,7 +163,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The settings of a search and what it has come to, for whoever looks at the folder.
+/// The settings and results of a search, for `report` and `watch`.
 fn keep(dir: &Path, args: &Args, goal: Goal, optima: &[Optimum]) -> Outcome {
     #[derive(Serialize)]
     struct Kept<'a> {

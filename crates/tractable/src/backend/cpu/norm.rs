@@ -1,4 +1,4 @@
-//! Batch normalisation on the fast device: channels side by side, one task a sample. Sums over the batch are
+//! Batch normalisation on the fast device: channels side by side, one task per sample. Sums over the batch are
 //! kept sample by sample and added up in order, so that threads do not change them.
 
 use super::lines::Lines;

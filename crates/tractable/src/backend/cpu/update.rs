@@ -43,7 +43,7 @@ impl Cpu {
         s.sums = all_sums;
     }
 
-    /// The posterior of the weights from sums in so many parts over so many rows, unless something is broken.
+    /// The posterior of the weights from sums in these parts over this many rows, unless there was an error.
     pub(super) fn step_by(
         &self,
         w: &mut Weights,
