@@ -20,14 +20,13 @@ Examples:
   tractable condition run/ --want 'kind=low'
   tractable condition run/ wishes.csv -o answers.csv
 
---given says what is known before: COLUMN=MEAN±STD, or COLUMN=VALUE for what is known exactly. ± may be
+--given is the prior of the inputs: COLUMN=MEAN±STD, or COLUMN=VALUE if known exactly. ± may be
 written +- or +/-. A column that is not named has the mean and standard deviation of the training data.
---want says what is to come out: OUTPUT=VALUE±STD, or OUTPUT=VALUE exactly, of one output or several; a class
-by its name; OUTPUT=max or OUTPUT=min for a place where the slope is zero, near the one given. Names with
-commas go in double quotes. The spread of a wish is about the model's mean; what the model does not
-know counts too, noise does not.
-A CSV file has the inputs as columns, with their spread in COLUMN_std, and the outputs that are wanted, with
-theirs in OUTPUT_std. An empty input is as in the training data; an empty output is not wanted.
+--want is the wanted output: OUTPUT=VALUE±STD, or OUTPUT=VALUE exactly, for one output or several; a class
+by its name; OUTPUT=max or OUTPUT=min for a nearby point where the slope is zero. Put names with commas in
+double quotes. STD is the tolerance around the model's mean; the model's uncertainty is added, noise is not.
+A CSV file has the inputs as columns, with standard deviations in COLUMN_std, and the wanted outputs, with
+theirs in OUTPUT_std. An empty input is distributed as in the training data; an empty output is free.
 If there are several answers, each is listed with its probability; their mean is not an answer.";
 
 /// Find the inputs that give the wanted outputs
