@@ -1,5 +1,6 @@
 //! Messages on stderr, and the common flags: verbosity and threads.
 
+use crate::escape;
 use std::io::Write;
 use std::num::NonZero;
 use std::sync::OnceLock;
@@ -63,7 +64,7 @@ pub fn note(text: &str) {
 
 /// A line on stderr that belongs to an error. A closed stderr does not stop the work.
 pub(crate) fn always(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", escape::name(text));
 }
 
 /// A line on stderr that only `--verbose` asks for.

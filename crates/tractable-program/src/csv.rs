@@ -1,26 +1,34 @@
 //! CSV as the program writes it: to stdout or to a file that is whole or not there, and cells in quotes where they need them.
 
+use crate::escape::Shown;
 use crate::files::NewFile;
+use crate::interrupt::Draft;
+use crate::out::{Target, pointed_to};
 use crate::report::{Exit, Outcome, file_error};
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::path::Path;
 
 /// What failures of the output become.
 pub(crate) type Fail<'a> = &'a dyn Fn(io::Error) -> Exit;
 
 /// Lets `write` write to the file `out`, or to stdout; `input` is what it reads and must not be the same file.
 pub(crate) fn write_to(
-    out: Option<&Path>,
+    out: Option<Target<'_>>,
     input: &Path,
     write: impl FnOnce(&mut dyn Write, Fail<'_>) -> Outcome,
 ) -> Outcome {
-    let Some(path) = out else {
+    let Some(target) = out else {
         let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        write(&mut out, &Exit::from)?;
+        // A program gets the names as they are.
+        match io::stdout().is_terminal() {
+            true => write(&mut Shown(&mut out), &Exit::from)?,
+            false => write(&mut out, &Exit::from)?,
+        }
         return Ok(out.flush()?);
     };
+    let path = target.path;
     if let (Ok(from), Ok(to)) = (fs::canonicalize(input), fs::canonicalize(path))
         && from == to
     {
@@ -43,20 +51,13 @@ pub(crate) fn write_to(
     }
     // Under another name until it is whole.
     let file = pointed_to(path).and_then(|path| NewFile::beside(&path));
-    let mut out = BufWriter::with_capacity(1 << 16, file.map_err(file_error(path, "create a file there"))?);
+    let file = file.map_err(file_error(path, "create a file there"))?;
+    let _draft = Draft::new(file.temporary());
+    let mut out = BufWriter::with_capacity(1 << 16, file);
     write(&mut out, &fail)?;
-    out.into_inner().map_err(|e| e.into_error()).and_then(NewFile::keep).map_err(&fail)
-}
-
-/// Where symbolic links lead; there need not be a file yet.
-fn pointed_to(path: &Path) -> io::Result<PathBuf> {
-    let mut path = path.to_path_buf();
-    // As many as the system follows.
-    for _ in 0..40 {
-        let Ok(target) = fs::read_link(&path) else { return Ok(path) };
-        path = path.parent().unwrap_or(Path::new("")).join(target);
-    }
-    Err(io::Error::other("too many symbolic links"))
+    let file = out.into_inner().map_err(|e| fail(e.into_error()))?;
+    target.check()?;
+    file.keep().map_err(&fail)
 }
 
 /// A row of numbers: the shortest digits that read back as the same.

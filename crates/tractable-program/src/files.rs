@@ -5,7 +5,8 @@ pub(crate) use tractable::files::{FolderLock, NewFile};
 use crate::console;
 use crate::report::{Exit, Outcome, file_error};
 use serde::Serialize;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// Writes a whole file, or leaves what was there.
@@ -27,6 +28,35 @@ pub(crate) fn keep(file: NewFile, path: &Path) -> io::Result<()> {
     file.keep()?;
     console::detail(|| format!("wrote {}", path.display()));
     Ok(())
+}
+
+/// No text of a run is longer.
+const MOST: u64 = 1 << 30;
+
+/// A whole text file. What is not a file, or has no end, is refused at once.
+pub(crate) fn read_text(path: &Path) -> Outcome<String> {
+    // Before it is opened: to open a pipe is to wait for somebody to write to it.
+    let about = fs::metadata(path).map_err(file_error(path, "open it"))?;
+    if !about.is_file() {
+        return Err(Exit::Error(format!("{}: is not a file", path.display())));
+    }
+    let mut text = String::new();
+    let read = File::open(path).and_then(|f| f.take(MOST + 1).read_to_string(&mut text));
+    match read.map_err(file_error(path, "read it"))? as u64 > MOST {
+        true => Err(Exit::Error(format!("{}: is larger than {} MiB", path.display(), MOST >> 20))),
+        false => Ok(text),
+    }
+}
+
+/// Appends to a file, which is made where there is none.
+pub(crate) fn append(path: &Path, bytes: &[u8]) -> Outcome<File> {
+    if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+        return Err(Exit::Error(format!("{}: is not a file", path.display())));
+    }
+    let mut file =
+        File::options().append(true).create(true).open(path).map_err(file_error(path, "open it"))?;
+    file.write_all(bytes).map_err(file_error(path, "write it"))?;
+    Ok(file)
 }
 
 /// Makes a folder where there is none and keeps other processes out of it.

@@ -1,6 +1,7 @@
 //! Progress on stderr: a bar on a terminal, occasional lines elsewhere, nothing with `--quiet`.
 
 use crate::console::{self, note};
+use crate::escape;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -48,7 +49,7 @@ impl ProgressDisplay {
         match &mut self.mode {
             Mode::Bar(bar) => {
                 bar.set_position(done);
-                bar.set_message(text());
+                bar.set_message(escape::name(&text()).into_owned());
             }
             Mode::Lines { last } => {
                 if console::verbose() || last.is_none_or(|t| t.elapsed() >= LINE_EVERY) {
@@ -68,7 +69,7 @@ impl ProgressDisplay {
     /// A line that stays, above the bar if there is one.
     pub(crate) fn say(&mut self, text: &str) {
         match &mut self.mode {
-            Mode::Bar(bar) => bar.println(text),
+            Mode::Bar(bar) => bar.println(escape::name(text)),
             Mode::Lines { last } => {
                 *last = Some(Instant::now());
                 note(text);

@@ -58,7 +58,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_budgets: bool,
     /// Also write everything to this JSON file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "output", alias = "out", value_name = "FILE")]
     out: Option<PathBuf>,
     /// Exit 1 if the paper's success rates are not reached
     #[arg(long)]

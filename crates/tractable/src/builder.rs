@@ -4,6 +4,7 @@ use crate::backend::{Device, UpdateRule};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::layer::{Contents, Layer, Node, Prior};
+use crate::memory;
 use crate::moments::Activation;
 use crate::network::{Network, Spec};
 use crate::output::{Noise, NoiseStd, Output, Tree};
@@ -224,6 +225,7 @@ impl NetworkBuilder {
         // The head, which no layer reads, is known once the output is.
         let head = (noise == Noise::PerInput).then(|| layers.len() - 2);
         let graph = Graph::new(input, &layers, &names, &inputs, head)?;
+        memory::check(graph.parameters as u64 * BYTES_PER_PARAMETER)?;
         let width = graph.shapes[graph.output()].len();
         let output = classes.map_or(Output::Values { width, noise }, |classes| Output::Classes { classes });
         let noise = NoiseStd::new(noise_std, width)?;
@@ -237,6 +239,9 @@ impl NetworkBuilder {
         Network::assemble(spec, &contents, device)
     }
 }
+
+/// Mean and variance as they are drawn, and on the device, where a copy of the means and sums of updates lie beside them.
+const BYTES_PER_PARAMETER: u64 = 32;
 
 /// Initial noise variance for inference, for standardised targets.
 const START_NOISE_VAR: f64 = 0.367_879_441_171_442_33; // 1/e

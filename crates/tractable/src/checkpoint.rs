@@ -147,6 +147,10 @@ fn check_names(spec: &Spec) -> Result<()> {
     if !fits(&spec.input_names, spec.input.len()) {
         return Err(Error::shape("input names", spec.input.len(), spec.input_names.len()));
     }
+    #[cfg(feature = "csv")]
+    if let Some(preparation) = &spec.preparation {
+        preparation.check(&spec.input_names).map_err(|why| Error::invalid("preparation", why))?;
+    }
     // One fit names inputs and outputs together.
     if !fits(&spec.output_names, outputs) || spec.output_names.is_empty() != spec.input_names.is_empty() {
         return Err(Error::shape("output names", outputs, spec.output_names.len()));

@@ -13,6 +13,8 @@ mod folds;
 mod outside;
 mod settings;
 mod side_by_side;
+#[cfg(feature = "csv")]
+mod stream;
 
 pub use fit::{LeftOut, Stage};
 pub use settings::Settings;
@@ -129,19 +131,27 @@ impl Member {
     fn say(&self, x: Input<'_>) -> Result<Vec<Said>> {
         let [mean, mut doubt, noise] = self.net.predict_standard(x)?;
         let units = self.net.output().units();
-        if x.var().is_none() {
-            let standard = self.net.input_scaler().map(|s| s.apply(x.mean()));
-            let x = standard.as_deref().unwrap_or(x.mean());
-            for (output, outside) in self.outside.iter().enumerate() {
-                let var = outside.var(&self.net, x)?;
-                var.iter().enumerate().for_each(|(row, v)| doubt[row * units + output] = *v);
+        // Of inputs that are not known: what they leave open, which more data would not remove.
+        let mut open = vec![0.0; mean.len()];
+        let uncertain = x.var().is_some_and(|v| v.iter().any(|v| *v > 0.0));
+        if uncertain {
+            let at_mean = self.net.predict_standard(Input::exact(x.mean(), x.width())?)?;
+            for i in 0..doubt.len() {
+                open[i] = (doubt[i] - at_mean[1][i]).max(0.0);
+                doubt[i] = at_mean[1][i];
             }
+        }
+        let standard = self.net.input_scaler().map(|s| s.apply(x.mean()));
+        let at = standard.as_deref().unwrap_or(x.mean());
+        for (output, outside) in self.outside.iter().enumerate() {
+            let var = outside.var(&self.net, at)?;
+            var.iter().enumerate().for_each(|(row, v)| doubt[row * units + output] = *v);
         }
         let std = self.net.noise_std();
         let said = |i: usize| Said {
             mean: mean[i],
             doubt: doubt[i],
-            noise: [noise[i], std[i % units % std.len()].powi(2)],
+            noise: [noise[i] + open[i], std[i % units % std.len()].powi(2) + open[i]],
         };
         Ok((0..mean.len()).map(said).collect())
     }
@@ -225,7 +235,7 @@ impl Ensemble {
         let width = self.output().units();
         let mut parts = vec![Parts::default(); data.rows() * width];
         self.each_fold(data, |fold, rows, x| {
-            let said = self.ask(|m| m.fold == fold, rows.len(), |m| m.say(Input::from(x)))?;
+            let said = self.ask(|m| m.fold == fold, rows.len(), |m| m.say(x))?;
             let by_row = together(&said);
             for (row, own) in rows.iter().zip(by_row.chunks_exact(width)) {
                 parts[row * width..(row + 1) * width].copy_from_slice(own);
@@ -340,7 +350,7 @@ impl Ensemble {
     fn each_fold(
         &self,
         data: &Dataset,
-        mut f: impl FnMut(usize, &[usize], &Matrix) -> Result<()>,
+        mut f: impl FnMut(usize, &[usize], Input<'_>) -> Result<()>,
     ) -> Result<()> {
         self.check_fitted(data)?;
         let folds = folds::folds(data.target(), data.rows(), self.spec.seed);
@@ -350,7 +360,7 @@ impl Ensemble {
                 return Err(Error::invalid("rows left out", why));
             }
             let rows = folds::rows_of(&folds, fold, true);
-            f(fold, &rows, &data.x().select(&rows))?;
+            f(fold, &rows, data.select(&rows)?.input())?;
         }
         Ok(())
     }

@@ -144,7 +144,14 @@ impl fmt::Display for Error {
             }
             Error::Model { path, at, why } => write!(f, "{}: {at}: {why}", path.display()),
             Error::Memory { bytes } => {
-                write!(f, "not enough memory for {bytes} bytes; use a smaller network, batch or data set")
+                // As far as a reader can take in.
+                let (unit, name) = match *bytes {
+                    0..=0xf_ffff => (1.0, "bytes"),
+                    0x10_0000..=0x3fff_ffff => ((1u64 << 20) as f64, "MiB"),
+                    _ => ((1u64 << 30) as f64, "GiB"),
+                };
+                let size = *bytes as f64 / unit;
+                write!(f, "there is no memory for {size:.0} {name}; use a smaller network, batch or data set")
             }
             Error::InUse { path } => write!(
                 f,

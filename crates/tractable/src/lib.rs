@@ -108,6 +108,7 @@ pub mod fnv;
 mod gaussian;
 mod graph;
 mod layer;
+mod memory;
 pub mod metrics;
 pub mod moments;
 mod network;

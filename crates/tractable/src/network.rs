@@ -3,6 +3,8 @@
 mod accumulate;
 mod forget;
 mod gradient;
+#[cfg(feature = "csv")]
+mod prepared;
 mod resident;
 mod rows;
 mod settings;

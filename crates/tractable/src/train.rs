@@ -8,6 +8,7 @@ pub use settings::{Fit, NoiseSchedule};
 
 use crate::data::{Images, Scaler, Target};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::metrics;
 use crate::network::{LearnInfo, Network, Snapshot};
 use crate::output::{ClassCalibration, Output};
@@ -276,6 +277,7 @@ impl Network {
         self.check_names(data)?;
         let seed = fit.seed.unwrap_or(self.seed());
         let (rows, held_out) = hold_out(data, fit, seed)?;
+        memory::check(self.bytes_of_batch(fit.batch.min(rows.len())))?;
         let own = self.input_scaler().is_some() || self.output_scaler().is_some();
         if let (false, Samples::Table(data)) = (own, data)
             && data.wants_standardize()
@@ -332,13 +334,13 @@ impl Network {
         };
         match data.target() {
             Target::Values { y, observed } => {
-                let out = self.predict(data.x())?;
+                let out = self.predict(data.input())?;
                 let seen = |i: &usize| observed.as_ref().is_none_or(|o| o[*i]);
                 let pick = |v: &[f64]| (0..v.len()).filter(seen).map(|i| v[i]).collect::<Vec<_>>();
                 metrics::gaussian_nll(&pick(y.data()), &pick(out.mean()), &pick(&out.total_var()))
             }
             Target::Labels { labels, .. } => {
-                metrics::class_nll(self.predict_classes(data.x())?.data(), labels)
+                metrics::class_nll(self.predict_classes(data.input())?.data(), labels)
             }
         }
     }
@@ -397,9 +399,17 @@ impl Network {
     }
 
     /// Takes scalers and names over from the data a fit starts with.
-    fn adopt(&mut self, data: &Samples<'_>, scalers: Option<(Option<Scaler>, Option<Scaler>)>) -> Result<()> {
+    pub(crate) fn adopt(
+        &mut self,
+        data: &Samples<'_>,
+        scalers: Option<(Option<Scaler>, Option<Scaler>)>,
+    ) -> Result<()> {
         self.spec.input_names = data.input_names().into_owned();
         self.spec.output_names = data.output_names().into_owned();
+        #[cfg(feature = "csv")]
+        if let Samples::Table(data) = data {
+            self.spec.preparation = data.preparation().map(|p| Box::new(p.clone()));
+        }
         if let Some(names) = data.class_names() {
             self.spec.class_names = names.to_vec();
         }

@@ -153,7 +153,7 @@ fn predict_and_evaluate_refuse_what_does_not_fit_the_model() {
     place.refused(&["evaluate", "run", "data.csv", "--max-error", "0.1"], &["--max-rmse"]);
     // What was there stays until the new one is whole.
     place.write("out.csv", "precious");
-    place.refused(&["predict", "run", "text.csv", "-o", "out.csv", "-q"], &["line 3"]);
+    place.refused(&["predict", "run", "text.csv", "-o", "out.csv", "-q", "--force"], &["line 3"]);
 }
 
 #[test]
@@ -173,8 +173,12 @@ fn unknown_classes_are_named() {
 #[test]
 fn the_input_is_not_overwritten() {
     let place = Place::trained();
-    place.refused(&["predict", "run", "data.csv", "-o", "data.csv"], &["-o data.csv: that is the input"]);
-    place.refused(&["predict", "run", "data.csv", "-o", "run/../data.csv"], &["that is the input"]);
+    place.refused(
+        &["predict", "run", "data.csv", "-o", "data.csv", "--force"],
+        &["-o data.csv: that is the input"],
+    );
+    place
+        .refused(&["predict", "run", "data.csv", "-o", "run/../data.csv", "--force"], &["that is the input"]);
 }
 
 #[test]

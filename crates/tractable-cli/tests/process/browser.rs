@@ -9,9 +9,13 @@ use crate::watch::{Watching, epoch};
 
 /// A page on a phone and on a desk, in light and in dark: all pictures are there, and it does not scroll sideways.
 fn looked_at(browser: &mut Browser, url: &str, name: &str, pictures: usize) {
-    for (width, phone, scheme) in
-        [(1200, false, "light"), (1200, false, "dark"), (360, true, "light"), (360, true, "dark")]
-    {
+    for (width, phone, scheme) in [
+        (1200, false, "light"),
+        (1200, false, "dark"),
+        (400, true, "light"),
+        (360, true, "light"),
+        (360, true, "dark"),
+    ] {
         browser.screen(width, phone, scheme);
         browser.open(url);
         browser.until("[...document.images].every(i => i.complete)");
@@ -22,6 +26,8 @@ fn looked_at(browser: &mut Browser, url: &str, name: &str, pictures: usize) {
                 wide: document.documentElement.scrollWidth > document.documentElement.clientWidth, screen: innerWidth,
                 out: [...document.querySelectorAll('main *')].filter(e => !e.closest('.scroll')
                     && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.tagName + ' ' + e.className),
+                inner: [...document.querySelectorAll('.scroll')].filter(e => innerWidth <= 400
+                    && e.scrollWidth > e.clientWidth + 1).map(e => e.innerText.slice(0, 40)),
                 small: [...document.querySelectorAll('p, dd, dt, td, th, pre, figcaption')]
                     .filter(e => parseFloat(getComputedStyle(e).fontSize) < 12).length,
                 text: document.body.innerText.length,
@@ -30,6 +36,7 @@ fn looked_at(browser: &mut Browser, url: &str, name: &str, pictures: usize) {
         assert_eq!((&state["images"], &state["missing"]), (&pictures.into(), &0.into()), "{name}: {state}");
         assert_eq!((&state["wide"], &state["screen"]), (&false.into(), &width.into()), "{name}: {state}");
         assert_eq!((&state["out"], &state["small"]), (&serde_json::json!([]), &0.into()), "{name}: {state}");
+        assert_eq!(state["inner"], serde_json::json!([]), "{name} scrolls sideways inside: {state}");
         assert!(state["text"].as_u64().unwrap() > 200, "{name}: {state}");
         let ground = if scheme == "dark" { "rgb(27, 27, 29)" } else { "rgb(255, 255, 255)" };
         assert_eq!(state["ground"], ground, "{name}");

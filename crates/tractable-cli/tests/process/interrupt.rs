@@ -124,7 +124,7 @@ fn half_an_epoch_is_not_saved() {
     let place = Place::new();
     long(&place);
     let child = place.command(&LONG).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_for(&place, "run/config.json", 1);
+    wait_for(&place, "run/metrics.jsonl", 1);
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();

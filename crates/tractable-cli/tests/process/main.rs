@@ -13,11 +13,16 @@ mod documents;
 mod ensemble;
 #[cfg(unix)]
 mod faults;
+mod habits;
 mod help;
+#[cfg(unix)]
+mod hostile;
 mod images;
 #[cfg(unix)]
 mod interrupt;
 mod json;
+#[cfg(unix)]
+mod keep;
 mod optimize;
 #[cfg(unix)]
 mod out;

@@ -53,14 +53,14 @@ fn a_link_stays_a_link() {
     symlink("far/second.csv", place.path("first.csv")).unwrap();
     symlink("far/new.csv", place.path("dangling.csv")).unwrap();
     for (link, file) in [("first.csv", "far/old.csv"), ("dangling.csv", "far/new.csv")] {
-        place.ok(&["predict", "run", "data.csv", "-q", "-o", link]);
+        place.ok(&["predict", "run", "data.csv", "-q", "--force", "-o", link]);
         assert!(fs::symlink_metadata(place.path(link)).unwrap().is_symlink(), "{link}");
         assert!(fs::symlink_metadata(place.path(file)).unwrap().is_file(), "{file}");
         assert_eq!(place.text(file), out, "{link}");
     }
     // A file at the end of a link is kept, too, until the new one is whole.
     place.write("text.csv", "a,b\n0,0\n1,two\n");
-    let ran = place.run(&["predict", "run", "text.csv", "-q", "-o", "first.csv"]);
+    let ran = place.run(&["predict", "run", "text.csv", "-q", "--force", "-o", "first.csv"]);
     assert_eq!((ran.code, place.text("far/old.csv")), (2, out));
     symlink("loop.csv", place.path("loop.csv")).unwrap();
     assert_eq!(place.run(&["predict", "run", "data.csv", "-q", "-o", "loop.csv"]).code, 2);
@@ -72,7 +72,7 @@ fn two_at_once_do_not_share_a_file() {
     let place = Place::trained();
     let pipes = ["one.csv", "two.csv"].map(|name| {
         assert!(Command::new("mkfifo").arg(place.path(name)).status().unwrap().success());
-        let args = ["predict", "run", name, "-q", "-o", "out.csv"];
+        let args = ["predict", "run", name, "-q", "--force", "-o", "out.csv"];
         let child = place.command(&args).stderr(Stdio::piped()).spawn().unwrap();
         (child, fs::File::create(place.path(name)).unwrap())
     });

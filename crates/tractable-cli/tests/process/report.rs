@@ -112,13 +112,50 @@ fn what_is_no_run_is_refused() {
     std::fs::create_dir(place.path("empty")).unwrap();
     place.refused(&["report", "empty"], &["empty: no run in this folder"]);
     place.refused(&["report", "nowhere"], &["nowhere: cannot open it"]);
-    place.refused(&["report", "data.csv"], &["data.csv: not a folder"]);
-    place.refused(
-        &["report", "run", "-o", "data.csv"],
-        &["data.csv: already exists and was not written by this program"],
-    );
+    place.refused(&["report", "data.csv"], &["data.csv: is not a folder"]);
+    place.refused(&["report", "run", "-o", "data.csv"], &["data.csv: exists already", "--force"]);
     place.refused(&["report", "run", "-o", "no/such/page.html"], &["no/such/page.html: cannot write it"]);
     place.ok(&["report", "run", "-o", "data.csv", "--force"]);
     let line = &place.json(&["report", "run", "-o", "page.html"])[0];
     assert_eq!((&line["type"], &line["page"]), (&"page".into(), &"page.html".into()));
+}
+
+/// Before all other numbers: how good it is, in plain words, and an error curve.
+#[test]
+fn pages_lead_with_the_score() {
+    let place = Place::new();
+    place.ok(&["train", "data.csv", "--target", "y", "--single", "-q", "-o", "usual"]);
+    place
+        .ok(&["train", "data.csv", "--target", "y", "--epochs", "1", "--test", "0.2", "-q", "-o", "network"]);
+    place.ok(&[
+        "train",
+        "classes.csv",
+        "--target",
+        "kind",
+        "--classes",
+        "--epochs",
+        "2",
+        "-q",
+        "-o",
+        "kinds",
+    ]);
+    let small = ["--net", "mlp", "--hidden", "12", "--limit", "100", "--epochs", "1", "-q"];
+    place.ok(&[&["train", "digits", "-o", "images"], &small[..]].concat());
+    place.ok(&["rl", "pendulum", "--steps", "2e3", "--seeds", "1", "-q", "-o", "agents"]);
+    let found =
+        ["optimize", "--objective", "x^2", "--bounds", "-1:2", "--evaluations", "12", "-q", "-o", "found"];
+    place.ok(&found);
+    for (run, score, curve) in [
+        ("usual", "typical error of y", "Error of y on rows left out"),
+        ("network", "typical error of y", "Error of y on rows kept apart"),
+        ("kinds", "of its answers are wrong", "Error of kind on rows left out"),
+        ("images", "of its answers are wrong", "Error on the test images"),
+        ("agents", "One seed proves little", "Average return"),
+        ("found", "among 12 points that were evaluated", "The best value so far"),
+    ] {
+        let html = page(&place, run);
+        has(&html, &[score, curve]);
+        let at = |part: &str| html.find(part).unwrap_or_else(|| panic!("{run}: no {part}"));
+        assert!(at("How good it is") < at(score) && at(score) < at("<h2>Numbers</h2>"), "{run}");
+    }
 }

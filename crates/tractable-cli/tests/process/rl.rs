@@ -61,7 +61,19 @@ fn a_resumed_run_ends_in_the_same_bits() {
 fn what_was_learned_can_be_played() {
     let place = Place::new();
     place.ok(&["rl", "half-cheetah", "--steps", "1024", "-q", "-o", "run"]);
-    let play = ["rl", "play", "run", "--episodes", "2", "--json", "--picture", "run.svg", "--frames", "20"];
+    let play = [
+        "rl",
+        "play",
+        "run",
+        "--episodes",
+        "2",
+        "--json",
+        "--picture",
+        "run.svg",
+        "--frames",
+        "20",
+        "--force",
+    ];
     let first = place.ok(&play);
     assert_eq!(lines(&first)[0]["returns"].as_array().unwrap().len(), 2);
     assert_eq!(first, place.ok(&play));
@@ -110,6 +122,11 @@ fn mujoco_moves_a_model_of_ones_own() {
         place.json(&["rl", "play", "whole", "--episodes", "2"])[0]["returns"].as_array().unwrap().len(),
         2
     );
+    for picture in ["slider.svg", "slider.png"] {
+        place.ok(&["rl", "play", "whole", "--episodes", "1", "--frames", "20", "--picture", picture]);
+        assert!(place.read(picture).len() > 1000, "{picture}");
+    }
+    assert_eq!(place.text("slider.svg").matches("<line ").count(), 1, "one geom");
     let refused = |args: &[&str], says: &str| place.refused(&[&["rl", "mujoco"], args].concat(), &[says]);
     refused(&["--model", "slider.xml", "--reward", "q2"], "only 1 of these");
     refused(&["--model", "slider.xml", "--reward", "q1 +"], "a value is missing");

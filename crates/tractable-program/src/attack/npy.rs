@@ -27,6 +27,10 @@ pub(crate) fn write(to: &mut impl Write, shape: &[usize], data: &[f32]) -> io::R
 /// Shape and numbers of a file, or what is wrong with it.
 pub(crate) fn read(path: &Path) -> Result<(Vec<usize>, Vec<f64>), String> {
     let mut bytes = Vec::new();
+    // To open a pipe is to wait for somebody to write to it.
+    if !std::fs::metadata(path).map_err(|e| e.to_string())?.is_file() {
+        return Err("is not a file".into());
+    }
     let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
     if bytes.len() as u64 > MOST_BYTES {

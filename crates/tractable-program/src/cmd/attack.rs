@@ -6,10 +6,10 @@ use crate::console;
 use crate::console::note;
 use crate::files::{self, NewFile};
 use crate::image_sets::ImageSet;
-use crate::interrupt;
 use crate::report::{Exit, Outcome, Report, file_error, json_line, table};
 use crate::run::load_trained;
-use crate::settings::DeviceName;
+use crate::settings::{DeviceName, whole};
+use crate::{interrupt, out};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Attack the first N test images
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = whole)]
     images: usize,
     /// all (wrong classes), random, least-likely, or a class
     #[arg(long, value_name = "TARGET", default_value = "all", conflicts_with = "untargeted")]
@@ -128,7 +128,7 @@ struct CurvePoint {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    interrupt::listen()?;
+    interrupt::leave_at_once("nothing was written")?;
     if args.images == 0 {
         return Err(Exit::Error("--images: must be at least 1".into()));
     }
@@ -145,6 +145,7 @@ pub fn run(args: &Args) -> Outcome {
     };
     let choice = choice(args, images.class_names())?;
     let frozen = args.frozen.as_deref().map(|path| frozen(path, images.shape())).transpose()?;
+    interrupt::listen()?;
     // Created before hours of work, and removed if nothing is written.
     let made = args.out.as_deref().map_or(Ok(false), |out| make_folder(out, args.force))?;
     let _held = args.out.as_deref().map(files::folder).transpose()?;
@@ -262,6 +263,7 @@ fn choice(args: &Args, names: &[String]) -> Outcome<Choice> {
 
 /// Whether the folder is new.
 fn make_folder(out: &Path, force: bool) -> Outcome<bool> {
+    out::check_folder(out, "attack")?;
     let new = !out.exists();
     let used = std::fs::read_dir(out).map_or(out.exists(), |mut entries| entries.next().is_some());
     if used && !(force && out.is_dir()) {

@@ -3,12 +3,14 @@
 use crate::console::{self, note};
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, Report, short};
-use crate::run::{AnyConfig, DataFile, Rows, RunFolder, load_model, load_trained};
+use crate::run::{
+    AnyConfig, DataFile, DataFiles, Rows, RunFolder, load_model, load_trained, model_first, readable,
+};
 use crate::scores::{self, Judged, RowsAre, Score};
-use crate::settings::DeviceName;
+use crate::settings::{DeviceName, whole};
 use std::path::{Path, PathBuf};
-use tractable::data::{self, CsvRows, Dataset, Target};
-use tractable::{Ensemble, Matrix, Network, Output};
+use tractable::data::{self, Dataset, Target};
+use tractable::{Ensemble, Network, Output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -27,7 +29,7 @@ into what the model does not know and what is in the label, and with --ood how w
 told apart by that variance (area under the ROC curve). Exits 1 if a limit is not held.";
 
 /// How good a model's predictions are on a CSV file with targets, or on images
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Folder of a run, or a model file
@@ -46,7 +48,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR", requires = "ood")]
     ood_data: Option<PathBuf>,
     /// Only the first N test images of a set
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole)]
     limit: Option<usize>,
     /// Exit 1 if the nll of a target is above this
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
@@ -66,6 +68,11 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
+    let mut args = args.clone();
+    if let Some(file) = &mut args.file {
+        model_first(&mut args.model, file);
+    }
+    let args = &args;
     let file = match images_of(args)? {
         Source::Images(set, folder, limit) => {
             let net = load_trained(&args.model, args.device.with(console::threads()))?;
@@ -80,9 +87,9 @@ pub fn run(args: &Args) -> Outcome {
     let scores = match own_rows(args, file)? {
         Some(config) => judge_own(&model, file, &config)?,
         None => {
-            let (x, data) = read(file, &model)?;
+            let data = read(file, &model)?;
             let mut judged = Judged::default();
-            judged.predict(&model, &x, data.target())?;
+            judged.predict(&model, data.input(), data.target())?;
             judged.scores(data.output_names(), RowsAre::New)?
         }
     };
@@ -100,6 +107,11 @@ pub fn run(args: &Args) -> Outcome {
 }
 
 fn check_limits(args: &Args, output: Output) -> Outcome {
+    let limits =
+        [("--max-nll", args.max_nll), ("--max-rmse", args.max_rmse), ("--max-error", args.max_error)];
+    if let Some((flag, _)) = limits.iter().find(|(_, limit)| limit.is_some_and(f64::is_nan)) {
+        return Err(Exit::Error(format!("{flag}: nan is no limit; use a number")));
+    }
     let classes = matches!(output, Output::Classes { .. });
     if classes && args.max_rmse.is_some() {
         return Err(Exit::Error("--max-rmse: the model has classes; use --max-error".into()));
@@ -119,19 +131,28 @@ fn own_rows(args: &Args, file: &Path) -> Outcome<Option<AnyConfig>> {
     // Settings that cannot be read are no reason not to judge a model by other rows.
     let Ok(config) = RunFolder::config(run) else { return Ok(None) };
     let data = match &config {
+        // Rows that were read pass by pass are judged as others are; nearly all were learned from.
+        AnyConfig::Ensemble(config) if config.settings.stream => return Ok(None),
         AnyConfig::Ensemble(config) => &config.data,
         AnyConfig::Network(config) => &config.data,
         AnyConfig::Images(_) => return Ok(None),
     };
-    Ok(DataFile::read(file)?.same_content(data).then_some(config))
+    // What can be read only once is new.
+    if !file.is_file() {
+        return Ok(None);
+    }
+    let files = DataFiles::open(std::slice::from_ref(&file.to_path_buf()))?;
+    Ok(DataFile::read(&files)?.same_content(data).then_some(config))
 }
 
 /// Scores on the file that the model learned from, as far as they can be honest.
 fn judge_own(model: &Ensemble, file: &Path, config: &AnyConfig) -> Outcome<Vec<Score>> {
     let mut judged = Judged::default();
+    let files = DataFiles::open(std::slice::from_ref(&file.to_path_buf()))?;
     let (rows, learned) = match config {
         AnyConfig::Ensemble(config) => {
-            let rows = Rows::of_ensemble(file, &config.settings)?;
+            let table = config.settings.columns().table(files.paths())?;
+            let rows = Rows::of_ensemble(table, &config.settings)?;
             let out = model.rows_left_out(&rows.train)?;
             let all = out.len() == rows.train.rows();
             match rows.train.target() {
@@ -144,16 +165,17 @@ fn judge_own(model: &Ensemble, file: &Path, config: &AnyConfig) -> Outcome<Vec<S
                 }
                 _ => {
                     let out = rows.train.select(&out)?;
-                    judged.predict(model, out.x(), out.target())?;
+                    judged.predict(model, out.input(), out.target())?;
                 }
             }
             let learned = if all { 0 } else { rows.train.rows() - out.len() };
             (rows, learned)
         }
         AnyConfig::Network(config) => {
-            let rows = Rows::of_network(file, &config.settings)?;
+            let table = config.settings.columns().table(files.paths())?;
+            let rows = Rows::of_network(table, &config.settings)?;
             if let Some(aside) = &rows.calibration {
-                judged.predict(model, aside.x(), aside.target())?;
+                judged.predict(model, aside.input(), aside.target())?;
             }
             let learned = rows.train.rows();
             (rows, learned)
@@ -161,13 +183,13 @@ fn judge_own(model: &Ensemble, file: &Path, config: &AnyConfig) -> Outcome<Vec<S
         AnyConfig::Images(_) => unreachable!("images have no file of rows"),
     };
     if let Some(test) = &rows.test {
-        judged.predict(model, test.x(), test.target())?;
+        judged.predict(model, test.input(), test.target())?;
     }
     let name = file.display();
     let names = rows.train.output_names();
     if judged.is_empty() {
         note(&format!("{name}: the model learned from all of these rows, so that the scores flatter it"));
-        judged.predict(model, rows.train.x(), rows.train.target())?;
+        judged.predict(model, rows.train.input(), rows.train.target())?;
         return judged.scores(names, RowsAre::Learned);
     }
     note(&match learned {
@@ -263,24 +285,9 @@ fn broken(args: &Args, of: &str, nll: f64, rmse: Option<f64>, error_rate: Option
     Some(said.collect::<Vec<_>>().join("; ")).filter(|said| !said.is_empty())
 }
 
-/// The features in the model's order, and the targets.
-fn read(file: &Path, model: &Ensemble) -> Outcome<(Matrix, Dataset)> {
-    let (inputs, outputs) = (model.input_names(), model.output_names());
-    // Finds every column, or says which is missing and what is near it.
-    CsvRows::open(file, inputs)?;
-    let mut csv = data::csv(file)?;
-    let others: Vec<String> =
-        csv.names().iter().filter(|n| !inputs.contains(n) && !outputs.contains(n)).cloned().collect();
-    for name in others {
-        csv = csv.drop(&name)?;
-    }
-    let data = match model.output() {
-        Output::Classes { .. } => csv.labels(&outputs[0], model.class_names())?,
-        _ => csv.targets(&outputs.iter().map(String::as_str).collect::<Vec<_>>())?,
-    };
-    let place = |name| data.input_names().iter().position(|n| n == name).expect("found above");
-    let order: Vec<usize> = inputs.iter().map(place).collect();
-    let x = (0..data.rows()).flat_map(|r| order.iter().map(move |&c| (r, c)));
-    let x = Matrix::new(x.map(|(r, c)| data.x().row(r)[c]).collect(), inputs.len())?;
-    Ok((x, data))
+/// The features as the model takes them, and the targets.
+fn read(file: &Path, model: &Ensemble) -> Outcome<Dataset> {
+    let preparation = model.preparation().expect("a trained model has names");
+    let classes = if let Output::Classes { .. } = model.output() { model.class_names() } else { &[] };
+    Ok(data::csv(readable(file))?.as_trained(&preparation, model.output_names(), classes)?)
 }

@@ -1,16 +1,18 @@
 //! `tractable predict`: streams a CSV file through a model, some thousand rows at a time.
 
+use crate::console::note;
 use crate::csv::{self, Fail};
 use crate::interrupt;
+use crate::out::Target;
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome};
-use crate::run::{class_names, load_model};
+use crate::report::{Exit, Outcome, count, json_text};
+use crate::run::{class_names, load_model, model_first, readable};
 use crate::scores::in_parts;
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
 use tractable::data::CsvRows;
-use tractable::{Ensemble, Matrix, Output, Prediction, metrics};
+use tractable::{Ensemble, Gaussian, Input, Output, Prediction, metrics};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -27,7 +29,7 @@ Columns are found by name; others are ignored. The file may be larger than memor
 const CHUNK_NUMBERS: usize = 1 << 20;
 
 /// An interval, or class probabilities, for every row of a CSV file
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Folder of a run, or a model file
@@ -37,13 +39,16 @@ pub struct Args {
     #[arg(value_name = "FILE.csv")]
     file: PathBuf,
     /// File to write [default: stdout]
-    #[arg(short, long, value_name = "FILE.csv")]
+    #[arg(short, long = "output", alias = "out", value_name = "FILE.csv")]
     out: Option<PathBuf>,
+    /// Replace the file if it is there
+    #[arg(long, requires = "out")]
+    force: bool,
     /// Share of new values between lower and upper
     #[arg(long, value_name = "P", default_value_t = 0.9)]
     level: f64,
     /// What new values stay below with these probabilities, as TARGET_qP, instead of lower and upper
-    #[arg(long, value_name = "P,...", value_delimiter = ',', conflicts_with = "level")]
+    #[arg(long, alias = "quantile", value_name = "P,...", value_delimiter = ',', conflicts_with = "level")]
     quantiles: Vec<f64>,
     /// Several times faster: intervals do not widen away from the data as they should
     #[arg(long)]
@@ -54,7 +59,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    interrupt::listen()?;
+    interrupt::leave_at_once("the output is not whole; a file is not kept")?;
     check_probability("--level", args.level)?;
     for (i, p) in args.quantiles.iter().enumerate() {
         check_probability("--quantiles", *p)?;
@@ -62,10 +67,15 @@ pub fn run(args: &Args) -> Outcome {
             return Err(Exit::Error(format!("--quantiles: {p} is given twice")));
         }
     }
+    let out = args.out.as_deref().map(|path| Target::new(path, args.force)).transpose()?;
+    let mut args = args.clone();
+    model_first(&mut args.model, &mut args.file);
+    let args = &args;
     let model = load_model(&args.model)?;
     let model = &if args.fast { model.quick() } else { model };
-    let mut rows = CsvRows::open(&args.file, model.input_names())?;
-    csv::write_to(args.out.as_deref(), &args.file, |out, fail| predict(args, model, &mut rows, out, fail))
+    let preparation = model.preparation().expect("a trained model has names");
+    let mut rows = CsvRows::open(readable(&args.file), &preparation)?;
+    csv::write_to(out, &args.file, |out, fail| predict(args, model, &mut rows, out, fail))
 }
 
 fn check_probability(flag: &str, p: f64) -> Outcome {
@@ -82,35 +92,37 @@ fn predict(
     out: &mut dyn Write,
     fail: Fail<'_>,
 ) -> Outcome {
-    let columns = Columns::of(model, args);
+    let ids: Vec<String> = rows.id_names().iter().map(|n| n.to_string()).collect();
+    let columns = Columns::of(model, args, ids);
     let mut progress = ProgressDisplay::new(None);
-    let (mut x, mut text, mut total) = (Vec::new(), String::new(), 0u64);
+    let (mut text, mut total) = (String::new(), 0u64);
     if !args.json {
         columns.header(&mut text);
     }
-    let chunk = (CHUNK_NUMBERS / (rows.width() + columns.width())).clamp(1, 4096);
-    loop {
-        x.clear();
-        let n = rows.next_chunk(chunk, &mut x)?;
-        if n == 0 {
-            break;
-        }
-        let input = Matrix::new(std::mem::take(&mut x), rows.width())?;
-        columns.rows(model, &input, args, total, &mut text)?;
+    let chunk = (CHUNK_NUMBERS / (model.input().len() + columns.width())).clamp(1, 4096);
+    while let Some(input) = rows.next_chunk(chunk)? {
+        let n = input.rows();
+        columns.rows(model, &input, rows.id_cells(), args, total, &mut text)?;
         out.write_all(text.as_bytes()).map_err(fail)?;
         text.clear();
         total += n as u64;
-        if interrupt::requested() {
-            return Err(Exit::Interrupted("the output is not whole; a file is not kept".into()));
-        }
-        progress.at(total, || format!("{total} rows"));
+        progress.at(total, || count(total, "row"));
     }
-    progress.done(&format!("{total} rows"));
+    progress.done(&count(total, "row"));
+    for (name, n, line, cell) in rows.unreadable() {
+        let cell: String = cell.chars().take(40).collect();
+        note(&format!("`{name}`: {n} not as in training, taken as missing: \"{cell}\" in line {line}"));
+    }
     Ok(())
 }
 
-/// What is written for each row.
-enum Columns<'a> {
+/// What is written for each row: which row it is, where the file says so, and what the model says of it.
+struct Columns<'a> {
+    ids: Vec<String>,
+    said: Said<'a>,
+}
+
+enum Said<'a> {
     /// The targets, and the columns of each.
     Values(&'a [String], Vec<String>),
     Classes {
@@ -124,6 +136,8 @@ enum Columns<'a> {
 struct Row<'a> {
     r#type: &'static str,
     row: u64,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    id: &'a [String],
     #[serde(flatten)]
     values: Option<Numbers>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,53 +163,66 @@ struct Numbers {
 }
 
 impl<'a> Columns<'a> {
-    fn of(model: &'a Ensemble, args: &Args) -> Self {
+    fn of(model: &'a Ensemble, args: &Args, ids: Vec<String>) -> Self {
         let outputs = model.output_names();
         if let Output::Classes { .. } = model.output() {
             let target = outputs.first().map_or("class", String::as_str);
-            return Columns::Classes { target, names: class_names(model) };
+            return Columns { ids, said: Said::Classes { target, names: class_names(model) } };
         }
         let ends = match args.quantiles.is_empty() {
             true => vec!["lower".into(), "upper".into()],
             false => args.quantiles.iter().map(|p| format!("q{p}")).collect(),
         };
         let spreads = ["std", "std_model", "std_noise"].map(String::from);
-        Columns::Values(outputs, std::iter::once("mean".into()).chain(ends).chain(spreads).collect())
+        let columns = std::iter::once("mean".into()).chain(ends).chain(spreads).collect();
+        Columns { ids, said: Said::Values(outputs, columns) }
     }
 
     /// Numbers a row.
     fn width(&self) -> usize {
-        match self {
-            Columns::Values(targets, columns) => targets.len() * columns.len(),
-            Columns::Classes { names, .. } => names.len(),
+        match &self.said {
+            Said::Values(targets, columns) => targets.len() * columns.len(),
+            Said::Classes { names, .. } => names.len(),
         }
     }
 
     fn header(&self, text: &mut String) {
-        let cells: Vec<String> = match self {
-            Columns::Values(targets, columns) => {
-                targets.iter().flat_map(|t| columns.iter().map(move |c| format!("{t}_{c}"))).collect()
+        let mut cells = self.ids.clone();
+        match &self.said {
+            Said::Values(targets, columns) => {
+                cells.extend(targets.iter().flat_map(|t| columns.iter().map(move |c| format!("{t}_{c}"))));
             }
-            Columns::Classes { target, names } => {
-                std::iter::once(target.to_string()).chain(names.iter().map(|n| format!("p_{n}"))).collect()
+            Said::Classes { target, names } => {
+                cells.push(target.to_string());
+                cells.extend(names.iter().map(|n| format!("p_{n}")));
             }
         };
         csv::texts(text, &cells);
     }
 
     /// Predicts and appends a chunk of rows; `before` were written already.
-    fn rows(&self, model: &Ensemble, x: &Matrix, args: &Args, before: u64, text: &mut String) -> Outcome {
-        let mut row = before;
-        match self {
-            Columns::Values(targets, columns) => {
-                for part in in_parts(x, |x| numbers(&model.predict(x)?, args))? {
+    fn rows(
+        &self,
+        model: &Ensemble,
+        x: &Gaussian,
+        ids: &[String],
+        args: &Args,
+        before: u64,
+        text: &mut String,
+    ) -> Outcome {
+        let (mut row, mut ids) = (before, ids.chunks(self.ids.len().max(1)));
+        match &self.said {
+            Said::Values(targets, columns) => {
+                for part in in_parts(Input::from(x), |x| numbers(&model.predict(x)?, args))? {
                     // Column after column; of each, row after row and target after target.
                     for at in 0..part[0].len() / targets.len() {
                         let of = |column: usize, target: usize| part[column][at * targets.len() + target];
+                        let id = ids.next().unwrap_or(&[]);
                         if args.json {
                             let values = Numbers::new(columns.len(), targets.len(), args, of);
-                            json_row(text, &Row { values: Some(values), ..Row::new(row) });
+                            json_row(text, &Row { values: Some(values), ..Row::new(row, id) });
                         } else {
+                            push_ids(text, id);
                             let targets = 0..targets.len();
                             csv::numbers(
                                 text,
@@ -206,15 +233,17 @@ impl<'a> Columns<'a> {
                     }
                 }
             }
-            Columns::Classes { names, .. } => {
-                for p in in_parts(x, |x| model.predict_classes(x))? {
+            Said::Classes { names, .. } => {
+                for p in in_parts(Input::from(x), |x| model.predict_classes(x))? {
                     for at in 0..p.rows() {
                         let p = p.row(at);
                         let class = &names[metrics::argmax(p)];
+                        let id = ids.next().unwrap_or(&[]);
                         if args.json {
-                            let row = Row { class: Some(class), probabilities: Some(p), ..Row::new(row) };
+                            let row = Row { class: Some(class), probabilities: Some(p), ..Row::new(row, id) };
                             json_row(text, &row);
                         } else {
+                            push_ids(text, id);
                             *text += &csv::quoted(class);
                             text.push(',');
                             csv::numbers(text, p.iter().copied());
@@ -225,6 +254,13 @@ impl<'a> Columns<'a> {
             }
         }
         Ok(())
+    }
+}
+
+fn push_ids(text: &mut String, ids: &[String]) {
+    for id in ids {
+        *text += &csv::quoted(id);
+        text.push(',');
     }
 }
 
@@ -261,13 +297,13 @@ fn numbers(out: &Prediction, args: &Args) -> tractable::Result<Vec<Vec<f64>>> {
     Ok(all)
 }
 
-impl Row<'_> {
-    fn new(row: u64) -> Self {
-        Row { r#type: "row", row, values: None, class: None, probabilities: None }
+impl<'a> Row<'a> {
+    fn new(row: u64, id: &'a [String]) -> Self {
+        Row { r#type: "row", row, id, values: None, class: None, probabilities: None }
     }
 }
 
 fn json_row(text: &mut String, row: &Row<'_>) {
-    *text += &serde_json::to_string(row).expect("a row is plain numbers");
+    *text += &json_text(row);
     text.push('\n');
 }

@@ -1,5 +1,6 @@
 //! `tractable report`: writes a self-contained page about a run.
 
+use crate::out::Target;
 use crate::report::{Outcome, Report};
 use crate::{files, page, view};
 use serde::Serialize;
@@ -21,10 +22,10 @@ pub struct Args {
     /// Folder of a run
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// Output file [default: report.html in the folder]
-    #[arg(short, long, value_name = "FILE.html")]
+    /// The page [default: report.html in the folder, which is written anew]
+    #[arg(short, long = "output", alias = "out", value_name = "FILE.html")]
     out: Option<PathBuf>,
-    /// Replace the file even if this program did not write it
+    /// Replace the file if it is there
     #[arg(long)]
     force: bool,
     /// Results as JSON Lines
@@ -39,11 +40,14 @@ struct Written<'a> {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let html = view::read(&args.run)?.page(None)?.html();
     let out = args.out.clone().unwrap_or_else(|| args.run.join("report.html"));
-    if !args.force {
-        page::check_overwrite(&out)?;
+    // A page of ours at its usual place is only out of date.
+    match args.out.is_some() {
+        true => drop(Target::new(&out, args.force)?),
+        false if !args.force => page::check_overwrite(&out)?,
+        false => {}
     }
+    let html = view::read(&args.run)?.page(None)?.html();
     files::write(&out, html.as_bytes())?;
     let written = Written { page: &out, bytes: html.len() };
     Report::new(args.json).say("page", &written, || out.display().to_string())

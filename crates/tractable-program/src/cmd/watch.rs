@@ -2,7 +2,7 @@
 
 use crate::report::{Exit, Outcome, Report};
 use crate::watch::{self, Pages};
-use crate::{interrupt, view};
+use crate::{escape, interrupt, view};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::net::TcpListener;
@@ -85,7 +85,7 @@ fn terminal(run: &Path) -> Outcome {
             seen = Some(print);
             let text = match view::read(run) {
                 Ok(view) => view.terminal(),
-                Err(Exit::Error(why)) => format!("waiting: {why}\n"),
+                Err(Exit::Error(why)) => format!("waiting: {}\n", escape::name(&why)),
                 Err(other) => return Err(other),
             };
             if text != last {

@@ -27,7 +27,20 @@ pub(crate) fn animated(title: &str, frames: &[Vec<Segment>], per_second: f64) ->
     let lift = if lowest < -0.5 { HEIGHT * 0.5 } else { floor };
     let widest = frames.iter().flatten().map(|s| s.from[0].abs().max(s.to[0].abs())).fold(0.0, f64::max);
     let close = lift == floor && widest < CLOSE / 2.0;
-    let scale = WIDTH / if close { CLOSE } else { ACROSS };
+    let across = if close { CLOSE } else { ACROSS };
+    // Models of one's own are of any size.
+    let ends = |f: &Vec<Segment>, c: f64| {
+        f.iter().map(|s| (s.from[0] - c).abs().max((s.to[0] - c).abs())).fold(0.0, f64::max)
+    };
+    let wide = 2.2 * frames.iter().zip(&camera).map(|(f, c)| ends(f, *c)).fold(0.0, f64::max);
+    let high = frames.iter().flatten().map(|s| s.from[1].max(s.to[1]).abs()).fold(0.0, f64::max);
+    let needed = wide.max(1.1 * high * WIDTH / if lift == floor { floor } else { HEIGHT / 2.0 });
+    let scale = WIDTH
+        / match needed {
+            n if n > across => n,
+            n if n > 0.0 && n < across / 4.0 => 2.0 * n,
+            _ => across,
+        };
     let seconds = frames.len() as f64 / per_second;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\">\n\

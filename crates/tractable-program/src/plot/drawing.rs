@@ -47,6 +47,11 @@ pub(super) fn png(canvas: &Canvas) -> Result<Vec<u8>, String> {
     RasterBackend { scale: style::PNG_SCALE }.render_scene(&canvas.scene)
 }
 
+/// The files that a picture is saved as.
+pub(crate) fn picture_files(path: &Path) -> [PathBuf; 2] {
+    ["svg", "png"].map(|ending| named(path, ending))
+}
+
 /// `path.ending`, where `path` may have one of the two endings already. Other dots are part of the name.
 fn named(path: &Path, ending: &str) -> PathBuf {
     let picture = path.extension().is_some_and(|e| e == "svg" || e == "png");

@@ -1,5 +1,6 @@
 //! Results of a verb: return values, exit codes, one-line errors.
 
+use crate::escape;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -62,7 +63,7 @@ pub fn exit_code(outcome: Outcome) -> ExitCode {
 fn failed(kind: &str, why: &str, code: u8) -> ExitCode {
     let why = why.replace(['\n', '\r'], " ");
     // Nothing is left to be done if stderr is closed.
-    let _ = writeln!(io::stderr(), "{kind}: {why}");
+    let _ = writeln!(io::stderr(), "{kind}: {}", escape::name(&why));
     ExitCode::from(code)
 }
 

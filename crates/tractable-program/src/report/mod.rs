@@ -4,8 +4,9 @@ mod exit;
 mod text;
 
 pub use exit::{Exit, Outcome, catch_panic, exit_code, file_error, usage};
-pub use text::{short, table};
+pub use text::{count, short, table};
 
+use crate::escape;
 use serde::Serialize;
 use std::io::{self, ErrorKind, Write};
 
@@ -37,7 +38,7 @@ impl Report {
 
     /// One result: with `--json` a line `{"type": kind, ...body}`, otherwise the text.
     pub fn say(self, kind: &str, body: &impl Serialize, text: impl FnOnce() -> String) -> Outcome {
-        let mut line = if self.json { json_line(kind, body) } else { text() };
+        let mut line = if self.json { json_line(kind, body) } else { escape::lines(&text()).into_owned() };
         if !line.is_empty() && !line.ends_with('\n') {
             line.push('\n');
         }
@@ -49,6 +50,11 @@ impl Report {
     }
 }
 
+/// A value as JSON on one line, for files and terminals.
+pub(crate) fn json_text(value: &impl Serialize) -> String {
+    escape::json(serde_json::to_string(value).expect("results are plain structures"))
+}
+
 /// `{"type": kind, ...body}`; a number that is not finite becomes null.
 pub(crate) fn json_line(kind: &str, body: &impl Serialize) -> String {
     #[derive(Serialize)]
@@ -57,5 +63,5 @@ pub(crate) fn json_line(kind: &str, body: &impl Serialize) -> String {
         #[serde(flatten)]
         body: T,
     }
-    serde_json::to_string(&Line { r#type: kind, body }).expect("results are plain structures")
+    json_text(&Line { r#type: kind, body })
 }

@@ -1,12 +1,16 @@
 //! Tables and numbers as text.
 
+use crate::escape;
+
 /// Rows of cells as aligned text: the columns `left` to the left, the others to the right.
 pub fn table(rows: &[Vec<String>], left: &[usize]) -> String {
+    let shown = |row: &Vec<String>| row.iter().map(|cell| escape::name(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|s| s.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (c, cell) in row.iter().enumerate() {
             line += if c == 0 { "" } else { "  " };
@@ -20,6 +24,12 @@ pub fn table(rows: &[Vec<String>], left: &[usize]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// How many of something: `1 row`, `2 rows`.
+pub fn count(n: impl Into<u64>, one: &str) -> String {
+    let n = n.into();
+    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
 }
 
 /// A number with about five significant digits.

@@ -37,9 +37,38 @@ impl AgentConfig {
         files::write_json(&run.join("config.json"), self)
     }
 
+    /// Of a run that is to go on.
+    pub(crate) fn resumed(run: &Path) -> Outcome<Self> {
+        if !run.join("config.json").exists() {
+            let why = "there is no run of an agent here; leave out --resume to start one";
+            return Err(Exit::Error(format!("{}: {why}", run.display())));
+        }
+        Self::read(run)
+    }
+
+    /// Removes what a run has left in a folder: its settings, and its seeds.
+    pub(crate) fn remove_run(run: &Path) -> Outcome {
+        let entries = std::fs::read_dir(run).map_err(file_error(run, "list it"))?;
+        for entry in entries.flatten() {
+            let (name, path) = (entry.file_name(), entry.path());
+            let name = name.to_string_lossy();
+            let seed = name.strip_prefix("seed-").is_some_and(|n| n.parse::<u64>().is_ok());
+            // A link leads to somebody else's files.
+            let gone = match entry.file_type() {
+                Ok(kind) if seed && kind.is_dir() => std::fs::remove_dir_all(&path),
+                _ if ["result.json", "curve.svg", "curve.png"].contains(&&*name) => {
+                    std::fs::remove_file(&path)
+                }
+                _ => Ok(()),
+            };
+            gone.map_err(file_error(&path, "remove it"))?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn read(run: &Path) -> Outcome<Self> {
         let path = run.join("config.json");
-        let text = std::fs::read_to_string(&path).map_err(file_error(&path, "open it"))?;
+        let text = files::read_text(&path)?;
         let refuse =
             |why: String| Exit::Error(format!("{}: not a run of `tractable rl`: {why}", path.display()));
         let config: AgentConfig = serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;

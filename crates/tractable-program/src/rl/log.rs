@@ -7,8 +7,6 @@ use super::events;
 use crate::files;
 use crate::report::{Outcome, file_error};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use tractable::rl::{Agent, Episode, Rollout};
 
@@ -94,7 +92,8 @@ impl Log {
     pub(super) fn resume(folder: &Path, steps: u64) -> Outcome<(Self, Vec<Line>)> {
         let read = |name: &str| {
             let path = folder.join(name);
-            std::fs::read_to_string(&path).map_err(file_error(&path, "read it"))
+            // A seed that was stopped in its first moment has none yet.
+            if path.exists() { files::read_text(&path) } else { Ok(String::new()) }
         };
         // A crash may have torn the last line; it is ahead of the agent then.
         let (mut kept, mut lines, mut events) = (String::new(), Vec::new(), events::begin(0.0));
@@ -139,16 +138,10 @@ impl Log {
         ];
         for (name, start, bytes) in parts {
             let path = self.folder.join(name);
-            let append = || {
-                // Somebody may have removed it meanwhile; the agent counts for more.
-                let mut file = File::options().append(true).create(true).open(&path)?;
-                if file.metadata()?.len() == 0 {
-                    file.write_all(&start)?;
-                }
-                file.write_all(bytes)?;
-                file.sync_all()
-            };
-            append().map_err(file_error(&path, "write it"))?;
+            // Somebody may have removed it meanwhile; the agent counts for more.
+            let empty = std::fs::metadata(&path).map_or(true, |about| about.len() == 0);
+            let file = files::append(&path, &if empty { [&start, bytes].concat() } else { bytes.to_vec() })?;
+            file.sync_all().map_err(file_error(&path, "flush it to the disk"))?;
         }
         self.episodes.clear();
         self.progress.clear();

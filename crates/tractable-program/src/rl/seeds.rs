@@ -15,6 +15,8 @@ use tractable::rl::{Agent, Settings};
 
 /// Between two saves; a crash loses no more than this.
 const SAVE_EVERY: Duration = Duration::from_secs(10);
+/// The first save comes sooner, so that there is something to play and to go on from.
+const SAVE_FIRST: Duration = Duration::from_secs(1);
 /// Between two plain lines of one seed.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
@@ -94,7 +96,10 @@ fn one(plan: &Plan, seed: &mut Seed, bars: Option<&MultiProgress>) -> Outcome {
     };
     let mut show = Show::new(plan, seed.seed, bars);
     let (began, first) = (Instant::now(), agent.steps());
-    let mut saved = Instant::now();
+    let (mut saved, mut every) = (Instant::now(), SAVE_FIRST);
+    if let (Some(log), None) = (&mut log, begun) {
+        log.save(&agent)?;
+    }
     let mut outcome = Ok(());
     while agent.steps() < plan.steps && !interrupt::requested() {
         match agent.rollout(&mut *env) {
@@ -107,9 +112,9 @@ fn one(plan: &Plan, seed: &mut Seed, bars: Option<&MultiProgress>) -> Outcome {
                 seed.curve.extend(line.average.map(|a| (line.step as f64, a)));
                 if let Some(log) = &mut log {
                     log.add(&line, &rollout.episodes);
-                    if saved.elapsed() >= SAVE_EVERY {
+                    if saved.elapsed() >= every {
                         log.save(&agent)?;
-                        saved = Instant::now();
+                        (saved, every) = (Instant::now(), SAVE_EVERY);
                     }
                 }
                 let speed = (agent.steps() - first) as f64 / began.elapsed().as_secs_f64().max(1e-9);

@@ -1,10 +1,7 @@
 //! The commands of a run folder: recorded when a run starts or resumes, for reports.
 
 use crate::report::Outcome;
-use crate::report::file_error;
 use serde_json::{Value, json};
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
 /// A line a command, oldest first: `{"args": [...], "folder": where it was typed}`.
@@ -19,8 +16,7 @@ pub(crate) fn note(run: &Path, anew: bool) -> Outcome {
     if anew {
         return crate::files::write(&path, line.as_bytes());
     }
-    let append = || File::options().append(true).create(true).open(&path)?.write_all(line.as_bytes());
-    append().map_err(file_error(&path, "write it"))
+    crate::files::append(&path, line.as_bytes()).map(drop)
 }
 
 /// A line of the file as it would be typed.

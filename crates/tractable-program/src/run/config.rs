@@ -1,44 +1,66 @@
 //! `config.json`: the settings and the data of a run.
 
+use super::data_files::{self as files, DataFiles};
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, PROGRAM, file_error};
 use crate::settings::{EnsembleSettings, ImageSettings, TableSettings};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tractable::fnv;
 
-/// The data file of a run, to detect changes.
+/// The rows of a run, so that changed ones are noticed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DataFile {
+    /// `-` is the standard input.
     pub(crate) path: PathBuf,
+    /// Files after the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) more: Vec<PathBuf>,
     bytes: u64,
-    /// FNV-1a, 64 bits, in hexadecimal.
+    /// FNV-1a, 64 bits, in hexadecimal, of all files one after the other.
     hash: String,
 }
 
 impl DataFile {
-    pub(crate) fn read(path: &Path) -> Outcome<Self> {
-        let fail = file_error(path, "read it");
-        let mut file = File::open(path).map_err(file_error(path, "open it"))?;
+    pub(crate) fn read(files: &DataFiles) -> Outcome<Self> {
         let (mut bytes, mut hash) = (0, fnv::EMPTY);
         let mut buffer = vec![0; 1 << 16];
-        loop {
-            let n = file.read(&mut buffer).map_err(&fail)?;
-            if n == 0 {
-                break;
+        for path in files.paths() {
+            let fail = file_error(path, "read it");
+            let mut file = File::open(path).map_err(file_error(path, "open it"))?;
+            loop {
+                let n = file.read(&mut buffer).map_err(&fail)?;
+                if n == 0 {
+                    break;
+                }
+                bytes += n as u64;
+                hash = fnv::fnv1a_64(hash, buffer[..n].iter().copied());
             }
-            bytes += n as u64;
-            hash = fnv::fnv1a_64(hash, buffer[..n].iter().copied());
         }
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
-        Ok(DataFile { path, bytes, hash: format!("{hash:016x}") })
+        let mut names = files.names().map(|path| match files::is_stdin(path) {
+            true => path.into(),
+            false => std::path::absolute(path).unwrap_or_else(|_| path.into()),
+        });
+        let path = names.next().expect("there is a file");
+        Ok(DataFile { path, more: names.collect(), bytes, hash: format!("{hash:016x}") })
     }
 
     pub(crate) fn same_content(&self, other: &Self) -> bool {
         (self.bytes, &self.hash) == (other.bytes, &other.hash)
+    }
+
+    /// The files again.
+    pub(crate) fn open(&self) -> Outcome<DataFiles> {
+        let all: Vec<PathBuf> = std::iter::once(&self.path).chain(&self.more).cloned().collect();
+        if all.iter().any(|path| files::is_stdin(path)) {
+            return Err(Exit::Error(
+                "--resume: the run read its rows from the standard input; give them again".into(),
+            ));
+        }
+        DataFiles::open(&all)
     }
 }
 
@@ -60,12 +82,12 @@ impl<S> TableConfig<S> {
     }
 
     /// Refuses another file than the run began with.
-    pub(crate) fn check_same(&self, old: Option<&Self>, file: &Path) -> Outcome {
+    pub(crate) fn check_same(&self, old: Option<&Self>) -> Outcome {
         match old.is_some_and(|old| !self.data.same_content(&old.data)) {
             false => Ok(()),
             true => {
                 let why = "has changed since the run started; start a new run";
-                Err(Exit::Error(format!("{}: {why}", file.display())))
+                Err(Exit::Error(format!("{}: {why}", self.data.path.display())))
             }
         }
     }

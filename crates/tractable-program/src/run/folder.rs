@@ -1,12 +1,12 @@
 //! The files of a run, written so that they stay intact and consistent after a crash.
 
-use super::commands;
 use super::config::{AnyConfig, ImageConfig, TableConfig, VERSION};
+use super::{commands, replace};
 use crate::files::{self, FolderLock, NewFile};
 use crate::report::{Exit, Outcome, file_error};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::Write;
+use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use tractable::Network;
 
@@ -24,22 +24,43 @@ pub(crate) struct Past {
 }
 
 /// Every file that a run may have.
-const FILES: [&str; 6] = [
+pub(super) const FILES: [&str; 11] = [
     "config.json",
+    "commands.jsonl",
     "metrics.jsonl",
     "model.safetensors",
     "last.safetensors",
     "best.safetensors",
     "curves.csv",
+    "curves.svg",
+    "curves.png",
+    "reliability.svg",
+    "reliability.png",
 ];
 
 /// A run's folder.
+#[derive(Clone)]
 pub(crate) struct RunFolder {
     path: PathBuf,
     /// The best epoch is kept beside the last one.
     best: bool,
     /// The model is made of the network once all epochs are done.
     calibrated: bool,
+}
+
+/// A folder that is ready for a run, and held for it.
+pub(crate) struct Prepared {
+    /// There was no such folder.
+    new: bool,
+    /// There is an earlier run, which stays until the new one takes its place.
+    pub(crate) replaces: bool,
+    _held: FolderLock,
+}
+
+/// Whether a file was left by a process that was killed while it wrote.
+fn is_leftover(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name == replace::NEXT || (name.starts_with(".tractable-") && name.ends_with(".tmp"))
 }
 
 impl RunFolder {
@@ -88,17 +109,19 @@ impl RunFolder {
 
     /// Refuses to start over what is there.
     pub(crate) fn check_free(path: &Path) -> Outcome {
-        let used = match fs::read_dir(path) {
-            Ok(mut entries) => entries.next().is_some(),
-            Err(_) => path.exists(),
+        let used = |entries: fs::ReadDir| entries.flatten().any(|e| !is_leftover(&e.file_name()));
+        let why = match fs::read_dir(path).map(used) {
+            Ok(false) => return Ok(()),
+            Ok(true) if path.join("config.json").exists() => {
+                "holds a run; choose another folder with -o, go on with --resume, or replace it with --force"
+            }
+            Ok(true) => {
+                "is not empty, and holds no run; choose another folder with -o, or use it with --force"
+            }
+            Err(_) if !path.exists() => return Ok(()),
+            Err(_) => "is not a folder; choose another name with -o",
         };
-        if used {
-            return Err(Exit::Error(format!(
-                "{}: already exists; choose another folder with -o, continue with --resume, or replace it with --force",
-                path.display()
-            )));
-        }
-        Ok(())
+        Err(Exit::Error(format!("{}: exists already: {why}", path.display())))
     }
 
     /// Keeps other processes out of a run that is there, as long as what comes back lives.
@@ -108,53 +131,57 @@ impl RunFolder {
     }
 
     /// Makes the folder, keeps other processes out of it, and sees that files can be written there, before hours are
-    /// spent on what goes in.
-    pub(crate) fn prepare(&self) -> Outcome<FolderLock> {
+    /// spent on what goes in. Another run may have begun here meanwhile.
+    pub(crate) fn prepare(&self, force: bool) -> Outcome<Prepared> {
+        let new = !self.path.exists();
         let held = files::folder(&self.path)?;
-        let probe = NewFile::beside(&self.file("config.json"));
-        probe.map(drop).map_err(file_error(&self.path, "create files in this folder"))?;
-        Ok(held)
-    }
-
-    /// Writes a new run with the metrics it has so far, over an earlier one if `force`d; `save` writes the networks or the
-    /// model that there are by now.
-    pub(crate) fn begin(
-        &self,
-        config: &impl Serialize,
-        save: impl FnOnce() -> Outcome,
-        metrics: &str,
-        force: bool,
-    ) -> Outcome {
-        // Another run may have begun here meanwhile.
-        if !force && FILES.iter().any(|name| self.file(name).exists()) {
+        if !force {
             Self::check_free(&self.path)?;
         }
-        // The settings go first and come last: never do they stand beside a model that is not theirs. The
-        // old model stays until the new one takes its place.
-        self.remove("config.json")?;
-        self.remove("curves.csv")?;
-        self.write("metrics.jsonl", metrics)?;
-        save()?;
-        let own = [self.state(), self.network()];
-        for name in ["model.safetensors", "last.safetensors", "best.safetensors"] {
-            if !own.contains(&self.file(name)) {
-                self.remove(name)?;
-            }
-        }
-        commands::note(&self.path, true)?;
-        self.write_config(config)
+        replace::finish(&self.path).map_err(file_error(&self.path, "change files in this folder"))?;
+        let probe = NewFile::beside(&self.file("config.json"));
+        probe.map(drop).map_err(file_error(&self.path, "create files in this folder"))?;
+        let replaces = FILES.iter().any(|name| self.file(name).exists());
+        Ok(Prepared { new, replaces, _held: held })
     }
 
-    fn remove(&self, name: &str) -> Outcome {
-        let file = self.file(name);
-        match fs::remove_file(&file) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(file_error(&file, "remove it")(e)),
-            _ => Ok(()),
+    /// A run where there was none: its settings first, so that it can be resumed from then on.
+    pub(crate) fn start(&self, config: &impl Serialize) -> Outcome {
+        self.write_config(config)?;
+        commands::note(&self.path, true)?;
+        self.write("metrics.jsonl", "")
+    }
+
+    /// Takes back a start of which nothing came.
+    pub(crate) fn forget(&self, prepared: &Prepared) {
+        for name in ["commands.jsonl", "metrics.jsonl", "config.json"] {
+            let _ = fs::remove_file(self.file(name));
         }
+        if prepared.new {
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+
+    /// Puts a run in the place of an earlier one, with the metrics it has so far; `save` writes the networks or the model that
+    /// there are by now. Until all of it is on the disk the earlier one stays.
+    pub(crate) fn replace(
+        &self,
+        config: &impl Serialize,
+        metrics: &str,
+        save: impl FnOnce(&Self) -> Outcome,
+    ) -> Outcome {
+        replace::replace(&self.path, |next| {
+            let staged = RunFolder { path: next.into(), ..self.clone() };
+            staged.write("metrics.jsonl", metrics)?;
+            save(&staged)?;
+            commands::note(next, true)?;
+            staged.write_config(config)
+        })
     }
 
     /// The settings of a resumed run; records the command.
     pub(crate) fn resume(&self, config: &impl Serialize) -> Outcome {
+        replace::finish(&self.path).map_err(file_error(&self.path, "change files in this folder"))?;
         self.write_config(config)?;
         commands::note(&self.path, false)
     }
@@ -165,11 +192,16 @@ impl RunFolder {
 
     /// `config.json` as it is: a run on a table or on images.
     pub(crate) fn config(path: &Path) -> Outcome<AnyConfig> {
+        replace::settle(path);
         let file = path.join("config.json");
-        let text = fs::read_to_string(&file).map_err(|e| {
-            let hint = "--resume continues a run; leave it out to start one";
-            Exit::Error(format!("{}: cannot open it: {e}; {hint}", file.display()))
-        })?;
+        if !file.exists() {
+            let name = path.display();
+            return Err(Exit::Error(match Self::check_free(path).is_ok() {
+                true => format!("{name}: there is no run yet; leave out --resume to start it"),
+                false => format!("{name}: holds no run that could be resumed; start one in another folder"),
+            }));
+        }
+        let text = files::read_text(&file)?;
         let refuse = |e| Exit::Error(format!("{}: not the settings of a run: {e}", file.display()));
         let known = |version: u32| match version {
             VERSION => Ok(()),
@@ -194,7 +226,8 @@ impl RunFolder {
 
     /// The settings of a run on images; `None` for other runs and for model files.
     pub(crate) fn images(path: &Path) -> Outcome<Option<Box<ImageConfig>>> {
-        if !path.join("config.json").is_file() {
+        replace::settle(path);
+        if !path.join("config.json").exists() {
             return Ok(None);
         }
         Ok(if let AnyConfig::Images(config) = Self::config(path)? { Some(config) } else { None })
@@ -202,18 +235,22 @@ impl RunFolder {
 
     /// Appends a line to the metrics; it may not be on the disk before the next save.
     pub(crate) fn append(&self, line: &str) -> Outcome {
+        files::append(&self.file("metrics.jsonl"), format!("{line}\n").as_bytes()).map(drop)
+    }
+
+    /// Whether the scores of a finished model are there.
+    pub(crate) fn is_scored(&self) -> Outcome<bool> {
         let path = self.file("metrics.jsonl");
-        let file = File::options().append(true).create(true).open(&path);
-        let mut file = file.map_err(file_error(&path, "open it"))?;
-        file.write_all(format!("{line}\n").as_bytes()).map_err(file_error(&path, "write it"))
+        let text = if path.exists() { files::read_text(&path)? } else { String::new() };
+        Ok(["\"left_out\"", "\"test\""].iter().any(|kind| text.contains(kind)))
     }
 
     /// Saves the state after a whole epoch; the metrics of that epoch are on the disk before it.
     pub(crate) fn save(&self, net: &Network, best: bool) -> Outcome {
         let path = self.file("metrics.jsonl");
         // Somebody may have removed it meanwhile; the model counts for more.
-        let metrics = File::options().append(true).create(true).open(&path).and_then(|f| f.sync_all());
-        metrics.map_err(file_error(&path, "flush it to the disk"))?;
+        let metrics = files::append(&path, b"")?;
+        metrics.sync_all().map_err(file_error(&path, "flush it to the disk"))?;
         // The best first: should we crash in between, the epoch is done again and is the best again.
         if self.best && best {
             net.save(self.network())?;
@@ -224,7 +261,8 @@ impl RunFolder {
     /// The first `epochs` epochs of the run; lines after those are removed from the file.
     pub(crate) fn past(&self, epochs: usize) -> Outcome<Vec<Past>> {
         let path = self.file("metrics.jsonl");
-        let text = fs::read_to_string(&path).map_err(file_error(&path, "open it"))?;
+        // A run that was stopped in its first moment has none yet.
+        let text = if path.exists() { files::read_text(&path)? } else { String::new() };
         let (mut kept, mut past) = (String::new(), Vec::new());
         for line in text.lines() {
             // A crash can leave a torn last line; whatever is not a finished epoch goes.

@@ -13,18 +13,23 @@
 //! Without calibration, the model is the network of the best or the last epoch, in that file.
 //!
 //! Model files only ever hold whole epochs. An epoch's line is written before its model, so the lines are
-//! never behind the model; a resumed run drops those that are ahead. A new run's files are written when its
-//! first epoch is done: until then those of an earlier run are untouched.
+//! never behind the model; a resumed run drops those that are ahead. A new run begins with `config.json`, so that it can be
+//! resumed from then on. With `--force`, an earlier run stays whole until the new one has its first epoch, or its model
+//! (`replace`).
 
 pub(crate) mod commands;
 mod config;
 mod curves;
+mod data_files;
 mod folder;
+mod replace;
 mod rows;
 mod session;
 
 pub(crate) use config::{AnyConfig, DataFile, ImageConfig, ImageData, TableConfig};
+pub(crate) use data_files::{DataFiles, readable};
 pub(crate) use folder::RunFolder;
+pub(crate) use replace::settle;
 pub(crate) use rows::Rows;
 pub(crate) use session::Training;
 
@@ -38,17 +43,25 @@ pub(crate) fn locate(path: &Path) -> Outcome<PathBuf> {
     if !path.is_dir() {
         return Ok(path.into());
     }
+    replace::settle(path);
     // Of a run that is not finished, what there is by now.
     let names = ["model", "best", "last"].map(|name| path.join(format!("{name}.safetensors")));
     match names.into_iter().find(|model| model.is_file()) {
         Some(model) => Ok(model),
-        None if path.join("config.json").is_file() && path.join("metrics.jsonl").is_file() => {
-            Err(untrained(path))
-        }
+        None if path.join("config.json").exists() && RunFolder::config(path).is_ok() => Err(untrained(path)),
         None => Err(Exit::Error(format!(
             "{}: no model.safetensors in this folder; give a run folder or a model file",
             path.display()
         ))),
+    }
+}
+
+/// Puts a model and a table in their order, where they were given the other way round.
+pub(crate) fn model_first(model: &mut PathBuf, table: &mut PathBuf) {
+    let is_model = |path: &Path| path.is_dir() || path.extension().is_some_and(|e| e == "safetensors");
+    if is_model(table) && !is_model(model) && model.is_file() {
+        std::mem::swap(model, table);
+        note(&format!("the model is {}, the table {}", model.display(), table.display()));
     }
 }
 

@@ -1,9 +1,8 @@
-//! The rows of a run's file, and which of them its model learns from.
+//! The rows of a run's files, and which of them its model learns from.
 
 use crate::report::Outcome;
 use crate::settings::{EnsembleSettings, TableSettings};
-use std::path::Path;
-use tractable::data::{self, Dataset};
+use tractable::data::{Dataset, Table};
 use tractable::rng;
 
 /// Rows to learn from, to calibrate on, and to test with.
@@ -15,15 +14,15 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// Of the usual model, which calibrates itself.
-    pub(crate) fn of_ensemble(file: &Path, settings: &EnsembleSettings) -> Outcome<Self> {
-        let data = read(file, &settings.target, settings.classes, &settings.drop)?;
+    pub(crate) fn of_ensemble(table: Table, settings: &EnsembleSettings) -> Outcome<Self> {
+        let data = settings.columns().dataset(table)?;
         let (train, test) = split(data, settings.test, settings.seed)?;
         Ok(Rows { train, calibration: None, test })
     }
 
     /// Of a network of the user's own.
-    pub(crate) fn of_network(file: &Path, settings: &TableSettings) -> Outcome<Self> {
-        let data = read(file, &settings.target, settings.classes, &settings.drop)?;
+    pub(crate) fn of_network(table: Table, settings: &TableSettings) -> Outcome<Self> {
+        let data = settings.columns().dataset(table)?;
         let data = if settings.no_standardize { data } else { data.standardize() };
         let (train, test) = split(data, settings.test, settings.seed)?;
         let rows = train.rows();
@@ -39,17 +38,6 @@ impl Rows {
         learned.sort_unstable();
         Ok(Rows { train: train.select(learned)?, calibration: Some(train.select(aside)?), test })
     }
-}
-
-fn read(file: &Path, target: &[String], classes: bool, drop: &[String]) -> Outcome<Dataset> {
-    let mut csv = data::csv(file)?;
-    for column in drop {
-        csv = csv.drop(column)?;
-    }
-    if classes {
-        return Ok(csv.classes(&target[0])?);
-    }
-    Ok(csv.targets(&target.iter().map(String::as_str).collect::<Vec<_>>())?)
 }
 
 /// The rows to train on and those kept apart.

@@ -4,7 +4,7 @@
 use super::RunFolder;
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome, Report, json_line, short};
+use crate::report::{Exit, Outcome, Report, count, json_line, short};
 use crate::scores::{self, ImageScore};
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -80,27 +80,30 @@ impl<C: Serialize> Training<'_, C> {
             return Err(Exit::Error(format!("--epochs {of}: the run already has {first}")));
         }
         net.check_fit(self.data.clone(), &self.fit)?;
-        if interrupt::requested() {
-            return Err(Exit::Interrupted("nothing was written".into()));
-        }
+        interrupt::listen()?;
         // From here on files are touched: everything that can be checked has been. The library would keep the best epoch
         // in memory; a run keeps it in a file, so that it can be resumed.
         let mut stopping = self.fit.patience.take().map(|patience| EarlyStopping { patience, best: None });
-        let _held = if self.resumed {
+        let prepared = if self.resumed {
             for past in self.folder.past(first)? {
                 stopping.as_mut().map(|s| s.update(past.epoch, past.validation_nll.unwrap_or(f64::NAN)));
             }
             self.folder.resume(self.config)?;
             None
         } else {
-            Some(self.folder.prepare()?)
+            Some(self.folder.prepare(self.force)?)
         };
+        let replaces = prepared.as_ref().is_some_and(|p| p.replaces);
+        let fresh = prepared.as_ref().filter(|p| !p.replaces);
+        if fresh.is_some() {
+            self.folder.start(self.config)?;
+        }
         start(&net)?;
         let total = self.rows.saturating_mul(of - first);
         let mut session = Session {
             progress: ProgressDisplay::new(Some(total as u64)),
             unit: if self.test.is_some() { "images" } else { "rows" },
-            begun: self.resumed,
+            begun: !replaces,
             stopping,
             first,
             finished: first,
@@ -118,8 +121,10 @@ impl<C: Serialize> Training<'_, C> {
             let fit = self.fit.clone().first_epoch(first);
             let result = net.fit_with(self.data.clone(), &fit, |p| session.step(p));
             // A failure to save or write stands behind the break it caused.
-            if let Some(exit) = session.failed.take() {
-                return Err(exit);
+            let result = session.failed.take().map_or_else(|| result.map_err(Exit::from), Err);
+            // Nothing stays of a run that never had an epoch.
+            if let (Err(_), None, Some(fresh)) = (&result, session.saved, fresh) {
+                self.folder.forget(fresh);
             }
             interrupted = result?.interrupted && interrupt::requested();
             if session.unsaved {
@@ -128,11 +133,8 @@ impl<C: Serialize> Training<'_, C> {
         }
         let (finished, out) = (session.finished, self.folder.path());
         if interrupted && !session.begun {
-            if self.force {
-                let why = "no epoch finished, nothing was saved; an earlier run is unchanged";
-                return Err(Exit::Interrupted(why.into()));
-            }
-            self.folder.begin(self.config, || Ok(()), "", false)?;
+            let why = "no epoch is finished, nothing was saved; the run that was there is as it was";
+            return Err(Exit::Interrupted(why.into()));
         }
         if self.test.is_some() && finished > 0 {
             super::curves::write(self.folder, finished)?;
@@ -143,16 +145,20 @@ impl<C: Serialize> Training<'_, C> {
                 out.display()
             )));
         }
+        interrupt::leave_at_once(&format!(
+            "all epochs are saved; go on with `tractable train --resume -o {}`",
+            out.display()
+        ))?;
         finish(&net)?;
         let seconds = session.began.elapsed().as_secs_f64();
         let best_epoch = session.stopping.as_ref().and_then(|s| Some(s.best?.1));
-        session.progress.done(&format!("{finished} epochs in {seconds:.1} s"));
+        session.progress.done(&format!("{} in {seconds:.1} s", count(finished as u64, "epoch")));
         let of_rows = self.test.is_none().then_some(best_epoch);
         let model = self.folder.model();
         let end = End { run: out, model, epochs: finished, best_epoch: of_rows, seconds };
         self.report.say("end", &end, || {
             let best = best_epoch.map_or(String::new(), |e| format!(", the model is from epoch {e}"));
-            format!("run {}: {finished} epochs{best}", out.display())
+            format!("run {}: {}{best}", out.display(), count(finished as u64, "epoch"))
         })?;
         Ok(Trained { score: session.score, net })
     }
@@ -205,7 +211,7 @@ impl<C: Serialize> Session<'_, C> {
     }
 
     fn epoch(&mut self, net: &Network, epoch: &Epoch) -> Outcome {
-        let Training { folder, config, test, report, force, .. } = self.training;
+        let Training { folder, config, test, report, .. } = self.training;
         let speed = epoch.learned.rows as f64 / epoch.seconds;
         self.score = test.map(|images| scores::images::of(net, images)).transpose()?;
         let test = self.score.as_ref();
@@ -222,7 +228,7 @@ impl<C: Serialize> Session<'_, C> {
         let body = Line { epoch, test };
         let line = json_line("epoch", &body);
         if !self.begun {
-            folder.begin(config, || folder.save(net, true), &format!("{line}\n"), *force)?;
+            folder.replace(config, &format!("{line}\n"), |staged| staged.save(net, true))?;
             (self.saved, self.begun) = (Some(Instant::now()), true);
         } else {
             folder.append(&line)?;

@@ -1,18 +1,21 @@
 //! Scores of a model on a data set, for `evaluate` and the test of `train`.
 
 pub mod images;
+mod surest;
 mod verdict;
 
 pub(crate) use images::ImageScore;
 
 use crate::console;
-use crate::report::{Outcome, Report, short, table};
+use crate::report::{Outcome, Report, count, short, table};
 use serde::Serialize;
 use tractable::data::Target;
 use tractable::ensemble::LeftOut;
 use tractable::metrics::{self, Tails};
-use tractable::{Ensemble, Matrix, Prediction};
+use tractable::{Ensemble, Input, Matrix, Prediction};
 use verdict::Verdict;
+
+pub(crate) use surest::Surest;
 
 /// How the rows relate to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -47,6 +50,7 @@ pub(crate) enum Score {
         /// Whether the intervals are calibrated.
         verdict: Verdict,
         calibration: metrics::Calibration,
+        surest: Surest,
     },
     Classes {
         target: String,
@@ -60,6 +64,7 @@ pub(crate) enum Score {
         /// Whether that matches the accuracy.
         verdict: Verdict,
         reliability: metrics::Reliability,
+        surest: Surest,
     },
 }
 
@@ -82,7 +87,7 @@ struct Column {
 
 impl Judged {
     /// Adds what a model says of rows that are new to it.
-    pub(crate) fn predict(&mut self, model: &Ensemble, x: &Matrix, target: &Target) -> Outcome {
+    pub(crate) fn predict(&mut self, model: &Ensemble, x: Input<'_>, target: &Target) -> Outcome {
         match target {
             Target::Labels { labels, .. } => {
                 let p: Vec<Matrix> = in_parts(x, |x| model.predict_classes(x))?;
@@ -129,6 +134,14 @@ impl Judged {
         self.values.is_empty() && self.classes.is_none()
     }
 
+    /// The errors of one target, surest rows first; none where nothing was judged.
+    pub(crate) fn surest(&self, target: usize) -> Option<Surest> {
+        match &self.classes {
+            Some((p, labels)) => Some(Surest::of_classes(p, labels)),
+            None => self.values.get(target).map(|c| Surest::of_values(&c.y, &c.mean, &c.var)),
+        }
+    }
+
     /// One entry per target column of `names`.
     pub(crate) fn scores(&self, names: &[String], rows_are: RowsAre) -> Outcome<Vec<Score>> {
         if let Some((p, labels)) = &self.classes {
@@ -146,6 +159,7 @@ impl Judged {
                 confidence,
                 verdict: Verdict::of(1.0 - error_rate, confidence, rows),
                 reliability,
+                surest: Surest::of_classes(p, labels),
             }]);
         }
         names.iter().zip(&self.values).map(|(name, column)| column.score(name, rows_are)).collect()
@@ -171,6 +185,7 @@ impl Column {
             nis: metrics::innovation_squared(y, mean, var)?,
             verdict: Verdict::of(coverage_90, 0.9, y.len()),
             calibration: metrics::calibration(y, mean, var, *tails)?,
+            surest: Surest::of_values(y, mean, var),
         })
     }
 }
@@ -179,7 +194,7 @@ impl Column {
 pub(crate) fn left_out(score: &LeftOut) -> String {
     let percent = |v: f64| format!("{:.1} %", 100.0 * v);
     let parts = [
-        Some(format!("{} rows", score.rows)),
+        Some(count(score.rows as u64, "row")),
         Some(format!("nll {}", short(score.nll))),
         score.rmse.map(|v| format!("rmse {}", short(v))),
         score.error_rate.map(|v| format!("{} wrong", percent(v))),
@@ -193,17 +208,17 @@ const MOST_THREADS: usize = 1024;
 
 /// Predicts rows on several threads: one result per part, in order. Rows are independent.
 pub(crate) fn in_parts<T: Send>(
-    x: &Matrix,
-    ask: impl Fn(&Matrix) -> tractable::Result<T> + Sync,
+    x: Input<'_>,
+    ask: impl Fn(Input<'_>) -> tractable::Result<T> + Sync,
 ) -> Outcome<Vec<T>> {
     let rows = x.rows().div_ceil(console::workers().min(MOST_THREADS)).max(1);
     let parts: Vec<tractable::Result<T>> = std::thread::scope(|scope| {
         let ask = &ask;
-        let one = |part: &[f64]| {
-            let part = part.to_vec();
-            scope.spawn(move || ask(&Matrix::new(part, x.width())?))
+        let one = |from: usize| {
+            let part = x.rows_between(from, x.rows().min(from + rows));
+            scope.spawn(move || ask(part))
         };
-        let threads: Vec<_> = x.data().chunks(rows * x.width()).map(one).collect();
+        let threads: Vec<_> = (0..x.rows()).step_by(rows).map(one).collect();
         threads.into_iter().map(|t| t.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
     });
     parts.into_iter().map(|part| Ok(part?)).collect()
@@ -258,6 +273,7 @@ impl Score {
                 nis,
                 verdict,
                 calibration,
+                surest: _,
             } => {
                 let mut lines = vec![
                     pair("target", target),
@@ -291,6 +307,7 @@ impl Score {
                 confidence,
                 verdict,
                 reliability,
+                surest: _,
             } => {
                 let lines = vec![
                     pair("target", target),

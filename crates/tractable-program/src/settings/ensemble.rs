@@ -1,8 +1,9 @@
 //! Settings of the default model, of which there are few.
 
-use super::{TrainFlags, check_shares, check_target, same_but_epochs, to_map, with_given};
+use super::{Columns, TrainFlags, check_shares, check_target, same_but_epochs, to_map, with_given};
 use crate::report::{Exit, Outcome};
 use serde::{Deserialize, Serialize};
+use tractable::data::As;
 
 /// Everything that determines the default model, except the data; stored in `config.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -11,9 +12,28 @@ pub(crate) struct EnsembleSettings {
     pub(crate) target: Vec<String>,
     pub(crate) classes: bool,
     pub(crate) drop: Vec<String>,
+    #[serde(default)]
+    pub(crate) ids: Vec<String>,
+    #[serde(default)]
+    pub(crate) treat: Vec<(String, As)>,
     pub(crate) single: bool,
+    /// The rows are read again for every pass.
+    #[serde(default)]
+    pub(crate) stream: bool,
     pub(crate) seed: u64,
     pub(crate) test: f64,
+}
+
+impl EnsembleSettings {
+    pub(crate) fn columns(&self) -> Columns<'_> {
+        Columns {
+            target: &self.target,
+            classes: self.classes,
+            drop: &self.drop,
+            ids: &self.ids,
+            treat: &self.treat,
+        }
+    }
 }
 
 impl TrainFlags {
@@ -23,13 +43,20 @@ impl TrainFlags {
             target: Vec::new(),
             classes: false,
             drop: Vec::new(),
+            ids: Vec::new(),
+            treat: Vec::new(),
             single: self.single(),
+            stream: false,
             seed: 0,
             test: 0.0,
         };
         let settings = with_given(&usual, self.given())?;
         check_target(&settings.target, settings.classes)?;
         check_shares(&[("--test", settings.test)])?;
+        if settings.stream && settings.test > 0.0 {
+            let why = "rows that are read for every pass are not kept apart; the rows held out are scored";
+            return Err(Exit::Error(format!("--test: {why}")));
+        }
         Ok(settings)
     }
 

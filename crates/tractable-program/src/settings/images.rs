@@ -33,7 +33,7 @@ pub(crate) struct ImageFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     scaling: Option<PixelScaling>,
     /// After this many epochs, switch to the noise --settle-noise: smaller steps, so that weights settle
-    #[arg(long, value_name = "EPOCHS")]
+    #[arg(long, value_name = "EPOCHS", value_parser = settings::whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     settle_after: Option<usize>,
     /// Noise after --settle-after [default: 1]
@@ -41,7 +41,7 @@ pub(crate) struct ImageFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     settle_noise: Option<f64>,
     /// Use only the first N training and test images; any number for digits
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = settings::whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<usize>,
 }

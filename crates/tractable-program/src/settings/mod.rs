@@ -1,27 +1,30 @@
 //! Settings of `train`: flags, defaults, and how a resumed run keeps its own.
 
+mod columns;
 mod ensemble;
 mod images;
 
+use columns::Columns;
 pub(crate) use ensemble::EnsembleSettings;
 pub(crate) use images::{ImageFlags, ImageSettings};
 
 use crate::report::{Exit, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tractable::data::As;
 use tractable::{Activation, Device, Noise, NoiseSchedule, Prior, Scheme, UpdateRule};
 
 /// Flags that describe the network or its training.
 const OWN: &str = "A network of your own, in place of the usual model";
 /// Flags that the default model takes too.
-const SHARED: [&str; 5] = ["target", "classes", "drop", "seed", "test"];
+const SHARED: [&str; 8] = ["target", "classes", "drop", "ids", "treat", "stream", "seed", "test"];
 
 /// Settings as flags. Only those given are set, so that a resumed run can tell them from defaults; their
 /// names are those of [`TableSettings`].
-#[derive(clap::Args, Serialize)]
+#[derive(clap::Args, Clone, Serialize)]
 pub(crate) struct TrainFlags {
     /// Column to predict, or several separated by commas
-    #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
+    #[arg(long, alias = "targets", value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     target: Vec<String>,
     /// The target's values are classes, not numbers
@@ -32,10 +35,22 @@ pub(crate) struct TrainFlags {
     #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     drop: Vec<String>,
+    /// Columns that say which row it is: no input, but copied to predictions
+    #[arg(long = "id", value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ids: Vec<String>,
+    /// What a column is: number, category, date, day-first or month-first [default: as it looks]
+    #[arg(long = "as", value_name = "COL=TYPE,...", value_delimiter = ',', value_parser = treated)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    treat: Vec<(String, As)>,
     /// Train one network, in a tenth of the time, calibrated on a fifth of the rows
     #[arg(long)]
     #[serde(skip)]
     single: bool,
+    /// Read the rows again for every pass instead of keeping them in memory [default: above 512 MiB]
+    #[arg(long)]
+    #[serde(skip_serializing_if = "is_false")]
+    stream: bool,
     /// Random seed, also for the splits [default: 0]
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,11 +68,11 @@ pub(crate) struct TrainFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     activation: Option<Activation>,
     /// Passes over the data [default: 50]
-    #[arg(long, help_heading = OWN, value_name = "N")]
+    #[arg(long, alias = "epoch", help_heading = OWN, value_name = "N", value_parser = whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     epochs: Option<usize>,
     /// Rows per update; 1 is the exact update [default: 16]
-    #[arg(long, help_heading = OWN, value_name = "ROWS")]
+    #[arg(long, help_heading = OWN, value_name = "ROWS", value_parser = whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     batch: Option<usize>,
     /// Known noise of the observations, in standard deviations of the target [default: inferred]
@@ -73,11 +88,11 @@ pub(crate) struct TrainFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_start: Option<f64>,
     /// Factor on the noise after every epoch [default: 0.975]
-    #[arg(long, help_heading = OWN, value_name = "F", requires = "noise_start")]
+    #[arg(long, help_heading = OWN, value_name = "F")]
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_decay: Option<f64>,
     /// Lowest noise of the schedule [default: 0.3]
-    #[arg(long, help_heading = OWN, value_name = "STD", requires = "noise_start")]
+    #[arg(long, help_heading = OWN, value_name = "STD")]
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_floor: Option<f64>,
     /// How to combine the updates of a batch: capped or plain [default: capped]
@@ -101,7 +116,7 @@ pub(crate) struct TrainFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     validation: Option<f64>,
     /// Stop after this many epochs without a better validation score, and keep the best
-    #[arg(long, help_heading = OWN, value_name = "EPOCHS")]
+    #[arg(long, help_heading = OWN, value_name = "EPOCHS", value_parser = whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     patience: Option<usize>,
     /// Share of the rows to hold out for calibration at the end; 0 turns it off [default: 0.1]
@@ -122,9 +137,26 @@ pub(crate) struct TrainFlags {
     device: Option<DeviceName>,
 }
 
+/// A whole number that may be written as 1e3.
+pub(crate) fn whole(text: &str) -> Result<usize, String> {
+    let number = text.parse::<usize>().ok().or_else(|| {
+        let value = text.parse::<f64>().ok()?;
+        ((0.0..=1e15).contains(&value) && value.fract() == 0.0).then_some(value as usize)
+    });
+    number.ok_or_else(|| "is not a whole number, such as 1000 or 1e3".into())
+}
+
 /// A column's name; blanks beside a comma do not count.
 fn trimmed(name: &str) -> Result<String, std::convert::Infallible> {
     Ok(name.trim().to_string())
+}
+
+/// A column and what it is.
+fn treated(text: &str) -> Result<(String, As), String> {
+    let (name, kind) = text.rsplit_once('=').ok_or("expected COLUMN=TYPE")?;
+    let kind = named::<As>(kind.trim())
+        .map_err(|_| format!("`{kind}` is not number, category, date, day-first or month-first"))?;
+    Ok((name.trim().to_string(), kind))
 }
 
 /// Everything that determines a run, except the data; stored in `config.json`.
@@ -134,6 +166,10 @@ pub(crate) struct TableSettings {
     pub(crate) target: Vec<String>,
     pub(crate) classes: bool,
     pub(crate) drop: Vec<String>,
+    #[serde(default)]
+    pub(crate) ids: Vec<String>,
+    #[serde(default)]
+    pub(crate) treat: Vec<(String, As)>,
     pub(crate) hidden: Vec<usize>,
     pub(crate) activation: Activation,
     pub(crate) epochs: usize,
@@ -182,11 +218,20 @@ impl TrainFlags {
     /// The settings of a new run.
     pub(crate) fn settings(&self) -> Outcome<TableSettings> {
         let falls = self.classes || self.noise_start.is_some();
+        for (flag, given) in [("--noise-decay", self.noise_decay), ("--noise-floor", self.noise_floor)] {
+            if given.is_some() && !falls {
+                let why =
+                    "is for noise that changes: add --noise-start 1, or --classes, where it does by itself";
+                return Err(Exit::Error(format!("{flag}: {why}")));
+            }
+        }
         let known = |v: f64| falls.then_some(v);
         let usual = TableSettings {
             target: Vec::new(),
             classes: false,
             drop: Vec::new(),
+            ids: Vec::new(),
+            treat: Vec::new(),
             hidden: vec![50, 50],
             activation: Activation::Relu,
             epochs: 50,
@@ -210,7 +255,20 @@ impl TrainFlags {
         };
         let settings = with_given(&usual, self.given())?;
         settings.check()?;
+        self.check_together()?;
         Ok(settings)
+    }
+
+    /// Each share is of what the others leave, but nobody who asks for more than all rows means that.
+    fn check_together(&self) -> Outcome {
+        let shares =
+            [("--test", self.test), ("--validation", self.validation), ("--calibration", self.calibration)];
+        let given: Vec<(&str, f64)> = shares.iter().filter_map(|(flag, v)| Some((*flag, (*v)?))).collect();
+        if given.iter().map(|(_, share)| share).sum::<f64>() < 1.0 {
+            return Ok(());
+        }
+        let said: Vec<String> = given.iter().map(|(flag, share)| format!("{flag} {share}")).collect();
+        Err(Exit::Error(format!("{}: together they leave no rows to learn from", said.join(", "))))
     }
 
     /// What was given, by the names of [`TableSettings`].
@@ -242,6 +300,27 @@ impl TrainFlags {
         };
         let names = own.filter(typed).chain(noise.map(String::from));
         names.map(|name| format!("--{}", name.replace('_', "-"))).collect()
+    }
+
+    /// What is said about columns.
+    pub(crate) fn columns(&self) -> Columns<'_> {
+        Columns {
+            target: &self.target,
+            classes: self.classes,
+            drop: &self.drop,
+            ids: &self.ids,
+            treat: &self.treat,
+        }
+    }
+
+    /// With classes where the target's values are words, and whether the rows are read for every pass.
+    pub(crate) fn decided(&self, classes: bool, stream: bool) -> Self {
+        TrainFlags { classes: classes || self.classes, stream, ..self.clone() }
+    }
+
+    /// Whether `--stream` was given.
+    pub(crate) fn stream(&self) -> bool {
+        self.stream
     }
 
     /// Whether `--single` was given.
@@ -350,6 +429,16 @@ impl TableSettings {
             return refuse("--patience", "needs validation rows: add --validation 0.1".into());
         }
         Ok(())
+    }
+
+    pub(crate) fn columns(&self) -> Columns<'_> {
+        Columns {
+            target: &self.target,
+            classes: self.classes,
+            drop: &self.drop,
+            ids: &self.ids,
+            treat: &self.treat,
+        }
     }
 
     /// The noise of every epoch, where it is known.

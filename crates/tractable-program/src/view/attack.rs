@@ -2,8 +2,10 @@
 
 use super::chart::{Chart, Line};
 use super::files::Folder;
+use super::score::Headline;
 use super::{Table, View, neat, number, percent, settings, text};
 use crate::attack::LIVE;
+use crate::report::count;
 use serde_json::Value;
 
 /// Points of a curve of shares.
@@ -34,6 +36,15 @@ pub(super) fn view(folder: &mut Folder) -> View {
         view.fact("images", format!("{done} of {images}"));
         let won = attacks.iter().filter(|a| succeeded(a)).count();
         view.fact("success", percent(won as f64 / attacks.len().max(1) as f64));
+    }
+    let won = attacks.iter().filter(|a| succeeded(a)).count();
+    if !attacks.is_empty() {
+        let meaning = format!(
+            "So many of {} made the network see what was wanted, instead of what the image shows.",
+            count(attacks.len() as u64, "attack")
+        );
+        let value = percent(won as f64 / attacks.len() as f64);
+        view.scores.push(Headline { name: "of attacks succeed".into(), value, meaning });
     }
     let mut share = |name: &str, key: &str| {
         if let Some(v) = number(&summary, &[key]) {

@@ -9,14 +9,17 @@ mod files;
 mod optimize;
 mod page;
 mod rl;
+mod score;
 mod terminal;
 mod train;
 
 pub(crate) use files::fingerprint;
 
 use crate::report::{Exit, Outcome, short};
+use crate::run::settle;
 use chart::Chart;
 use files::Folder;
+use score::Headline;
 use serde_json::Value;
 use std::path::Path;
 
@@ -25,6 +28,8 @@ use std::path::Path;
 pub(crate) struct View {
     title: String,
     lead: String,
+    /// What counts, and what it means; several where there are several targets.
+    scores: Vec<Headline>,
     /// Key numbers by name.
     facts: Vec<(String, String)>,
     charts: Vec<Chart>,
@@ -80,6 +85,7 @@ impl View {
 /// If there is none that is known.
 pub(crate) fn read(path: &Path) -> Outcome<View> {
     let mut folder = Folder::open(path)?;
+    settle(path);
     let config = folder.json("config.json");
     let has = |key: &str| config.as_ref().is_some_and(|c| c.get(key).is_some());
     let mut view = if has("world") {

@@ -2,7 +2,9 @@
 
 use super::chart::{Chart, Line};
 use super::files::Folder;
+use super::score::Headline;
 use super::{Table, View, neat, number, settings, text};
+use crate::report::count;
 use serde_json::Value;
 
 /// Rows of a table of points.
@@ -46,6 +48,11 @@ pub(super) fn view(folder: &mut Folder) -> View {
         });
         let so_far = Line::new("best so far", so_far.collect::<Vec<_>>());
         view.number("best value", so_far.y.last().copied());
+        if let Some(best) = so_far.y.last() {
+            let meaning =
+                format!("The {goal} among {} that were evaluated.", count(told.len() as u64, "point"));
+            view.scores.push(Headline { name: "best value".into(), value: neat(*best), meaning });
+        }
         view.chart(Chart::new("The best value so far", "evaluation", "value", vec![so_far]));
         let mut order = told;
         let sign = if goal == "maximum" { -1.0 } else { 1.0 };
@@ -71,6 +78,10 @@ pub(super) fn view(folder: &mut Folder) -> View {
             vec![with_std.join(", "), format!("{} ± {}", value("value"), value("value_std"))]
         })
         .collect();
+    if let (true, Some(first)) = (view.scores.is_empty(), rows.first()) {
+        let meaning = format!("What the model expects at its {goal}, at {}. Both are inferred.", first[0]);
+        view.scores.push(Headline { name: "value expected".into(), value: first[1].clone(), meaning });
+    }
     if !rows.is_empty() {
         let head = ["location", "expected value"].map(String::from).to_vec();
         view.tables.push(Table {

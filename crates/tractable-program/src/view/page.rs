@@ -5,9 +5,19 @@ use crate::page::{Page, Picture, Section};
 use crate::report::{Exit, Outcome};
 
 impl View {
+    /// How good it is, before anything else.
+    fn scores_section(&self) -> Section {
+        let section = Section::new("score", "How good it is");
+        if self.scores.is_empty() {
+            return section.text("There is no score yet.");
+        }
+        let large: Vec<(&str, &str)> = self.scores.iter().map(|s| (&s.name[..], &s.value[..])).collect();
+        self.scores.iter().fold(section.facts(&large), |section, s| section.text(&s.meaning))
+    }
+
     /// The page; `state` says whether the run is in progress, if known.
     pub(crate) fn page(&self, state: Option<&str>) -> Outcome<Page> {
-        let mut sections = Vec::new();
+        let mut sections = vec![self.scores_section()];
         let mut numbers = Section::new("numbers", "Numbers");
         if let Some(state) = state {
             numbers = numbers.text(state);

@@ -2,7 +2,9 @@
 
 use super::chart::{Chart, Line};
 use super::files::Folder;
+use super::score::Headline;
 use super::{Table, View, neat, number, settings, text};
+use crate::report::count;
 use crate::rl::over_seeds;
 use serde_json::Value;
 
@@ -34,6 +36,21 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
     view.number("average return, mean of seeds", mean(&averages));
     view.number("lowest seed", averages.iter().copied().reduce(f64::min));
     view.number("highest seed", averages.iter().copied().reduce(f64::max));
+    if let Some(mean) = mean(&averages) {
+        let spread = match (averages.len(), logs.len()) {
+            (1, 1) => "One seed proves little: others may end elsewhere.".into(),
+            _ => format!(
+                "Seeds range from {} to {}.",
+                neat(averages.iter().copied().fold(f64::INFINITY, f64::min)),
+                neat(averages.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+            ),
+        };
+        let meaning = format!(
+            "An episode earns this much on average: over its last 100 episodes, and over {}. {spread}",
+            count(averages.len() as u64, "seed")
+        );
+        view.scores.push(Headline { name: "average return".into(), value: neat(mean), meaning });
+    }
     view.fact("variances repaired", last("repaired").iter().sum::<f64>());
     let mut add = |title: &str, label: &str, key: &str| {
         let curve = |log: &Vec<Value>| -> Vec<(f64, f64)> {

@@ -3,6 +3,7 @@
 use super::View;
 use super::chart::sparkline;
 use super::neat;
+use crate::escape;
 use crate::report::table;
 
 /// Blocks of a curve.
@@ -11,7 +12,7 @@ const WIDTH: usize = 40;
 impl View {
     /// Key numbers and a line of blocks a curve.
     pub(crate) fn terminal(&self) -> String {
-        let plain = |s: &str| s.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+        let plain = |s: &str| escape::name(s).into_owned();
         let mut text = format!("{}\n\n", plain(&self.title));
         let facts: Vec<Vec<String>> =
             self.facts.iter().map(|(name, value)| vec![plain(name), plain(value)]).collect();

@@ -2,7 +2,7 @@
 
 use super::chart::{Chart, Line};
 use super::files::Folder;
-use super::{Table, View, neat, number, percent, settings, text};
+use super::{Table, View, neat, number, percent, score, settings, text};
 use serde_json::Value;
 
 pub(super) fn view(folder: &mut Folder, config: Value) -> View {
@@ -22,6 +22,10 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
         settings: settings(&config),
         ..View::default()
     };
+    view.scores = score::of_training(&judged);
+    for line in judged.iter().filter(|l| l.get("surest").is_some()) {
+        surest(&mut view, line);
+    }
     let (last, done) = (epochs.last(), epochs.len());
     let of = number(&config, &["settings", "epochs"]).or(last.and_then(|l| number(l, &["of"])));
     // The usual model has no epochs of its own to show.
@@ -80,6 +84,22 @@ fn usual(view: &mut View, judged: &[&Value]) {
             view.fact(name, percent(share));
         }
     }
+}
+
+/// The error of the rows that it is surest of.
+fn surest(view: &mut View, line: &Value) {
+    let list = |key: &str| -> Vec<f64> {
+        let all = line["surest"][key].as_array();
+        all.into_iter().flatten().map(|v| v.as_f64().unwrap_or(f64::NAN)).collect()
+    };
+    let classes = number(line, &["error_rate"]).is_some();
+    let (label, factor) = if classes { ("wrong [%]", 100.0) } else { ("root mean squared error", 1.0) };
+    let target = text(line, &["target"]).unwrap_or("the class");
+    let of = if text(line, &["type"]) == Some("test") { "rows kept apart" } else { "rows left out" };
+    let points = list("share").into_iter().zip(list("error"));
+    let line = Line::new("error", points.map(|(share, error)| (100.0 * share, error))).scaled(factor);
+    let title = format!("Error of {target} on {of}: the surest first, then all");
+    view.chart(Chart::new(&title, "share of the rows, surest first [%]", label, vec![line]));
 }
 
 fn file_name(path: &str) -> String {

@@ -28,9 +28,11 @@ fn sources(package: &str) -> Vec<(String, String)> {
 
 /// Modules from the ground up. A module may use those on lower floors, and itself.
 const FLOORS: &[&[&str]] = &[
+    &["escape"],
     &["console"],
     &["report"],
     &["files", "interrupt", "progress"],
+    &["out"],
     &["csv", "jobs", "results", "plot", "objective", "image_sets"],
     &["page", "fetch", "settings", "scores"],
     &["run"],

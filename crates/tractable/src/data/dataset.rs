@@ -1,8 +1,13 @@
 //! Features with their targets, ready to be learned from.
 
+#[cfg(feature = "csv")]
+use super::preparation::Preparation;
+use super::scaler::Scaler;
 use crate::error::{Error, Result};
-use crate::gaussian::Matrix;
+use crate::gaussian::{Input, Matrix};
 use crate::rng;
+#[cfg(feature = "csv")]
+use std::sync::Arc;
 
 /// What is to be predicted, one row for each row of features.
 ///
@@ -48,10 +53,29 @@ pub enum Target {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
     x: Matrix,
+    gaps: Option<Gaps>,
     target: Target,
     inputs: Vec<String>,
     outputs: Vec<String>,
     standardize: bool,
+    #[cfg(feature = "csv")]
+    preparation: Option<Arc<Preparation>>,
+}
+
+/// Inputs that are missing: their means are in `x`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Gaps {
+    pub(super) var: Vec<f64>,
+    pub(super) missing: Vec<bool>,
+}
+
+impl Gaps {
+    fn select(&self, rows: &[usize], width: usize) -> Option<Self> {
+        let pick = |r: &usize| r * width..(r + 1) * width;
+        let missing: Vec<bool> = rows.iter().flat_map(|r| &self.missing[pick(r)]).copied().collect();
+        let var = rows.iter().flat_map(|r| &self.var[pick(r)]).copied().collect();
+        missing.contains(&true).then_some(Gaps { var, missing })
+    }
 }
 
 impl Dataset {
@@ -105,7 +129,16 @@ impl Dataset {
     /// For parts whose sizes were checked where they were made.
     pub(super) fn from_parts(x: Matrix, target: Target, inputs: Vec<String>, outputs: Vec<String>) -> Self {
         debug_assert_eq!(x.width(), inputs.len());
-        Self { x, target, inputs, outputs, standardize: false }
+        Self {
+            x,
+            gaps: None,
+            target,
+            inputs,
+            outputs,
+            standardize: false,
+            #[cfg(feature = "csv")]
+            preparation: None,
+        }
     }
 
     /// Features, `[rows, width]`, as they were given: not standardised.
@@ -118,6 +151,42 @@ impl Dataset {
     /// ```
     pub fn x(&self) -> &Matrix {
         &self.x
+    }
+
+    /// The features as a network takes them: known numbers, or Gaussians where cells were missing.
+    ///
+    /// ```
+    /// use tractable::{Matrix, data::Dataset};
+    /// let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert!(data.input().var().is_none());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn input(&self) -> Input<'_> {
+        match &self.gaps {
+            None => Input::from(&self.x),
+            Some(gaps) => {
+                Input::uncertain(self.x.data(), &gaps.var, self.x.width()).expect("variances are computed")
+            }
+        }
+    }
+
+    /// How the columns of the file became these features; `None` where there was no file.
+    #[cfg(feature = "csv")]
+    pub fn preparation(&self) -> Option<&Preparation> {
+        self.preparation.as_deref()
+    }
+
+    /// Share of the features that are missing.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, data::Dataset};
+    /// let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert_eq!(data.missing(), 0.0);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn missing(&self) -> f64 {
+        let missing = self.gaps.as_ref().map_or(0, |g| g.missing.iter().filter(|m| **m).count());
+        missing as f64 / self.x.data().len().max(1) as f64
     }
 
     /// What is to be predicted, as it was given: not standardised.
@@ -271,7 +340,16 @@ impl Dataset {
         }
         let mut order: Vec<usize> = (0..rows).collect();
         rng::shuffle(&mut order, &mut rng::stream(seed, "split", 0));
-        Ok((self.select(&order[..train])?, self.select(&order[train..])?))
+        #[cfg_attr(not(feature = "csv"), expect(unused_mut))]
+        let (mut train, mut test) = (self.select(&order[..train])?, self.select(&order[train..])?);
+        // What is missing is known by the rows to train on alone.
+        #[cfg(feature = "csv")]
+        if let Some(preparation) = &self.preparation {
+            let refitted = Arc::new(train.refit(preparation));
+            train.prepare(refitted.clone());
+            test.prepare(refitted);
+        }
+        Ok((train, test))
     }
 
     /// The rows at `rows`, in that order; a row may come more than once.
@@ -310,16 +388,89 @@ impl Dataset {
         };
         Ok(Self {
             x: self.x.select(rows),
+            gaps: self.gaps.as_ref().and_then(|g| g.select(rows, self.width())),
             target,
             inputs: self.inputs.clone(),
             outputs: self.outputs.clone(),
             standardize: self.standardize,
+            #[cfg(feature = "csv")]
+            preparation: self.preparation.clone(),
         })
     }
 }
 
 /// Columns of larger numbers, or of a smaller spread, have squares that no number holds.
 const SQUARED: [f64; 2] = [1e-140, 1e140];
+
+impl Dataset {
+    /// Standardises the features: what is missing counts with its variance, and the levels of a category have one
+    /// standard deviation in common.
+    pub(crate) fn input_scaler(&self) -> Scaler {
+        let scaler = Scaler::fit(&self.x);
+        let mut std = scaler.std().to_vec();
+        if let Some(gaps) = &self.gaps {
+            let (width, rows) = (self.width(), self.rows() as f64);
+            for (column, std) in std.iter_mut().enumerate() {
+                let more = gaps.var.iter().skip(column).step_by(width).sum::<f64>() / rows;
+                // Without a gap to the last bit what it was.
+                if more > 0.0 {
+                    *std = std.hypot(more.sqrt());
+                }
+            }
+        }
+        #[cfg(feature = "csv")]
+        if let Some(preparation) = &self.preparation {
+            preparation.even_out(&mut std);
+        }
+        Scaler::new(scaler.mean().to_vec(), std).unwrap_or(scaler)
+    }
+}
+
+#[cfg(feature = "csv")]
+impl Dataset {
+    /// A preparation that knows how these rows are distributed.
+    fn refit(&self, preparation: &Preparation) -> Preparation {
+        let known = self.gaps.as_ref().map(|g| g.missing.iter().map(|m| !m).collect::<Vec<bool>>());
+        preparation.refitted(self.x.data(), known.as_deref())
+    }
+
+    /// Takes what is missing from a preparation.
+    pub(super) fn prepare(&mut self, preparation: Arc<Preparation>) {
+        if let Some(gaps) = &mut self.gaps {
+            let width = self.x.width();
+            let mut x = self.x.data().to_vec();
+            for (row, missing) in gaps.missing.chunks_exact(width).enumerate() {
+                let missing: Vec<usize> = (0..width).filter(|&i| missing[i]).collect();
+                if !missing.is_empty() {
+                    let at = row * width..(row + 1) * width;
+                    preparation.joint.fill(&mut x[at.clone()], &mut gaps.var[at], &missing);
+                }
+            }
+            self.x = Matrix::new(x, width).expect("means are finite");
+        }
+        self.preparation = Some(preparation);
+    }
+
+    /// Other rows of the same columns; an input with a variance is missing.
+    pub(super) fn with_rows(&self, x: Matrix, var: Vec<f64>, target: Target) -> Self {
+        let missing: Vec<bool> = var.iter().map(|v| *v > 0.0).collect();
+        let gaps = missing.contains(&true).then_some(Gaps { var, missing });
+        let (inputs, outputs) = (self.inputs.clone(), self.outputs.clone());
+        let preparation = self.preparation.clone();
+        Dataset { x, gaps, target, inputs, outputs, standardize: self.standardize, preparation }
+    }
+
+    /// Inputs that are missing, zeros in `x` by now,
+    /// are put in: with their distribution in these rows where the preparation is `new`.
+    pub(super) fn with_gaps(mut self, missing: Vec<bool>, preparation: Preparation, new: bool) -> Self {
+        if missing.contains(&true) {
+            self.gaps = Some(Gaps { var: vec![0.0; missing.len()], missing });
+        }
+        let preparation = if new { self.refit(&preparation) } else { preparation };
+        self.prepare(Arc::new(preparation));
+        self
+    }
+}
 
 impl Dataset {
     /// Refuses columns that cannot be standardised, by name.

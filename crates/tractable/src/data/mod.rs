@@ -28,9 +28,19 @@ mod cifar;
 mod csv;
 mod data_error;
 mod dataset;
+#[cfg(feature = "csv")]
+mod dates;
 mod digits;
 mod idx;
 mod images;
+#[cfg(feature = "csv")]
+mod look;
+#[cfg(feature = "csv")]
+mod missing;
+#[cfg(feature = "csv")]
+mod opened;
+#[cfg(feature = "csv")]
+mod preparation;
 #[cfg(feature = "csv")]
 mod records;
 #[cfg(feature = "csv")]
@@ -41,10 +51,22 @@ mod sets;
 mod source;
 mod spelling;
 #[cfg(feature = "csv")]
+mod stream;
+#[cfg(feature = "csv")]
 mod table;
+#[cfg(feature = "csv")]
+mod text;
 
 #[cfg(feature = "csv")]
-pub use self::{cells::CsvCells, csv::csv, rows::CsvRows, table::Table};
+pub use self::{
+    cells::CsvCells,
+    csv::{csv, csv_files},
+    look::As,
+    preparation::Preparation,
+    rows::CsvRows,
+    stream::CsvStream,
+    table::{ColumnAbout, Table},
+};
 pub use augment::Augment;
 pub use cifar::cifar_batches;
 pub use dataset::{Dataset, Target};

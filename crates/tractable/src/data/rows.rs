@@ -1,130 +1,108 @@
-//! Reading chosen columns of a CSV file piece by piece, for files larger than memory.
+//! Reading a CSV file piece by piece as a model takes it, for files larger than memory.
 
 use std::path::Path;
 
-use super::cell::{FEATURE, number};
+use super::preparation::{Cell, Preparation};
 use super::records::Records;
 use crate::error::{Error, Result};
+use crate::gaussian::Gaussian;
 
-/// A CSV file read some rows at a time, in the columns wanted and in their order; other columns are ignored.
+/// A CSV file read some rows at a time, as the inputs of a model: see [`Preparation`].
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
-/// # let path = dir.path().join("new.csv");
-/// use tractable::data::CsvRows;
-/// std::fs::write(&path, "note,b,a\nfirst,1,2\nsecond,3,4\nthird,5,6\n")?;
-/// let mut file = CsvRows::open(&path, &["a".into(), "b".into()])?;
-/// let mut x = Vec::new();
-/// assert_eq!(file.next_chunk(2, &mut x)?, 2);
-/// assert_eq!(x, [2.0, 1.0, 4.0, 3.0]);
+/// # let (path, new) = (dir.path().join("old.csv"), dir.path().join("new.csv"));
+/// # std::fs::write(&path, "a,kind,y\n1,low,3\n4,high,6\n5,low,1\n")?;
+/// use tractable::data::{self, CsvRows};
+/// let data = data::csv(&path)?.target("y")?;
+/// std::fs::write(&new, "kind,note,a\nlow,x,2\nhigh,y,\n")?;
+/// let mut rows = CsvRows::open(&new, data.preparation().unwrap())?;
+/// let chunk = rows.next_chunk(1000)?.expect("there are rows");
+/// assert_eq!(chunk.mean()[..2], [2.0, 1.0]);
+/// assert!(chunk.var()[2] > 0.0); // a missing cell
+/// assert!(rows.next_chunk(1000)?.is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct CsvRows {
     records: Records,
-    columns: Vec<usize>,
+    preparation: Preparation,
+    places: Vec<usize>,
+    ids: Vec<usize>,
     rows: usize,
+    id_cells: Vec<String>,
+    /// Of every column: cells that could not be read, and the first of them with its line.
+    odd: Vec<(usize, Option<(usize, String)>)>,
 }
 
 impl CsvRows {
-    /// Opens a file and looks up the wanted columns by name.
+    /// Opens a file; columns are found by name, and others are not looked at. Columns that say which row it is may be
+    /// missing.
     ///
     /// # Errors
-    /// As for [`csv`](super::csv); and when a wanted column is not there.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("new.csv");
-    /// # use tractable::data::CsvRows;
-    /// std::fs::write(&path, "age,rooms\n20,3\n")?;
-    /// let error = CsvRows::open(&path, &["room".into()]).err().unwrap();
-    /// assert!(error.to_string().contains("did you mean `rooms`?"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn open(path: impl AsRef<Path>, wanted_columns: &[String]) -> Result<Self> {
-        if wanted_columns.is_empty() {
-            return Err(Error::invalid("wanted columns", "at least one column is needed"));
-        }
+    /// As for [`csv`](super::csv), or when a column is not there.
+    pub fn open(path: impl AsRef<Path>, preparation: &Preparation) -> Result<Self> {
         let records = Records::open(path.as_ref())?;
-        let columns = wanted_columns.iter().map(|name| records.position(name)).collect::<Result<_>>()?;
-        Ok(Self { records, columns, rows: 0 })
+        let places: Vec<usize> =
+            preparation.columns().map(|name| records.position(name)).collect::<Result<_>>()?;
+        let ids = preparation.ids().iter().filter_map(|id| records.header().iter().position(|n| n == id));
+        let odd = vec![(0, None); places.len()];
+        let (ids, preparation) = (ids.collect(), preparation.clone());
+        Ok(Self { records, preparation, places, ids, rows: 0, id_cells: Vec::new(), odd })
     }
 
-    /// Numbers in a row: how many columns are wanted.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("new.csv");
-    /// # std::fs::write(&path, "a,b\n1,2\n")?;
-    /// let file = tractable::data::CsvRows::open(&path, &["b".into()])?;
-    /// assert_eq!(file.width(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn width(&self) -> usize {
-        self.columns.len()
+    /// Names of the columns that say which row it is and are in the file.
+    pub fn id_names(&self) -> Vec<&str> {
+        self.ids.iter().map(|&i| self.records.header()[i].as_str()).collect()
     }
 
-    /// Appends up to `max_rows` rows to `out`, row-major `[rows, width]`; says how many, 0 at the end of
-    /// the file.
-    ///
-    /// Memory does not depend on the size of the file when `out` is cleared and used again.
+    /// The cells of these columns in the rows of the last chunk, row after row.
+    pub fn id_cells(&self) -> &[String] {
+        &self.id_cells
+    }
+
+    /// Inputs of the next rows, at most `max_rows`; `None` at the end of the file. Missing cells have a variance.
     ///
     /// # Errors
-    /// As for [`csv`](super::csv); and on a wanted cell that is empty or not a finite number. `out` is then
-    /// as it was.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("new.csv");
-    /// # std::fs::write(&path, "a\n1\n2\n3\n")?;
-    /// let mut file = tractable::data::CsvRows::open(&path, &["a".into()])?;
-    /// let (mut x, mut sum) = (Vec::new(), 0.0);
-    /// while file.next_chunk(2, &mut x)? > 0 {
-    ///     sum += x.iter().sum::<f64>();
-    ///     x.clear();
-    /// }
-    /// assert_eq!(sum, 6.0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn next_chunk(&mut self, max_rows: usize, out: &mut Vec<f64>) -> Result<usize> {
+    /// As for [`csv`](super::csv), and when no row is asked for.
+    pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<Gaussian>> {
         if max_rows == 0 {
             return Err(Error::invalid(
                 "max_rows",
                 "at least one row must be asked for; 0 would look like the end",
             ));
         }
-        let before = out.len();
-        let read = self.append(max_rows, out);
-        if read.is_err() {
-            out.truncate(before);
-        }
-        read
-    }
-
-    fn append(&mut self, max_rows: usize, out: &mut Vec<f64>) -> Result<usize> {
-        let mut rows = 0;
+        let (mut mean, mut var, mut rows) = (Vec::new(), Vec::new(), 0);
+        self.id_cells.clear();
         while rows < max_rows && self.records.advance()? {
-            for &i in &self.columns {
-                let value = number(self.records.cell(i)?).map_err(|why| {
-                    let name = &self.records.header()[i];
-                    self.records.error(self.records.line(), Some(name), format!("{why}; {FEATURE}"))
-                })?;
-                out.push(value);
-            }
+            let (records, places, odd) = (&self.records, &self.places, &mut self.odd);
+            let cell = |i: usize| records.cell(places[i]);
+            self.preparation.push_row(cell, &mut mean, &mut var, |i, found| {
+                if found == Cell::Unreadable {
+                    odd[i].0 += 1;
+                    odd[i].1.get_or_insert_with(|| (records.line(), records.cell(places[i]).into()));
+                }
+            });
+            self.id_cells.extend(self.ids.iter().map(|&i| self.records.cell(i).into_owned()));
             rows += 1;
         }
         self.rows += rows;
         if self.rows == 0 {
             return Err(self.records.header_only());
         }
-        Ok(rows)
+        if rows == 0 { Ok(None) } else { Gaussian::new(mean, var, self.preparation.width()).map(Some) }
+    }
+
+    /// Columns with cells that could not be read and were taken as missing: name, how many, and the first with its line.
+    pub fn unreadable(&self) -> Vec<(&str, usize, usize, &str)> {
+        let named = self.preparation.columns().zip(&self.odd);
+        named
+            .filter_map(|(name, (n, first))| first.as_ref().map(|(line, cell)| (name, *n, *line, &cell[..])))
+            .collect()
     }
 }
 
 impl std::fmt::Debug for CsvRows {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CsvRows")
-            .field("columns", &self.columns)
-            .field("rows_read", &self.rows)
-            .finish_non_exhaustive()
+        f.debug_struct("CsvRows").field("rows_read", &self.rows).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,5 @@
 //! The bytes of a text file with uniform line ends and a limit on how long a record may run.
 
-use std::fs::File;
 use std::io::{self, Read};
 
 /// The file's bytes with every line end (CRLF, CR, LF, or none at the end of the file) turned into LF.
@@ -8,7 +7,7 @@ use std::io::{self, Read};
 /// The csv crate counts LFs only, and counts the one of a CRLF late; with this its line numbers are right.
 /// It also stops a record that does not end: what a record may still take is set before each one.
 pub(super) struct Source {
-    file: File,
+    file: Box<dyn Read + Send + Sync>,
     after_cr: bool,
     ended: bool,
     last: u8,
@@ -46,7 +45,7 @@ impl Read for Source {
 }
 
 impl Source {
-    pub(super) fn new(file: File) -> Self {
+    pub(super) fn new(file: Box<dyn Read + Send + Sync>) -> Self {
         Self { file, after_cr: false, ended: false, last: b'\n', allowance: 0 }
     }
 

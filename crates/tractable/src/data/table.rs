@@ -1,88 +1,92 @@
-//! A CSV file in memory, whose columns become features and targets once the target is named.
+//! CSV files in memory, whose columns become features and targets once the target is named.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use super::cell::{FEATURE, TARGET, find, number};
+use super::cell::{TARGET, find, quoted};
 use super::data_error::{data_error, printable};
 use super::dataset::{Dataset, Target};
+use super::look::{As, Look, Verdict};
+use super::missing::Joint;
+use super::preparation::{Cell, Kind, Preparation, Prepared};
+use super::text::{is_missing, number};
 use crate::error::{Error, Result};
 use crate::gaussian::Matrix;
 
-/// Distinct values up to which a column may still be used as classes.
+/// Most classes that a target may have.
 const MAX_CLASSES: usize = 1024;
 
-/// One column as it is read: its numbers until a cell is none, its distinct texts until there are too many.
+/// The cells of a column, and a look at them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Column {
-    /// One a row; NaN marks an empty cell (a cell "nan" is refused). Empty as soon as `not_number` is set.
-    numbers: Vec<f64>,
-    not_number: Option<(usize, String)>,
-    first_empty: Option<usize>,
-    /// The class of each row, as the position of its text in order of appearance. Empty as soon as
-    /// `no_classes`.
-    codes: Vec<u16>,
-    texts: HashMap<Box<str>, u16>,
-    no_classes: bool,
+    text: String,
+    ends: Vec<u32>,
+    look: Look,
 }
 
 impl Column {
-    /// Takes the trimmed cell of the next row, which stands on `line`.
-    pub(super) fn push(&mut self, cell: &str, line: usize) {
-        if cell.is_empty() {
-            self.first_empty.get_or_insert(line);
+    /// Whether there is room for it.
+    pub(super) fn push(&mut self, cell: &str, line: usize) -> bool {
+        self.text.push_str(cell);
+        self.look.see(cell, line);
+        match u32::try_from(self.text.len()) {
+            Ok(end) => self.ends.push(end),
+            Err(_) => return false,
         }
-        if self.not_number.is_none() {
-            match number(cell) {
-                Ok(value) => self.numbers.push(value),
-                Err(_) if cell.is_empty() => self.numbers.push(f64::NAN),
-                Err(why) => {
-                    self.not_number = Some((line, why));
-                    self.numbers = Vec::new();
-                }
-            }
-        }
-        if !self.no_classes {
-            self.push_class(cell);
-        }
+        true
     }
 
-    /// Makes room for so many rows more.
     pub(super) fn reserve(&mut self, rows: usize) {
-        if self.not_number.is_none() {
-            self.numbers.reserve_exact(rows);
-        }
-        if !self.no_classes {
-            self.codes.reserve_exact(rows);
-        }
+        self.ends.reserve_exact(rows);
+        self.text.reserve_exact(self.text.len() / self.ends.len().max(1) * rows);
     }
 
-    fn push_class(&mut self, cell: &str) {
-        let next = self.texts.len();
-        let code = match self.texts.get(cell) {
-            Some(&code) => code,
-            None if !cell.is_empty() && next < MAX_CLASSES => {
-                self.texts.insert(cell.into(), next as u16);
-                next as u16
-            }
-            None => {
-                self.no_classes = true;
-                (self.codes, self.texts) = (Vec::new(), HashMap::new());
-                return;
-            }
-        };
-        self.codes.push(code);
+    fn cell(&self, row: usize) -> &str {
+        let from = if row == 0 { 0 } else { self.ends[row - 1] as usize };
+        &self.text[from..self.ends[row] as usize]
+    }
+
+    fn cells(&self) -> impl Iterator<Item = &str> {
+        (0..self.ends.len()).map(|row| self.cell(row))
     }
 }
 
-/// The columns of a file, before it is said which of them is the target. Made by [`csv`](super::csv).
+/// What a column is taken for, for people to read.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
 /// # let path = dir.path().join("t.csv");
-/// std::fs::write(&path, "a,b\n1,2\n3,4\n")?;
-/// let data = tractable::data::csv(&path)?.target("b")?;
-/// assert_eq!(data.x().data(), [1.0, 3.0]);
+/// # std::fs::write(&path, "id,a,b,y\n1,5,low,3\n2,,high,4\n3,6,low,5\n")?;
+/// let table = tractable::data::csv(&path)?;
+/// let about = table.columns(&["y"]);
+/// assert_eq!(about[0].what, "left out: row numbers");
+/// assert_eq!((&about[1].what[..], about[1].missing), ("number", 1.0 / 3.0));
+/// assert_eq!(about[2].what, "category, 2 levels");
+/// assert_eq!(about[3].what, "target");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct ColumnAbout {
+    /// The column's name.
+    pub name: String,
+    /// Its type and what is done with it.
+    pub what: String,
+    /// Share of its cells that are missing.
+    pub missing: f64,
+    /// What is odd about it, and how to say otherwise.
+    pub problem: Option<String>,
+}
+
+/// CSV files in memory. Naming the target turns it into a [`Dataset`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("housing.csv");
+/// # std::fs::write(&path, "id,rooms,price\n7,2,310\n8,4,450\n")?;
+/// let data = tractable::data::csv(&path)?.drop("id")?.target("price")?;
+/// assert_eq!(data.input_names(), ["rooms"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -91,18 +95,32 @@ pub struct Table {
     names: Vec<String>,
     columns: Vec<Column>,
     rows: usize,
+    /// A number in doubt has a decimal comma.
+    commas: bool,
+    said: Vec<(String, As)>,
+    ids: Vec<String>,
+    /// How a trained network takes the features.
+    trained: Option<Box<Preparation>>,
 }
 
 impl Table {
-    pub(super) fn new(path: PathBuf, names: Vec<String>, columns: Vec<Column>, rows: usize) -> Self {
-        Self { path, names, columns, rows }
+    pub(super) fn new(
+        path: PathBuf,
+        names: Vec<String>,
+        columns: Vec<Column>,
+        rows: usize,
+        semicolons: bool,
+    ) -> Self {
+        let commas = columns.iter().any(|c| c.look.has_decimal_commas())
+            || (semicolons && columns.iter().any(|c| c.text.contains(',')));
+        Self { path, names, columns, rows, commas, said: Vec::new(), ids: Vec::new(), trained: None }
     }
 
-    /// Number of rows, the header not counted.
+    /// Number of rows.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("t.csv");
+    /// # let path = dir.path().join("a.csv");
     /// # std::fs::write(&path, "a,b\n1,2\n3,4\n")?;
     /// assert_eq!(tractable::data::csv(&path)?.rows(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -115,8 +133,8 @@ impl Table {
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("t.csv");
-    /// # std::fs::write(&path, "a,b\n1,2\n3,4\n")?;
+    /// # let path = dir.path().join("a.csv");
+    /// # std::fs::write(&path, "a,b\n1,2\n")?;
     /// assert_eq!(tractable::data::csv(&path)?.names(), ["a", "b"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -124,13 +142,16 @@ impl Table {
         &self.names
     }
 
-    /// The table without a column, such as a row number that says nothing about the target.
+    /// Leaves a column out.
+    ///
+    /// # Errors
+    /// When there is no such column.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("t.csv");
-    /// # std::fs::write(&path, "id,a,b\n7,1,2\n8,3,4\n")?;
-    /// assert_eq!(tractable::data::csv(&path)?.drop("id")?.names(), ["a", "b"]);
+    /// # let path = dir.path().join("a.csv");
+    /// # std::fs::write(&path, "a,b\n1,2\n")?;
+    /// assert_eq!(tractable::data::csv(&path)?.drop("a")?.names(), ["b"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn drop(mut self, name: &str) -> Result<Self> {
@@ -138,38 +159,124 @@ impl Table {
         Ok(self)
     }
 
-    /// Regression: the numbers of one column are the target, all other columns are features.
-    ///
-    /// An **empty target cell means that this value was not observed**: the row is kept and nothing is
-    /// learned from the missing value. A feature may not be empty.
+    /// Leaves a column out that says which row it is; a [`Preparation`] remembers its name.
     ///
     /// # Errors
-    /// When there is no such column (the nearest name is suggested), or a cell is not a finite number or a
-    /// feature is empty (its line and column are named).
+    /// When there is no such column.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("t.csv");
-    /// use tractable::data::{self, Target};
-    /// std::fs::write(&path, "size,price\n1,2.5\n2,\n3,7.5\n")?;
-    /// let data = data::csv(&path)?.target("price")?;
-    /// let Target::Values { y, observed } = data.target() else { unreachable!() };
-    /// assert_eq!(y.data(), [2.5, 0.0, 7.5]);
-    /// assert_eq!(observed.as_deref(), Some(&[true, false, true][..]));
+    /// # let path = dir.path().join("a.csv");
+    /// # std::fs::write(&path, "who,b,y\nx,2,1\nz,3,2\n")?;
+    /// let data = tractable::data::csv(&path)?.id("who")?.target("y")?;
+    /// assert_eq!(data.preparation().unwrap().ids(), ["who"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn id(mut self, name: &str) -> Result<Self> {
+        self.take(name)?;
+        self.ids.push(name.into());
+        Ok(self)
+    }
+
+    /// Says what a column is, whatever it looks like.
+    ///
+    /// # Errors
+    /// When there is no such column.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("a.csv");
+    /// # std::fs::write(&path, "month,y\n1,2\n2,3\n3,1\n")?;
+    /// use tractable::data::{self, As};
+    /// assert_eq!(data::csv(&path)?.treat("month", As::Category)?.target("y")?.width(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn treat(mut self, name: &str, kind: As) -> Result<Self> {
+        find(&self.path, &self.names, name)?;
+        self.said.retain(|(n, _)| n != name);
+        self.said.push((name.into(), kind));
+        Ok(self)
+    }
+
+    /// What every column is taken for, the targets' aside.
+    pub fn columns(&self, targets: &[&str]) -> Vec<ColumnAbout> {
+        let about = |(name, column): (&String, &Column)| {
+            let missing = column.look.missing_share();
+            if targets.contains(&name.as_str()) {
+                return ColumnAbout { name: name.clone(), what: "target".into(), missing, problem: None };
+            }
+            let (what, problem) = match self.kind(name, column) {
+                Ok(Verdict::Use(kind)) => (kind.describe(), problem(&kind, column)),
+                Ok(Verdict::Leave(why)) => (format!("left out: {why}"), None),
+                Err(e) => ("left out".into(), Some(e)),
+            };
+            ColumnAbout { name: name.clone(), what, missing, problem }
+        };
+        self.names.iter().zip(&self.columns).map(about).collect()
+    }
+
+    /// Whether the values of a column are classes rather than numbers.
+    ///
+    /// # Errors
+    /// When there is no such column.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("a.csv");
+    /// # std::fs::write(&path, "a,kind\n1,low\n2,high\n")?;
+    /// let table = tractable::data::csv(&path)?;
+    /// assert!(table.has_classes("kind")? && !table.has_classes("a")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn has_classes(&self, name: &str) -> Result<bool> {
+        let at = find(&self.path, &self.names, name)?;
+        let kind = self.kind(name, &self.columns[at]);
+        Ok(matches!(kind, Ok(Verdict::Use(Kind::YesNo | Kind::Category { .. }))))
+    }
+
+    fn kind(&self, name: &str, column: &Column) -> std::result::Result<Verdict, String> {
+        match self.said.iter().find(|(n, _)| n == name) {
+            Some((_, kind)) => column.look.forced(*kind, self.commas).map(Verdict::Use),
+            None => Ok(column.look.verdict(name, self.commas)),
+        }
+    }
+
+    /// Names the target; the other columns become features.
+    ///
+    /// Every column is taken for what most of its cells are: numbers (thousands may be set apart, and currency and percent
+    /// signs are dropped), yes or no, dates and times, or categories, which get one input for each level. Columns that cannot
+    /// help are left out: those that are empty, row numbers, and texts that differ from row to row.
+    /// [`columns`](Self::columns) lists the decisions and [`treat`](Self::treat) changes them. Cells that are empty, `NA`,
+    /// `nan`, `null` or `?` are missing, and so are cells that cannot be read. A missing feature is uncertain: it has the mean
+    /// and variance that the rest of its row gives it. A missing target is not observed.
+    ///
+    /// # Errors
+    /// When there is no such column, no feature is left, a target is not a number, or a column is not what
+    /// [`treat`](Self::treat) says.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("housing.csv");
+    /// # std::fs::write(&path, "rooms,price\n2,310\n4,\n3,280\n")?;
+    /// let data = tractable::data::csv(&path)?.target("price")?;
+    /// assert_eq!(data.rows(), 3); // one of them has no price
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn target(self, name: &str) -> Result<Dataset> {
         self.targets(&[name])
     }
 
-    /// Regression with several targets, in the order given; otherwise as [`target`](Self::target).
+    /// Several targets at once; otherwise as [`target`](Self::target).
+    ///
+    /// # Errors
+    /// As for [`target`](Self::target), or when a name is given twice.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("t.csv");
-    /// # std::fs::write(&path, "heating,size,cooling\n1,2,3\n4,5,6\n")?;
-    /// let data = tractable::data::csv(&path)?.targets(&["cooling", "heating"])?;
-    /// assert_eq!(data.output_names(), ["cooling", "heating"]);
+    /// # let path = dir.path().join("a.csv");
+    /// # std::fs::write(&path, "x,u,v\n1,2,3\n4,5,\n")?;
+    /// let data = tractable::data::csv(&path)?.targets(&["u", "v"])?;
+    /// assert_eq!(data.output_names(), ["u", "v"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn targets(mut self, names: &[&str]) -> Result<Dataset> {
@@ -182,148 +289,221 @@ impl Table {
         let mut columns = Vec::with_capacity(names.len());
         for name in names {
             let column = self.take(name)?;
-            if let Some((line, why)) = column.not_number {
-                let why = format!("{why}; {TARGET}");
-                return Err(data_error(&self.path, line, Some(name), why));
+            let (odd, first) = column.look.odd();
+            if let (1.., Some((line, cell))) = (odd, first) {
+                let why = format!("{} is not a number; {TARGET}", quoted(cell));
+                return Err(data_error(&self.path, *line, Some(name), why));
             }
-            if column.numbers.iter().all(|v| v.is_nan()) {
+            if column.look.known() == 0 {
                 return Err(data_error(&self.path, 0, Some(name), "every cell of the target is empty"));
             }
-            columns.push(column.numbers);
+            let Ok(Kind::Number { decimal_comma }) = column.look.forced(As::Number, self.commas) else {
+                return Err(data_error(&self.path, 0, Some(name), "no cell is a number"));
+            };
+            columns.push(column.cells().map(|cell| number(cell, decimal_comma)).collect::<Vec<_>>());
         }
-        let mut y = interleave(&columns, self.rows);
-        let observed: Vec<bool> = y.iter().map(|v| !v.is_nan()).collect();
-        y.iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = 0.0);
+        let entries = || (0..self.rows).flat_map(|r| columns.iter().map(move |c| c[r]));
+        let y: Vec<f64> = entries().map(|v| v.unwrap_or(0.0)).collect();
+        let observed: Vec<bool> = entries().map(|v| v.is_some()).collect();
         let observed = observed.contains(&false).then_some(observed);
         let target = Target::Values { y: Matrix::new(y, names.len())?, observed };
         let outputs = names.iter().map(|n| n.to_string()).collect();
-        self.into_dataset(target, outputs)
+        self.features(None)?.dataset(target, outputs)
     }
 
-    /// Classification: the distinct values of one column are the classes, all other columns are features.
+    /// Names a target whose values are classes: texts, or numbers that stand for something. Rows without a class are left
+    /// out.
     ///
-    /// The classes are sorted, as numbers if every value is a whole number and as texts otherwise, and keep
-    /// their values as names. No cell may be empty; there may be 2 to 1024 classes.
+    /// Classes are sorted: by value if all of them are whole numbers, as texts otherwise.
+    ///
+    /// # Errors
+    /// When there is no such column, no feature is left, there is only one class, or there are more than 1024.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("t.csv");
-    /// use tractable::data::{self, Target};
-    /// std::fs::write(&path, "length,species\n5.1,setosa\n7.0,versicolor\n6.3,setosa\n")?;
-    /// let data = data::csv(&path)?.classes("species")?;
-    /// let Target::Labels { labels, names } = data.target() else { unreachable!() };
-    /// assert_eq!(labels, &[0, 1, 0]);
-    /// assert_eq!(names, &["setosa", "versicolor"]);
+    /// # let path = dir.path().join("iris.csv");
+    /// # std::fs::write(&path, "length,species\n5.1,virginica\n4.9,setosa\n6,virginica\n")?;
+    /// use tractable::data::Target;
+    /// let data = tractable::data::csv(&path)?.classes("species")?;
+    /// let Target::Labels { labels, names } = data.target() else { panic!() };
+    /// assert_eq!(names, &["setosa", "virginica"]);
+    /// assert_eq!(labels, &[1, 0, 1]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn classes(mut self, name: &str) -> Result<Dataset> {
-        let column = self.take_classes(name)?;
-        let refuse = |line, why: String| Err(data_error(&self.path, line, Some(name), why));
-        if column.texts.len() < 2 {
-            return refuse(0, "only one class; there is nothing to tell apart".into());
+        let column = self.take(name)?;
+        let refuse = |why: String| Err(data_error(&self.path, 0, Some(name), why));
+        let Some(texts) = column.look.texts().filter(|t| t.len() <= MAX_CLASSES) else {
+            let why = "distinct values; as numbers they are a target of regression";
+            return refuse(format!("more than {MAX_CLASSES} {why}"));
+        };
+        if texts.len() < 2 {
+            return refuse("only one class; there is nothing to tell apart".into());
         }
-        let mut sorted: Vec<(Box<str>, u16)> = column.texts.into_iter().collect();
-        let whole: Option<HashMap<u16, f64>> =
-            sorted.iter().map(|(text, code)| Some((*code, whole_number(text)?))).collect();
-        match whole {
-            None => sorted.sort(),
-            Some(value) => {
-                sorted.sort_by(|a, b| value[&a.1].total_cmp(&value[&b.1]).then_with(|| a.0.cmp(&b.0)));
-                if let Some(pair) = sorted.windows(2).find(|p| value[&p[0].1] == value[&p[1].1]) {
-                    let (a, b) = (printable(&pair[0].0), printable(&pair[1].0));
-                    return refuse(
-                        0,
-                        format!("`{a}` and `{b}` are the same number; write a class in one way"),
-                    );
-                }
+        let mut sorted: Vec<&str> = texts.keys().map(|t| &**t).collect();
+        sorted.sort_unstable();
+        let value: Option<HashMap<&str, f64>> = sorted.iter().map(|t| Some((*t, whole_number(t)?))).collect();
+        if let Some(value) = value {
+            sorted.sort_by(|a, b| value[a].total_cmp(&value[b]));
+            if let Some(pair) = sorted.windows(2).find(|p| value[p[0]] == value[p[1]]) {
+                let (a, b) = (printable(pair[0]), printable(pair[1]));
+                return refuse(format!("`{a}` and `{b}` are the same number; write a class in one way"));
             }
         }
-        let mut class = vec![0; sorted.len()];
-        for (at, (_, code)) in sorted.iter().enumerate() {
-            class[usize::from(*code)] = at;
-        }
-        let labels = column.codes.iter().map(|&code| class[usize::from(code)]).collect();
-        let names = sorted.into_iter().map(|(text, _)| text.into()).collect();
-        self.into_dataset(Target::Labels { labels, names }, vec![name.to_string()])
+        let names: Vec<String> = sorted.into_iter().map(String::from).collect();
+        self.labelled(name, &column, names)
     }
 
-    /// Classification with classes that are known, such as those of a trained network: the values of one
-    /// column are among `known`, not necessarily all of them.
+    /// Names a target whose classes are known already, in their order, as a trained network has them.
     ///
     /// # Errors
-    /// As for [`classes`](Self::classes); and when a value is not among them.
+    /// As for [`classes`](Self::classes), and when a class is not among them.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("t.csv");
-    /// use tractable::data::{self, Target};
-    /// std::fs::write(&path, "length,species\n7.0,versicolor\n")?;
-    /// let data = data::csv(&path)?.labels("species", &["setosa".into(), "versicolor".into()])?;
-    /// assert!(matches!(data.target(), Target::Labels { labels, .. } if labels == &[1]));
+    /// # let path = dir.path().join("iris.csv");
+    /// # std::fs::write(&path, "length,species\n5.1,virginica\n6,virginica\n")?;
+    /// let known = ["setosa".to_string(), "virginica".to_string()];
+    /// assert!(tractable::data::csv(&path)?.labels("species", &known).is_ok());
+    /// assert!(tractable::data::csv(&path)?.labels("species", &known[..1]).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn labels(mut self, name: &str, known: &[String]) -> Result<Dataset> {
-        let column = self.take_classes(name)?;
-        let mut class = vec![None; column.texts.len()];
-        for (text, code) in &column.texts {
-            class[usize::from(*code)] = known.iter().position(|k| **k == **text);
-        }
-        if let Some(first) = class.iter().position(Option::is_none) {
-            let text = column.texts.iter().find(|(_, code)| usize::from(**code) == first);
-            let text = text.map_or(String::new(), |(text, _)| printable(text));
-            let some: Vec<String> = known.iter().take(20).map(|k| printable(k)).collect();
-            let why = format!("`{text}` is not among the {} classes: {}", known.len(), some.join(", "));
-            return Err(data_error(&self.path, 0, Some(name), why));
-        }
-        let labels = column.codes.iter().filter_map(|&code| class[usize::from(code)]).collect();
-        self.into_dataset(Target::Labels { labels, names: known.to_vec() }, vec![name.to_string()])
+        let column = self.take(name)?;
+        self.labelled(name, &column, known.to_vec())
     }
 
-    /// Takes out a column that can be read as classes.
-    fn take_classes(&mut self, name: &str) -> Result<Column> {
-        let column = self.take(name)?;
-        let refuse = |line, why: String| Err(data_error(&self.path, line, Some(name), why));
-        if let Some(line) = column.first_empty {
-            return refuse(line, "the class is missing; remove the row".into());
+    /// Names the targets of a trained network and takes the features as it does.
+    ///
+    /// # Errors
+    /// As for [`targets`](Self::targets) or, with classes, [`labels`](Self::labels), and when a column is not there.
+    pub fn as_trained(
+        mut self,
+        preparation: &Preparation,
+        targets: &[String],
+        classes: &[String],
+    ) -> Result<Dataset> {
+        let wanted: Vec<&str> = preparation.columns().collect();
+        wanted.iter().try_for_each(|name| find(&self.path, &self.names, name).map(drop))?;
+        let mut keep: Vec<&str> = targets.iter().map(String::as_str).collect();
+        keep.extend(&wanted);
+        let others: Vec<String> =
+            self.names.iter().filter(|n| !keep.contains(&n.as_str())).cloned().collect();
+        for name in others {
+            self.take(&name)?;
         }
-        if column.no_classes {
-            let why = "distinct values; as numbers they are a target of regression";
-            return refuse(0, format!("more than {MAX_CLASSES} {why}"));
+        self.trained = Some(Box::new(preparation.clone()));
+        match classes.is_empty() {
+            true => self.targets(&targets.iter().map(String::as_str).collect::<Vec<_>>()),
+            false => self.labels(&targets[0], classes),
         }
-        Ok(column)
+    }
+
+    fn labelled(self, name: &str, column: &Column, names: Vec<String>) -> Result<Dataset> {
+        let class: HashMap<&str, usize> = names.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
+        let (mut labels, mut rows) = (Vec::new(), Vec::new());
+        for (row, cell) in column.cells().enumerate().filter(|(_, cell)| !is_missing(cell)) {
+            let Some(&label) = class.get(cell) else {
+                let some: Vec<String> = names.iter().take(20).map(|k| printable(k)).collect();
+                let (text, n) = (printable(cell), names.len());
+                let why = format!("`{text}` is not among the {n} classes: {}", some.join(", "));
+                return Err(data_error(&self.path, 0, Some(name), why));
+            };
+            labels.push(label);
+            rows.push(row);
+        }
+        if rows.is_empty() {
+            return Err(data_error(&self.path, 0, Some(name), "the class is missing in every row"));
+        }
+        let rows = (rows.len() < self.rows).then_some(rows);
+        self.features(rows)?.dataset(Target::Labels { labels, names }, vec![name.to_string()])
     }
 
     fn take(&mut self, name: &str) -> Result<Column> {
         let at = find(&self.path, &self.names, name)?;
         self.names.remove(at);
+        self.said.retain(|(n, _)| n != name);
         Ok(self.columns.remove(at))
     }
 
-    /// What is left are the features.
-    fn into_dataset(self, target: Target, outputs: Vec<String>) -> Result<Dataset> {
-        if self.columns.is_empty() {
-            return Err(data_error(&self.path, 1, None, "no column is left as a feature"));
-        }
-        for (name, column) in self.names.iter().zip(&self.columns) {
-            let empty = column.first_empty.map(|line| (line, "the cell is empty".to_string()));
-            if let Some((line, why)) = [column.not_number.clone(), empty].into_iter().flatten().min() {
-                return Err(data_error(&self.path, line, Some(name), format!("{why}; {FEATURE}")));
+    /// The columns that are used, as inputs; of some rows, or of all.
+    fn features(self, rows: Option<Vec<usize>>) -> Result<Features> {
+        let (preparation, new) = match &self.trained {
+            Some(trained) => ((**trained).clone(), false),
+            None => (self.preparation()?, true),
+        };
+        let places: Vec<usize> =
+            preparation.columns().map(|n| find(&self.path, &self.names, n)).collect::<Result<_>>()?;
+        let width = preparation.width();
+        let count = rows.as_ref().map_or(self.rows, Vec::len);
+        let (mut x, mut missing) = (Vec::with_capacity(count * width), Vec::with_capacity(count * width));
+        for i in 0..count {
+            let row = rows.as_ref().map_or(i, |r| r[i]);
+            for (column, &place) in preparation.columns.iter().zip(&places) {
+                let cell = column.kind.push(self.columns[place].cell(row), &mut x);
+                missing.resize(x.len(), cell != Cell::Known);
             }
         }
-        let columns: Vec<Vec<f64>> = self.columns.into_iter().map(|c| c.numbers).collect();
-        let x = Matrix::new(interleave(&columns, self.rows), columns.len())?;
-        Ok(Dataset::from_parts(x, target, self.names, outputs))
+        Ok(Features { x: Matrix::new(x, width)?, missing, preparation, new })
+    }
+
+    /// What every column becomes; all that is wrong at once.
+    fn preparation(&self) -> Result<Preparation> {
+        let (mut columns, mut wrong) = (Vec::new(), Vec::new());
+        for (name, column) in self.names.iter().zip(&self.columns) {
+            match self.kind(name, column) {
+                Ok(Verdict::Use(kind)) => columns.push(Prepared { name: name.clone(), kind }),
+                Ok(Verdict::Leave(_)) => {}
+                Err(why) => wrong.push(format!("`{}`: {why}", printable(name))),
+            }
+        }
+        if !wrong.is_empty() {
+            return Err(data_error(&self.path, 0, None, wrong.join("; ")));
+        }
+        if columns.is_empty() {
+            let left =
+                self.columns(&[]).into_iter().map(|c| format!("`{}` is {}", printable(&c.name), c.what));
+            let left = left.take(5).collect::<Vec<_>>().join(", ");
+            let left = if left.is_empty() { left } else { format!(": {left}") };
+            return Err(data_error(&self.path, 1, None, format!("no column is left as a feature{left}")));
+        }
+        let joint = Joint::independent(Vec::new(), Vec::new());
+        Ok(Preparation { columns, ids: self.ids.clone(), joint })
     }
 }
 
-/// Columns to one row-major array.
-fn interleave(columns: &[Vec<f64>], rows: usize) -> Vec<f64> {
-    let mut all = Vec::with_capacity(rows * columns.len());
-    (0..rows).for_each(|r| all.extend(columns.iter().map(|c| c[r])));
-    all
+/// Inputs of a network, with zeros where something is missing.
+struct Features {
+    x: Matrix,
+    missing: Vec<bool>,
+    preparation: Preparation,
+    /// The rows say how inputs are distributed.
+    new: bool,
 }
 
-/// A number without fraction, small enough that `f64` holds it exactly.
+impl Features {
+    fn dataset(self, target: Target, outputs: Vec<String>) -> Result<Dataset> {
+        let data = Dataset::from_parts(self.x, target, self.preparation.inputs(), outputs);
+        Ok(data.with_gaps(self.missing, self.preparation, self.new))
+    }
+}
+
+/// What a user may want to look at.
+fn problem(kind: &Kind, column: &Column) -> Option<String> {
+    let (odd, first) = column.look.odd();
+    match (kind, first) {
+        (Kind::Number { .. }, Some((line, cell))) if odd > 0 => {
+            Some(format!("{odd} not numbers, taken as missing: {} in line {line}", quoted(cell)))
+        }
+        (Kind::Date { .. }, _) if column.look.ambiguous_date() => {
+            Some("month or day first? say day-first or month-first".into())
+        }
+        _ => None,
+    }
+}
+
+/// The value of a text that spells a whole number which an `f64` holds exactly, so that equal values are
+/// equal classes.
 fn whole_number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|v: &f64| v.fract() == 0.0 && v.abs() <= 9007199254740992.0)
 }

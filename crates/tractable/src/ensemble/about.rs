@@ -21,6 +21,22 @@ impl Ensemble {
         self.members[0].net.input_names()
     }
 
+    /// How the columns of a table become the inputs; `None` where these have no names.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500).single(true);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert_eq!(model.preparation().unwrap().columns().collect::<Vec<_>>(), ["x0"]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    #[cfg(feature = "csv")]
+    pub fn preparation(&self) -> Option<std::borrow::Cow<'_, crate::data::Preparation>> {
+        self.members[0].net.preparation()
+    }
+
     /// Names of the targets.
     ///
     /// ```

@@ -6,7 +6,7 @@ use super::{Calibrated, Ensemble, Kept, Member, Said, Settings, Spec, average, c
 use crate::backend::{Device, UpdateRule};
 use crate::data::{Dataset, Scaler, Target};
 use crate::error::{Error, Result};
-use crate::gaussian::{Input, Matrix};
+use crate::gaussian::Matrix;
 use crate::layer::Prior;
 use crate::metrics;
 use crate::moments::Activation;
@@ -19,20 +19,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A kind of network: a narrow one that is slow to bend and a wide one that bends easily. Left-out rows say how much to
 /// believe each of them.
-struct Kind {
+pub(super) struct Kind {
     hidden: [usize; 2],
     gain: f64,
 }
 
-const KINDS: [Kind; 2] = [Kind { hidden: [50, 50], gain: 0.5 }, Kind { hidden: [100, 100], gain: 2.0 }];
+pub(super) const KINDS: [Kind; 2] =
+    [Kind { hidden: [50, 50], gain: 0.5 }, Kind { hidden: [100, 100], gain: 2.0 }];
 /// Weights of the first kind that are tried; the other has the rest.
 const BLENDS: [f64; 5] = [1.0, 0.75, 0.5, 0.25, 0.0];
 /// Rows per parameter that are added where rows are counted.
 const MARGIN: usize = 3;
 /// Rows learned from together: as good as one at a time, and several times faster.
-const BATCH: usize = 8;
+pub(super) const BATCH: usize = 8;
 /// Share of the epochs after which rows count less and less.
-const ANNEAL: f64 = 0.5;
+pub(super) const ANNEAL: f64 = 0.5;
 /// Noise of the nodes of a class tree.
 const CLASS_NOISE: f64 = 1.0;
 
@@ -227,6 +228,9 @@ impl Ensemble {
         let keep = |member: &Member| weights[member.kind] > 0.0;
         let rows = data.all.rows();
         members.retain(keep);
+        // One copy of how a table is read is enough.
+        #[cfg(feature = "csv")]
+        members.iter_mut().skip(1).for_each(|m| m.net.forget_preparation());
         let spec = Spec { rows, seed: settings.seed, weights, calibration, left_out: Vec::new(), own: false };
         let mut model = Ensemble { members, spec };
         model.spec.left_out = data.judge(&model)?;
@@ -248,7 +252,7 @@ impl<'a> Data<'a> {
             return Err(Error::invalid("rows", why));
         }
         all.check_spread()?;
-        let input = Scaler::fit(all.x());
+        let input = all.input_scaler();
         input.check()?;
         let output = match all.target() {
             Target::Values { y, observed } => {
@@ -285,20 +289,10 @@ impl<'a> Data<'a> {
     /// `None` when it was stopped.
     fn train(&self, job: Job, visits: &AtomicU64, stop: &AtomicBool) -> Result<Option<Member>> {
         let Job { kind, fold, length } = job;
-        let (rows, Kind { hidden, gain }) = (rows_of(&self.folds, fold, false), &KINDS[kind]);
+        let rows = rows_of(&self.folds, fold, false);
         let data = self.all.select(&rows)?;
         let seed = self.settings.seed.wrapping_mul(1000).wrapping_add((kind * FOLDS + fold) as u64);
-        let widths = [self.all.width(), hidden[0], hidden[1], self.outputs()];
-        let mut builder = Network::mlp(widths, Activation::MixtureRelu)
-            .prior(Prior::he().gain(*gain))
-            .seed(seed)
-            .device(Device::cpu(1));
-        builder = match self.classes() {
-            Some(classes) => builder.classes(classes).noise_std([CLASS_NOISE]),
-            None => builder.noise(Noise::PerInput),
-        };
-        let mut net = builder.build()?;
-        net.set_update_rule(UpdateRule::Counted { rows: rows.len(), margin: MARGIN * net.parameters() })?;
+        let mut net = network(&KINDS[kind], self.all, rows.len(), seed)?;
         net.set_scalers(Some(self.input.clone()), self.output.clone())?;
         let epochs = self.settings.epochs(rows.len(), length);
         let each = self.cost(job) / (epochs * rows.len()) as u64;
@@ -348,10 +342,10 @@ impl<'a> Data<'a> {
 
     /// What a network says of the rows it left out.
     fn left_out(&self, member: &Member) -> Result<Judged> {
-        let x = self.all.x().select(&rows_of(&self.folds, member.fold, true));
+        let rows = self.all.select(&rows_of(&self.folds, member.fold, true))?;
         Ok(match self.classes() {
-            Some(_) => Judged::Classes(member.net.predict_classes(&x)?),
-            None => Judged::Values(member.say(Input::from(&x))?),
+            Some(_) => Judged::Classes(member.net.predict_classes(rows.input())?),
+            None => Judged::Values(member.say(rows.input())?),
         })
     }
 
@@ -469,7 +463,7 @@ impl<'a> Data<'a> {
         match part.target() {
             Target::Labels { labels, .. } => {
                 let p = match self.settings.single {
-                    true => model.predict_classes(part.x())?,
+                    true => model.predict_classes(part.input())?,
                     false => model.left_out_classes(self.all)?,
                 };
                 Ok(vec![LeftOut {
@@ -482,7 +476,7 @@ impl<'a> Data<'a> {
             }
             Target::Values { y, observed } => {
                 let out = match self.settings.single {
-                    true => model.predict(part.x())?,
+                    true => model.predict(part.input())?,
                     false => model.left_out(self.all)?,
                 };
                 let (density, (lower, upper)) = (out.log_density(y)?, out.interval(0.9)?);
@@ -510,6 +504,26 @@ impl<'a> Data<'a> {
 }
 
 /// Every target is seen in several rows.
+/// A network for data like these that counts so many rows.
+pub(super) fn network(kind: &Kind, data: &Dataset, rows: usize, seed: u64) -> Result<Network> {
+    let (outputs, classes) = match data.target() {
+        Target::Labels { names, .. } => (names.len(), Some(names.len())),
+        Target::Values { y, .. } => (y.width(), None),
+    };
+    let widths = [data.width(), kind.hidden[0], kind.hidden[1], outputs];
+    let builder = Network::mlp(widths, Activation::MixtureRelu)
+        .prior(Prior::he().gain(kind.gain))
+        .seed(seed)
+        .device(Device::cpu(1));
+    let builder = match classes {
+        Some(classes) => builder.classes(classes).noise_std([CLASS_NOISE]),
+        None => builder.noise(Noise::PerInput),
+    };
+    let mut net = builder.build()?;
+    net.set_update_rule(UpdateRule::Counted { rows, margin: MARGIN * net.parameters() })?;
+    Ok(net)
+}
+
 fn check_observed(y: &Matrix, observed: Option<&[bool]>, names: &[String]) -> Result<()> {
     let Some(observed) = observed else { return Ok(()) };
     for (column, name) in names.iter().enumerate() {

@@ -21,7 +21,17 @@ pub(crate) struct Resident<'d> {
 
 enum Inputs<'d> {
     Table(OnDevice),
-    Images { images: &'d Images, changes: Option<Box<ChaCha8Rng>>, batch: Vec<f64> },
+    /// Some are missing: means and variances stay here, in the network's units.
+    Uncertain {
+        mean: Vec<f64>,
+        var: Vec<f64>,
+        batch: [Vec<f64>; 2],
+    },
+    Images {
+        images: &'d Images,
+        changes: Option<Box<ChaCha8Rng>>,
+        batch: Vec<f64>,
+    },
 }
 
 enum Targets<'d> {
@@ -36,12 +46,7 @@ const AT_ONCE: usize = 4096;
 
 impl Network {
     pub(crate) fn resident_table<'d>(&self, data: &'d Dataset) -> Result<Resident<'d>> {
-        let mut table = self.engine.table(data.rows())?;
-        let mut buffers = Default::default();
-        for from in (0..data.rows()).step_by(AT_ONCE) {
-            let x = Input::from(data.x()).rows_between(from, data.rows().min(from + AT_ONCE));
-            self.engine.table_write(&mut table, from, self.standardize(x, &mut buffers).0)?;
-        }
+        let inputs = self.resident_inputs(data.input())?;
         let targets = match data.target() {
             Target::Labels { labels, .. } => Targets::Labels(self.tree()?, labels),
             target => {
@@ -51,12 +56,25 @@ impl Network {
                 Targets::Values(all)
             }
         };
-        Ok(Resident {
-            inputs: Inputs::Table(table),
-            targets,
-            observed: ObservationBuffer::default(),
-            weight: 1.0,
-        })
+        Ok(Resident { inputs, targets, observed: ObservationBuffer::default(), weight: 1.0 })
+    }
+
+    fn resident_inputs<'d>(&self, x: Input<'_>) -> Result<Inputs<'d>> {
+        let mut buffers = Default::default();
+        if x.var().is_some() {
+            self.standardize(x, &mut buffers);
+            if self.spec.input_scaler.is_none() {
+                buffers = [x.mean().to_vec(), x.var().map_or(Vec::new(), <[f64]>::to_vec)];
+            }
+            let [mean, var] = buffers;
+            return Ok(Inputs::Uncertain { mean, var, batch: Default::default() });
+        }
+        let mut table = self.engine.table(x.rows())?;
+        for from in (0..x.rows()).step_by(AT_ONCE) {
+            let some = x.rows_between(from, x.rows().min(from + AT_ONCE));
+            self.engine.table_write(&mut table, from, self.standardize(some, &mut buffers).0)?;
+        }
+        Ok(Inputs::Table(table))
     }
 
     pub(crate) fn resident_images<'d>(&self, images: &'d Images) -> Result<Resident<'d>> {
@@ -76,6 +94,15 @@ impl Network {
         }
         let batch = match &mut data.inputs {
             Inputs::Table(table) => Batch::Rows(table, rows),
+            Inputs::Uncertain { mean, var, batch: [m, v] } => {
+                let width = self.spec.input.len();
+                for (all, some) in [(&*mean, &mut *m), (&*var, &mut *v)] {
+                    some.clear();
+                    rows.iter().for_each(|r| some.extend_from_slice(&all[r * width..(r + 1) * width]));
+                }
+                // A batch without a gap is learned exactly as if there were none anywhere.
+                Batch::Values(m, v.iter().any(|v| *v > 0.0).then_some(v))
+            }
             Inputs::Images { images, changes, batch } => {
                 batch.clear();
                 images.gather(rows, changes.as_deref_mut(), batch);

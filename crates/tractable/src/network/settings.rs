@@ -145,6 +145,12 @@ impl Network {
         self.at_once
     }
 
+    /// Bytes that the states of so many rows take while they are learned from.
+    pub(crate) fn bytes_of_batch(&self, rows: usize) -> u64 {
+        let number = if self.engine.is_double() { 8 } else { 4 };
+        (rows as u64).saturating_mul(self.engine.numbers() as u64).saturating_mul(number)
+    }
+
     /// The seed the weights were drawn with.
     ///
     /// ```

@@ -39,6 +39,14 @@ pub(crate) struct Spec {
     /// Of class probabilities, once calibrated.
     #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "Option::is_none"))]
     pub(crate) calibration: Option<ClassCalibration>,
+    /// How the columns of a table become the inputs.
+    #[cfg(feature = "csv")]
+    #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub(crate) preparation: Option<Box<crate::data::Preparation>>,
+    /// Kept for those who can read tables.
+    #[cfg(all(feature = "files", not(feature = "csv")))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) preparation: Option<serde_json::Value>,
 }
 
 impl Spec {
@@ -62,6 +70,8 @@ impl Spec {
             output_names: Vec::new(),
             class_names: Vec::new(),
             calibration: None,
+            #[cfg(any(feature = "files", feature = "csv"))]
+            preparation: None,
         }
     }
 

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | a function to call | [`Optimizer::run`] |
 //! | an external experiment: ask for a point, tell its value | [`Optimizer::ask`], [`Optimizer::tell`], [`Optimizer::save`] |
-//! | a trained network | [`search`] |
+//! | a trained network, or a model of several | [`search`], [`search_ensemble`] |
 //! | data, and the paper's algorithm: move the input while the network learns | [`follow`] |
 //!
 //! ```
@@ -22,6 +22,7 @@
 mod bounds;
 mod follow;
 mod optimizer;
+mod pooled;
 mod region;
 mod search;
 mod state;
@@ -30,6 +31,7 @@ mod surrogate;
 pub use bounds::Bounds;
 pub use follow::{Follow, Path, follow};
 pub use optimizer::{Optimizer, Trial};
+pub use pooled::search_ensemble;
 pub use search::{Search, search};
 
 use crate::gaussian::Gaussian;

@@ -11,6 +11,7 @@ use crate::backend::Device;
 use crate::error::{Error, Result};
 use crate::gaussian::Input;
 use crate::layer::{Layer, Prior};
+use crate::memory;
 use crate::moments::Activation;
 use crate::network::Network;
 use crate::rng::{ChaCha8Rng, Rng, shuffle, standard_normal, stream};
@@ -67,6 +68,9 @@ pub(super) struct Life {
     pub(super) recent: VecDeque<f64>,
 }
 
+/// Bytes that a pass over as many rows as a network takes at once holds.
+const PASS: u64 = 1 << 26;
+
 /// A rollout.
 #[derive(Debug, Default)]
 struct Memory {
@@ -100,6 +104,8 @@ impl Agent {
     pub fn on(env: &(impl Environment + ?Sized), settings: Settings, device: Device) -> Result<Self> {
         settings.check()?;
         let (ns, na) = (env.observation_space().len(), env.action_space().len());
+        // A rollout as it was, and as the networks read it.
+        memory::check(settings.horizon as u64 * 8 * (3 * (ns + na) as u64 + 8))?;
         let s = &settings;
         let value = network(ns + na, &s.value_layers, Activation::Tanh, s.activation, 1)
             .prior(Prior::he().gain(s.value_gain))
@@ -114,6 +120,8 @@ impl Agent {
             .update_rule(s.update)
             .device(device)
             .build()?;
+        let batch = settings.batch.min(settings.horizon) as u64;
+        memory::check(batch * (PASS / value.rows_at_once() as u64 + PASS / policy.rows_at_once() as u64))?;
         let life = Life {
             observations: Running::new(ns),
             returns: Running::new(1),

@@ -111,7 +111,7 @@ impl Samples<'_> {
                     Target::Values { y, observed } => Some(Scaler::fit_observed(y, observed.as_deref())?),
                     Target::Labels { .. } => None,
                 };
-                Ok((Some(Scaler::fit(part.x())), output))
+                Ok((Some(part.input_scaler()), output))
             }
         }
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
-use tractable::data::{self, CsvRows, Dataset, Scaler, Target};
+use tractable::data::{self, As, CsvRows, Dataset, Preparation, Scaler, Target};
 use tractable::{Error, Matrix, Result};
 
 /// A file with these bytes; it is gone when the folder is dropped.
@@ -24,10 +24,18 @@ fn read(bytes: impl AsRef<[u8]>) -> Result<Dataset> {
 /// Reads all of `bytes` as a stream of the columns `a` and `y`, three rows at a time.
 fn read_rows(bytes: impl AsRef<[u8]>) -> Result<Vec<f64>> {
     let (_dir, path) = file(bytes);
-    let mut rows = CsvRows::open(path, &["a".into(), "y".into()])?;
+    let mut rows = CsvRows::open(path, &numbers(&["a", "y"]))?;
     let mut out = Vec::new();
-    while rows.next_chunk(3, &mut out)? > 0 {}
+    while let Some(chunk) = rows.next_chunk(3)? {
+        out.extend_from_slice(chunk.mean());
+    }
     Ok(out)
+}
+
+/// Columns of numbers; a missing one becomes -9.
+fn numbers(names: &[&str]) -> Preparation {
+    let names: Vec<String> = names.iter().map(|n| n.to_string()).collect();
+    Preparation::of_numbers(&names, vec![-9.0; names.len()], vec![1.0; names.len()])
 }
 
 fn values(data: &Dataset) -> (&[f64], Option<&[bool]>) {
@@ -46,7 +54,7 @@ fn labels(data: &Dataset) -> (&[usize], Vec<&str>) {
 
 #[test]
 fn the_same_numbers_in_every_dialect() {
-    let dialects: [&[u8]; 10] = [
+    let dialects: [&[u8]; 15] = [
         b"a,y\n1,2\n3,4\n",
         b"a,y\n1,2\n3,4",
         b"a,y\r\n1,2\r\n3,4\r\n",
@@ -57,6 +65,11 @@ fn the_same_numbers_in_every_dialect() {
         b"\n\na,y\n\n1,2\n\n\n3,4\n\n",
         b"a,y\n+1,2e0\n0.3e1,4.\n",
         b"a,y\r\n\r\n1,2\n3,4\r",
+        b"a;y\n1;2\n3;4\n",
+        b"a\ty\n1\t2\n3\t4\n",
+        b"a|y\n1|2\n3|4\n",
+        b"a,y\n1,2,\n3,4,\n",
+        b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xffK\xd4\xa9\xe42\xd41\xe22\xd61\xe1\x02\x00\xfa\x93\x98\x11\x0c\x00\x00\x00",
     ];
     for bytes in dialects {
         let text = String::from_utf8_lossy(bytes);
@@ -82,31 +95,14 @@ fn mistakes_are_named_with_their_place() {
         (b"a,y", 1, None, "no rows"),
         (b"a,y\n1,2\n3\n", 3, None, "expected 2 cells, as in the header, got 1"),
         (b"a,y\n1,2\n3,4,5\n", 3, None, "expected 2 cells, as in the header, got 3"),
-        (b"a,y\r\n1,2\r\n\r\n3,4,\r\n", 4, None, "got 3"),
-        (b"a,y,a\n1,2,3\n", 1, Some("a"), "columns 1 and 3 have the same name"),
-        (b"a,,y\n1,2,3\n", 1, None, "column 2 of 3 has no name"),
-        (b"a,y,\n1,2,3\n", 1, None, "column 3 of 3 has no name"),
+        (b"a,y\r\n1,2\r\n\r\n3,4,5\r\n", 4, None, "got 3"),
         (b"0.5,1\n0.7,2\n", 1, None, "header row with column names is needed"),
-        (b"1,2,1\n3,4,5\n", 1, Some("1"), "is the header row missing?"),
-        (b"a;y\n1;2\n", 1, None, "separated by ';'"),
-        (b"a\ty\n1\t2\n", 1, None, "separated by '\\t'"),
+        (b"1,2,1\n3,4,5\n", 1, None, "header row with column names is needed"),
         (b"a,z\n1,2\n", 1, Some("y"), "no such column; the columns are a, z"),
         (b"age,price\n1,2\n", 1, None, "no such column"),
-        (b"a,y\nx,2\n", 2, Some("a"), "\"x\" is not a number"),
-        (b"a,y\n1,2\n\n1 2,3\n", 4, Some("a"), "\"1 2\" is not a number"),
-        (b"a,y\n\"1\n\n\",2\nx,3\n", 5, Some("a"), "\"x\" is not a number"),
-        (b"a,y\n\"1\n2\",2\n", 2, Some("a"), "\"1\\n2\" is not a number"),
-        (b"a,y\n1,x\n", 2, Some("y"), "\"x\" is not a number"),
-        (b"a,y\n1,2\nnan,4\n", 3, Some("a"), "\"nan\" is not a finite number"),
-        (b"a,y\n1,2\n-inf,4\n", 3, Some("a"), "\"-inf\" is not a finite number"),
-        (b"a,y\n1,2\n1e999,4\n", 3, Some("a"), "\"1e999\" is not a finite number"),
-        (b"a,y\n1,2\n3,NaN\n", 3, Some("y"), "\"NaN\" is not a finite number"),
-        (b"a,y\n1,2\n,4\n", 3, Some("a"), "the cell is empty; a feature must be a finite number: fill it in"),
-        (b"a,y\n1,2\n\" \",4\n", 3, Some("a"), "the cell is empty"),
-        (b"a,y\n1,2\n0x10,4\n", 3, Some("a"), "not a number"),
-        (b"a,y\n1,2\n\x1b[2J,4\n", 3, Some("a"), "\"\\u{1b}[2J\" is not a number"),
-        (b"a,y\n1,2\n\xff\xfe,4\n", 3, Some("a"), "is not UTF-8"),
-        (b"\xff\xfea\0,\0y\0\n\0", 1, None, "is not UTF-8"),
+        (b"\xff\xfea\0,\0y\0\n\0", 1, None, "UTF-16"),
+        (b"a,y\n1,\0\n", 1, None, "not a text file"),
+        (b"\x1f\x8b\x08\x00broken", 0, None, "damaged gzip"),
         (wide.as_bytes(), 1, None, "100001 columns; at most 100000"),
         (long.as_bytes(), 3, None, "more than 1 MiB"),
         (unclosed.as_bytes(), 3, None, "never closed"),
@@ -129,10 +125,26 @@ fn mistakes_are_named_with_their_place() {
 }
 
 #[test]
+fn targets_are_numbers_or_missing() {
+    let refused = |bytes: &[u8], line: usize, why: &str| {
+        let error = read(bytes).unwrap_err();
+        let Error::Data { line: l, column, why: w, .. } = &error else { panic!("{error:?}") };
+        assert_eq!((*l, column.as_deref()), (line, Some("y")), "{error}");
+        assert!(w.contains(why), "{error}");
+    };
+    refused(b"a,y\n1,x\n", 2, "\"x\" is not a number");
+    refused(b"a,y\n1,2\n\n3,-inf\n", 4, "\"-inf\" is not a number");
+    refused(b"a,y\n1,2\n3,1e999\n", 3, "\"1e999\" is not a number");
+    refused(b"a,y\n1,2\n3,\x1b[2J\n", 3, "\"\\u{1b}[2J\" is not a number");
+    assert_eq!(values(&read("a,y\n1,2\n3,NaN\n").unwrap()).1, Some(&[true, false][..]));
+    assert_eq!(values(&read("a,y\n1,\"$1,200\"\n3,50 %\n").unwrap()).0, [1200.0, 50.0]);
+}
+
+#[test]
 fn long_cells_and_names_are_cut() {
     let long = "x".repeat(1000);
-    let error = read(format!("a,y\n{long},1\n")).unwrap_err().to_string();
-    assert!(error.contains(&format!("\"{}…\"", "x".repeat(40))) && error.len() < 400, "{error}");
+    let error = read(format!("a,y\n1,{long}\n")).unwrap_err().to_string();
+    assert!(error.contains(&"x".repeat(40)) && error.len() < 400, "{error}");
     let error = read(format!("{long},y\nq,1\n")).unwrap_err().to_string();
     assert!(error.len() < 400, "{error}");
     let many = (0..1000).map(|i| format!("c{i}")).collect::<Vec<_>>().join(",");
@@ -141,11 +153,62 @@ fn long_cells_and_names_are_cut() {
 }
 
 #[test]
+fn names_that_are_missing_or_shared_are_made_up() {
+    let (_dir, path) = file("a,,a,y,\n1,2,3,4,\n5,7,7,8,\n");
+    let table = data::csv(&path).unwrap();
+    assert_eq!(table.names(), ["a", "column 2", "a (2)", "y", "column 5"]);
+    assert_eq!(table.target("y").unwrap().input_names(), ["a", "column 2", "a (2)"]);
+}
+
+#[test]
+fn missing_cells_are_uncertain_inputs() {
+    let rows: String = (0..60)
+        .map(|i| format!("{i},{},{}\n", if i % 4 == 0 { "NA".into() } else { (2 * i).to_string() }, i % 7))
+        .collect();
+    let data = read(format!("a,b,y\n{rows}")).unwrap();
+    let (x, var) = (data.x(), data.input().var().unwrap());
+    for row in 0..60 {
+        // b is twice a, and the other rows say so.
+        assert!((x.row(row)[1] - 2.0 * row as f64).abs() < 3.0, "{row}: {:?}", x.row(row));
+        assert_eq!(var[2 * row + 1] > 0.0, row % 4 == 0);
+        assert_eq!(var[2 * row], 0.0);
+    }
+    assert!((data.missing() - 0.125).abs() < 1e-12);
+    // The rows to train on alone say what the others miss.
+    let preparation = data.preparation().unwrap().clone();
+    let (train, test) = data.split(0.5, 1).unwrap();
+    assert_ne!(train.preparation().unwrap(), &preparation);
+    assert_eq!(train.preparation(), test.preparation());
+}
+
+#[test]
+fn what_a_column_is_can_be_said() {
+    let (_dir, path) = file("when,code,y\n01/02/2024,7,1\n03/02/2024,8,2\n05/02/2024,7,3\n");
+    let table = || data::csv(&path).unwrap();
+    assert_eq!(
+        table().target("y").unwrap().input_names(),
+        ["when (days)", "when (sine of week)", "when (cosine of week)", "code"]
+    );
+    let data = table().treat("when", As::DayFirst).unwrap().treat("code", As::Category).unwrap();
+    let about = data.columns(&["y"]);
+    assert_eq!(about[0].what, "date (day first): days");
+    let data = data.target("y").unwrap();
+    assert_eq!(data.x().data()[2] - data.x().data()[0], 2.0);
+    assert_eq!(data.input_names(), ["when (days)", "code=8"]);
+    let error = table().treat("code", As::Date).unwrap().treat("when", As::Number).unwrap().target("y");
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("`when`: no cell is a number; `code`: no cell is a date"), "{error}");
+    assert!(table().treat("x", As::Date).is_err());
+}
+
+#[test]
 fn a_file_that_cannot_be_read() {
     let dir = tempfile::tempdir().unwrap();
     let missing = data::csv(dir.path().join("none.csv")).unwrap_err();
     assert!(matches!(missing, Error::File { doing: "open", .. }), "{missing}");
-    assert!(matches!(data::csv(dir.path()), Err(Error::File { .. })));
+    assert!(data::csv(dir.path()).unwrap_err().to_string().contains("a folder"));
+    #[cfg(unix)]
+    assert!(data::csv("/dev/zero").unwrap_err().to_string().contains("a device"));
 }
 
 #[test]
@@ -176,10 +239,12 @@ fn an_empty_target_is_a_missing_observation() {
 fn which_columns_are_features() {
     let (_dir, path) = file("id,a,name,y\n1,2,x,3\n4,5,y,6\n");
     let table = || data::csv(&path).unwrap();
-    let error = table().target("y").unwrap_err();
-    assert!(matches!(&error, Error::Data { line: 2, column: Some(c), .. } if c == "name"), "{error}");
-    let data = table().drop("name").unwrap().drop("id").unwrap().target("y").unwrap();
-    assert_eq!(data.input_names(), ["a"]);
+    assert_eq!(table().target("y").unwrap().input_names(), ["id", "a", "name=y"]);
+    let data = table().drop("name").unwrap().id("id").unwrap().target("y").unwrap();
+    assert_eq!(
+        (data.input_names(), data.preparation().unwrap().ids()),
+        (&["a".to_string()][..], &["id".to_string()][..])
+    );
     assert!(table().drop("nothing").is_err());
     assert!(table().targets(&[]).is_err());
     assert!(table().targets(&["a", "a"]).is_err());
@@ -199,14 +264,16 @@ fn classes_are_sorted_and_keep_their_names() {
     assert_eq!(labels(&classes(&["10", "9", "x"]).unwrap()), (&[0, 1, 2][..], vec!["10", "9", "x"]));
     assert_eq!(labels(&classes(&["10", "9.5"]).unwrap()), (&[0, 1][..], vec!["10", "9.5"]));
     // Texts that happen to be numbers, or no numbers, are names like any other.
-    assert_eq!(labels(&classes(&["nan", "inf", "nan"]).unwrap()).1, ["inf", "nan"]);
+    assert_eq!(labels(&classes(&["-inf", "inf", "-inf"]).unwrap()).1, ["-inf", "inf"]);
+    // A row without a class is left out.
+    let some = classes(&["a", "", "b", "NA"]).unwrap();
+    assert_eq!((labels(&some), some.rows()), ((&[0, 1][..], vec!["a", "b"]), 2));
     assert_eq!(labels(&classes(&["01", "x", "1"]).unwrap()), (&[0, 2, 1][..], vec!["01", "1", "x"]));
 
     let refused = |cells: &[&str], why: &str| {
         let error = classes(cells).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     };
-    refused(&["a", "", "b"], "line 3, column `c`: the class is missing");
     refused(&["a", "a"], "only one class");
     refused(&["1", "2", "1.0"], "`1` and `1.0` are the same number");
     let many: Vec<String> = (0..1025).map(|i| i.to_string()).collect();
@@ -219,18 +286,17 @@ fn classes_are_sorted_and_keep_their_names() {
 #[test]
 fn rows_in_chunks_pick_columns_by_name() {
     // A column that is not wanted may hold anything.
-    let (_dir, path) = file(b"b,note,a\n1,x,2\n3,y,4\n5,\"z\n\",6\n7,,8\n9,\xff,nan\n");
-    let mut rows = CsvRows::open(&path, &["a".into(), "b".into(), "a".into()]).unwrap();
-    assert_eq!(rows.width(), 3);
-    let mut out = vec![-1.0];
-    assert_eq!(rows.next_chunk(3, &mut out).unwrap(), 3);
-    assert_eq!(out, [-1.0, 2.0, 1.0, 2.0, 4.0, 3.0, 4.0, 6.0, 5.0, 6.0]);
-    let before = out.clone();
-    let error = rows.next_chunk(3, &mut out).unwrap_err();
-    assert!(matches!(&error, Error::Data { line: 7, column: Some(c), .. } if c == "a"), "{error}");
-    assert_eq!(out, before);
-    assert!(CsvRows::open(&path, &[]).is_err());
-    assert!(CsvRows::open(&path, &["a".into()]).unwrap().next_chunk(0, &mut out).is_err());
+    let (_dir, path) = file(b"b,note,a\n1,x,2\n3,y,4\n5,\"z\n\",6\n7,,8\n9,\xff,x\n");
+    let mut rows = CsvRows::open(&path, &numbers(&["a", "b", "a"])).unwrap();
+    let first = rows.next_chunk(3).unwrap().unwrap();
+    assert_eq!(first.mean(), [2.0, 1.0, 2.0, 4.0, 3.0, 4.0, 6.0, 5.0, 6.0]);
+    let rest = rows.next_chunk(3).unwrap().unwrap();
+    assert_eq!(rest.mean(), [8.0, 7.0, 8.0, -9.0, 9.0, -9.0]);
+    assert_eq!(rest.var(), [0.0, 0.0, 0.0, 1.0, 0.0, 1.0]);
+    assert_eq!(rows.unreadable(), [("a", 1, 7, "x"), ("a", 1, 7, "x")]);
+    assert!(rows.next_chunk(3).unwrap().is_none());
+    assert!(CsvRows::open(&path, &numbers(&["c"])).is_err());
+    assert!(CsvRows::open(&path, &numbers(&["a"])).unwrap().next_chunk(0).is_err());
 }
 
 #[test]

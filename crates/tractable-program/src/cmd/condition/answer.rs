@@ -1,6 +1,7 @@
 //! The answer: the posterior of the inputs, its modes, and predictions there; as text and as JSON.
 
 use super::question::{Asked, Belief, Question, Wish};
+use crate::escape;
 use crate::report::{Outcome, short, table};
 use serde::Serialize;
 use tractable::metrics::{Tails, argmax};
@@ -150,10 +151,10 @@ impl<'a> Answer<'a> {
             .map(|i| format!("{} = {}", self.asked.inputs[i], short(prior[i].mean)))
             .collect();
         if !known.is_empty() {
-            text += &format!("known: {}\n", known.join(", "));
+            text += &format!("known: {}\n", escape::name(&known.join(", ")));
         }
         match self.modes() {
-            [_] => text += &format!("there the model predicts {}\n", self.said(0)),
+            [_] => text += &format!("there the model predicts {}\n", escape::name(&self.said(0))),
             modes => {
                 text +=
                     &format!("{} answers; the mean lies between them and is not one of them:\n", modes.len());
@@ -162,14 +163,14 @@ impl<'a> Answer<'a> {
                         format!("{} = {}", self.asked.inputs[i], spread(mode.mean[i], mode.var[i].sqrt()))
                     });
                     let place = place.collect::<Vec<_>>().join(", ");
-                    text += &format!("{:>5.1} %  {place}: predicts {}\n", 100.0 * mode.weight, self.said(k));
+                    let line = format!("{:>5.1} %  {place}: predicts {}", 100.0 * mode.weight, self.said(k));
+                    text += &format!("{}\n", escape::name(&line));
                 }
             }
         }
-        text += &format!("wanted: {}\n", self.wanted());
+        text += &format!("wanted: {}\n", escape::name(&self.wanted()));
         for line in self.warnings() {
-            text += &line;
-            text.push('\n');
+            text += &format!("{}\n", escape::name(&line));
         }
         text
     }

@@ -7,8 +7,10 @@ mod rows;
 
 use crate::console::note;
 use crate::interrupt;
+use crate::out::Target;
+use crate::plot::picture_files;
 use crate::report::{Exit, Outcome, Report};
-use crate::run::load_model;
+use crate::run::{load_model, model_first};
 use answer::Answer;
 use question::Asked;
 use std::path::PathBuf;
@@ -30,7 +32,7 @@ theirs in OUTPUT_std. An empty input is distributed as in the training data; an 
 If there are several answers, each is listed with its probability; their mean is not an answer.";
 
 /// Find the inputs that give the wanted outputs
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Folder of a run, or a model file
@@ -52,21 +54,32 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// With FILE.csv: file to write [default: stdout]
-    #[arg(short, long, value_name = "FILE.csv")]
+    #[arg(short, long = "output", alias = "out", value_name = "FILE.csv")]
     out: Option<PathBuf>,
+    /// Replace files that are there
+    #[arg(long)]
+    force: bool,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: &Args) -> Outcome {
-    interrupt::listen()?;
+    interrupt::leave_at_once("the output is not whole; a file is not kept")?;
+    let out = args.out.as_deref().map(|path| Target::new(path, args.force)).transpose()?;
+    for picture in args.plot.iter().flat_map(|path| picture_files(path)) {
+        Target::new(&picture, args.force)?;
+    }
+    let mut args = args.clone();
+    if let Some(file) = &mut args.file {
+        model_first(&mut args.model, file);
+    }
     let model = load_model(&args.model)?;
     let asked = Asked::new(&model, args.known_weights);
     if let Some(file) = &args.file {
-        return rows::run(&asked, file, args.out.as_deref(), args.json);
+        return rows::run(&asked, file, out, args.json);
     }
-    if args.out.is_some() {
+    if out.is_some() {
         return Err(Exit::Error("-o: is for answers to a CSV file; a single answer goes to stdout".into()));
     }
     let (question, missing) = asked.question(args.given.as_deref(), args.want.as_deref())?;

@@ -2,7 +2,8 @@
 
 use crate::report::{Exit, Outcome};
 use crate::run::class_names;
-use tractable::data::{Scaler, nearest};
+use std::borrow::Cow;
+use tractable::data::{Preparation, Scaler, nearest};
 use tractable::{Ensemble, Gaussian, Matrix, Observation, Output, Posterior, Wanted};
 
 /// A number with a standard deviation; 0: known, or wanted, exactly.
@@ -27,6 +28,7 @@ pub(super) enum Wish {
 pub(super) struct Asked<'m> {
     pub(super) model: &'m Ensemble,
     pub(super) inputs: &'m [String],
+    pub(super) preparation: Cow<'m, Preparation>,
     pub(super) targets: Vec<String>,
     /// Empty where the output is numbers.
     pub(super) classes: Vec<String>,
@@ -73,6 +75,7 @@ impl<'m> Asked<'m> {
         Asked {
             model,
             inputs: model.input_names(),
+            preparation: model.preparation().expect("a trained model has names"),
             targets,
             classes: class_names(model),
             training,
@@ -90,10 +93,10 @@ impl<'m> Asked<'m> {
         let mut prior = vec![None; self.inputs.len()];
         let entries = given.map_or(Ok(Vec::new()), assignments).map_err(at("--given"))?;
         for (name, value) in &entries {
-            let i = find("input", self.inputs, name).map_err(at("--given"))?;
-            let belief = belief(value).map_err(|why| at("--given")(format!("`{name}`: {why}")))?;
-            if prior[i].replace(belief).is_some() {
-                return Err(at("--given")(format!("`{name}` is given twice")));
+            for (i, belief) in self.said(name, value).map_err(at("--given"))? {
+                if prior[i].replace(belief).is_some() {
+                    return Err(at("--given")(format!("`{name}` is given twice")));
+                }
             }
         }
         let Some(want) = want else {
@@ -105,6 +108,27 @@ impl<'m> Asked<'m> {
         let missing: Vec<usize> = (0..prior.len()).filter(|&i| prior[i].is_none()).collect();
         let question = self.ask(prior, wish).map_err(at("--given"))?;
         Ok((question, missing))
+    }
+
+    /// What is said of an input, or of a column of the table, which may be several inputs; none where it is missing.
+    pub(super) fn said(&self, name: &str, value: &str) -> Read<Vec<(usize, Belief)>> {
+        let column = self.preparation.column(name).filter(|_| !self.preparation.is_number(name));
+        let as_input = self.inputs.iter().position(|n| n == name).map(|i| (i, belief(value)));
+        match (as_input, column) {
+            (Some((i, Ok(belief))), _) => Ok(vec![(i, belief)]),
+            (Some((_, Err(why))), None) => Err(format!("`{name}`: {why}")),
+            (_, Some((inputs, _))) => {
+                let values = self.preparation.inputs_of(name, value).map_err(|e| e.to_string())?;
+                let known = |mean: f64| Belief { mean, std: 0.0 };
+                Ok(values.map_or(Vec::new(), |v| inputs.zip(v.into_iter().map(known)).collect()))
+            }
+            (None, None) => {
+                let columns = self.preparation.columns().filter(|c| !self.inputs.iter().any(|n| n == c));
+                let names: Vec<String> =
+                    self.inputs.iter().cloned().chain(columns.map(String::from)).collect();
+                Err(find("input", &names, name).expect_err("it is none of them"))
+            }
+        }
     }
 
     /// Inputs that are not given are distributed as in the training data.

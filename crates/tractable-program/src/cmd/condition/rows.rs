@@ -4,9 +4,10 @@ use super::answer::{Answer, Predicted, Reached};
 use super::question::{Asked, Belief, Question, number, std};
 use crate::console::note;
 use crate::csv::{self, Fail};
-use crate::interrupt;
+use crate::out::Target;
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome, json_line};
+use crate::report::{Exit, Outcome, count, json_line};
+use crate::run::readable;
 use std::io::Write;
 use std::path::Path;
 use tractable::data::CsvCells;
@@ -32,10 +33,12 @@ struct Wishes<'a> {
     asked: &'a Asked<'a>,
     inputs: Vec<Columns>,
     targets: Vec<Columns>,
+    /// Columns of the table that are no single number: where they are, and their names.
+    others: Vec<(usize, String)>,
 }
 
 /// Answers all rows of a file.
-pub(super) fn run(asked: &Asked<'_>, path: &Path, out: Option<&Path>, json: bool) -> Outcome {
+pub(super) fn run(asked: &Asked<'_>, path: &Path, out: Option<Target<'_>>, json: bool) -> Outcome {
     let mut wishes = Wishes::open(asked, path)?;
     csv::write_to(out, path, |out, fail| answer(&mut wishes, json, out, fail))
 }
@@ -56,12 +59,9 @@ fn answer(wishes: &mut Wishes<'_>, json: bool, out: &mut dyn Write, fail: Fail<'
         out.write_all(text.as_bytes()).map_err(fail)?;
         text.clear();
         rows += 1;
-        if interrupt::requested() {
-            return Err(Exit::Interrupted("the output is not whole; a file is not kept".into()));
-        }
-        progress.at(rows, || format!("{rows} rows"));
+        progress.at(rows, || count(rows, "row"));
     }
-    progress.done(&format!("{rows} rows"));
+    progress.done(&count(rows, "row"));
     Ok(())
 }
 
@@ -115,11 +115,26 @@ fn cells(answer: &Answer<'_>) -> Vec<String> {
 
 impl<'a> Wishes<'a> {
     fn open(asked: &'a Asked<'a>, path: &Path) -> Outcome<Self> {
-        let file = CsvCells::open(path)?;
+        let file = CsvCells::open(readable(path))?;
         let own = |name: &str| asked.inputs.iter().chain(&asked.targets).any(|n| n == name);
         let columns =
             |names: &[String]| names.iter().map(|n| Columns::of(&file, n, &own)).collect::<Vec<_>>();
         let (inputs, targets) = (columns(asked.inputs), columns(&asked.targets));
+        let others: Vec<(usize, String)> = asked
+            .preparation
+            .columns()
+            .filter(|c| !asked.preparation.is_number(c))
+            .filter_map(|c| Some((file.names().iter().position(|n| n == c)?, c.to_string())))
+            .collect();
+        // A column of yes and no is an input by the same name.
+        let inputs = inputs.into_iter().zip(asked.inputs).map(|(columns, name)| {
+            if others.iter().any(|(_, other)| other == name) {
+                Columns { value: None, std: None }
+            } else {
+                columns
+            }
+        });
+        let inputs: Vec<Columns> = inputs.collect();
         let name = path.display();
         if targets.iter().all(|t| t.value.is_none()) {
             let names = asked.targets.iter().map(|t| format!("`{t}`")).collect::<Vec<_>>().join(", ");
@@ -131,16 +146,18 @@ impl<'a> Wishes<'a> {
                 return Err(Exit::Error(format!("{name}: column `{std}` belongs to no other column")));
             }
         }
-        let used: Vec<usize> =
-            inputs.iter().chain(&targets).flat_map(|c| [c.value, c.std]).flatten().collect();
+        let used = inputs.iter().chain(&targets).flat_map(|c| [c.value, c.std]).flatten();
+        let used: Vec<usize> = used.chain(others.iter().map(|(at, _)| *at)).collect();
         let ignored = (0..file.names().len()).filter(|c| !used.contains(c));
         let ignored: Vec<&str> = ignored.map(|c| file.names()[c].as_str()).collect();
         if !ignored.is_empty() {
             note(&format!("{name}: not columns of the model, ignored: {}", super::listed(&ignored)));
         }
-        let missing = asked.inputs.iter().zip(&inputs).filter(|(_, c)| c.value.is_none());
-        super::note_missing(&missing.map(|(n, _)| n.as_str()).collect::<Vec<_>>());
-        Ok(Wishes { file, asked, inputs, targets })
+        let inputs_of = |(_, other): &(usize, String)| asked.preparation.column(other).map_or(0..0, |c| c.0);
+        let covered: Vec<usize> = others.iter().flat_map(inputs_of).collect();
+        let missing = (0..inputs.len()).filter(|i| inputs[*i].value.is_none() && !covered.contains(i));
+        super::note_missing(&missing.map(|i| asked.inputs[i].as_str()).collect::<Vec<_>>());
+        Ok(Wishes { file, asked, inputs, targets, others })
     }
 
     /// The question of the next row.
@@ -148,11 +165,17 @@ impl<'a> Wishes<'a> {
         if !self.file.advance()? {
             return Ok(None);
         }
-        let prior = self.inputs.iter().map(|c| self.belief(c)).collect::<Outcome<Vec<_>>>()?;
+        let mut prior = self.inputs.iter().map(|c| self.belief(c)).collect::<Outcome<Vec<_>>>()?;
+        for (at, name) in &self.others {
+            let said = self.asked.said(name, &self.file.cell(*at));
+            for (i, belief) in said.map_err(|why| self.file.error(Some(*at), why))? {
+                prior[i] = Some(belief);
+            }
+        }
         let mut entries = Vec::new();
         for (name, columns) in self.asked.targets.iter().zip(&self.targets) {
             let Some(column) = columns.value else { continue };
-            let text = self.file.cell(column)?;
+            let text = &*self.file.cell(column);
             if text.is_empty() {
                 self.belief(columns)?;
                 continue;
@@ -177,8 +200,8 @@ impl<'a> Wishes<'a> {
     /// The number of a row with its spread; none where its cell is empty.
     fn belief(&self, columns: &Columns) -> Outcome<Option<Belief>> {
         let Some(value) = columns.value else { return Ok(None) };
-        let text = self.file.cell(value)?;
-        let spread = columns.std.map_or(Ok(""), |c| self.file.cell(c))?;
+        let text = &*self.file.cell(value);
+        let spread = columns.std.map_or("".into(), |c| self.file.cell(c));
         let error = |column: Option<usize>, why: String| Exit::from(self.file.error(column, why));
         if text.is_empty() {
             return match spread.is_empty() {
@@ -187,7 +210,7 @@ impl<'a> Wishes<'a> {
             };
         }
         let mean = number(text).map_err(|why| error(Some(value), why))?;
-        let std = match spread {
+        let std = match &*spread {
             "" => 0.0,
             text => std(text).map_err(|why| error(columns.std, why))?,
         };

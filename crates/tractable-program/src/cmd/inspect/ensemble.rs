@@ -1,6 +1,7 @@
 //! What is in the file of a calibrated model.
 
 use super::{Opened, list};
+use crate::escape;
 use crate::report::{Outcome, Report, short, table};
 use crate::scores;
 use serde::Serialize;
@@ -119,7 +120,7 @@ fn summary(m: &Model<'_>, alone: bool) -> String {
         lines.push(format!(
             "{}: calibrated model of {networks} networks, tractable {}",
             m.path.display(),
-            m.library
+            escape::name(m.library)
         ));
         lines.push(format!("inputs      {} ({})", list(m.inputs), m.input));
         lines.push(format!("targets     {}", list(m.outputs)));
@@ -129,7 +130,7 @@ fn summary(m: &Model<'_>, alone: bool) -> String {
         lines.push(format!("parameters  {}", m.parameters));
     }
     lines.push(format!("rows        {}", m.rows));
-    for (i, name) in m.outputs.iter().enumerate() {
+    for (i, name) in m.outputs.iter().map(|n| escape::name(n)).enumerate() {
         lines.push(format!("calibrated  {name}: {}", calibration(&m.calibration, i)));
         if let Some(score) = m.left_out.get(i) {
             lines.push(format!("left out    {name}: {}", scores::left_out(score)));

@@ -2,6 +2,7 @@
 
 mod ensemble;
 
+use crate::escape;
 use crate::report::{Exit, Outcome, Report, file_error, short, table};
 use crate::run::locate;
 use safetensors::{Dtype, SafeTensors};
@@ -177,8 +178,8 @@ fn numbers(tensor: &safetensors::tensor::TensorView<'_>) -> Vec<f64> {
 fn list(names: &[String]) -> String {
     match names {
         [] => "(none yet)".to_string(),
-        _ if names.len() > 12 => format!("{} and {} more", names[..10].join(", "), names.len() - 10),
-        _ => names.join(", "),
+        _ if names.len() > 12 => format!("{} and {} more", list(&names[..10]), names.len() - 10),
+        _ => names.iter().map(|n| escape::name(n)).collect::<Vec<_>>().join(", "),
     }
 }
 
@@ -189,9 +190,9 @@ fn summary(m: &Model<'_>) -> String {
         format!(
             "{}: model version {}, {}, tractable {}",
             m.path.display(),
-            m.format_version,
+            escape::name(m.format_version),
             m.precision,
-            m.library
+            escape::name(m.library)
         ),
         format!("inputs      {} ({})", list(m.inputs), m.input),
         format!("targets     {}", list(m.outputs)),

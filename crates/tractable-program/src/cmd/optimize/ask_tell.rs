@@ -73,7 +73,11 @@ pub(super) fn tell(args: &Args, path: &Path, value: f64) -> Outcome {
         }
         (given, _) => given.to_vec(),
     };
-    search.tell(&x, value)?;
+    // A point of one's own needs no asking.
+    match search.pending().contains(&x) {
+        true => search.tell(&x, value)?,
+        false => search.add(&x, value)?,
+    }
     search.save(path)?;
     let best = search.best();
     let told = Told {

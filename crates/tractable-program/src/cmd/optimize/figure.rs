@@ -3,8 +3,8 @@
 
 use crate::plot::{Color, Figure, OptimumFigure, Panel, Places, four_panels};
 use tractable::data::{Dataset, Scaler};
-use tractable::optimize::Optimizer;
-use tractable::{Activation, Device, Fit, Matrix, Network, NoiseSchedule, Result};
+use tractable::optimize::{Optimizer, Optimum};
+use tractable::{Activation, Device, Ensemble, Fit, Matrix, Network, NoiseSchedule, Result};
 
 /// Evaluations nearer than this share of the axis are one observation for the picture's network.
 const APART: f64 = 0.01;
@@ -53,6 +53,29 @@ fn learned((low, high): (f64, f64), x: &[f64], y: &[f64]) -> Result<Network> {
     let epochs = (STEPS / x.rows()).clamp(100, 1000);
     net.fit(&Dataset::new(x, y)?, &Fit::new().epochs(epochs).batch(1).noise(noise))?;
     Ok(net)
+}
+
+/// A model of one input: what it predicts, how sure it is, and the optima that were found.
+pub(super) fn of_model(
+    model: &Ensemble,
+    output: usize,
+    (low, high): (f64, f64),
+    (input, target): (&str, &str),
+    optima: &[Optimum],
+) -> Result<Figure> {
+    const PLACES: usize = 200;
+    let x: Vec<f64> = (0..=PLACES).map(|i| low + (high - low) * i as f64 / PLACES as f64).collect();
+    let out = model.predict(&Matrix::column(x.clone())?)?;
+    let (all_low, all_high) = out.interval(0.9)?;
+    let width = model.output().units();
+    let of = |all: &[f64]| -> Vec<f64> { all.iter().skip(output).step_by(width).copied().collect() };
+    let places: Vec<f64> = optima.iter().map(|o| o.x.mean()[0]).collect();
+    let values: Vec<f64> = optima.iter().map(|o| o.value.mean()[0]).collect();
+    let panel = Panel::new("", input, target)
+        .band("90 % of new values", Color::Blue, &x, &of(&all_low), &of(&all_high))
+        .line("expected", Color::Blue, &x, &of(out.mean()))
+        .points("optima", Color::Vermillion, &places, &values);
+    Ok(Figure::new("Optima of the fitted model").panel(panel))
 }
 
 /// A search of several numbers that is done; beside a known best value as the distance from it.

@@ -4,7 +4,7 @@ use super::{Args, Found, figure, keep, names, parse_error};
 use crate::console::note;
 use crate::objective::{Direction, Known, Objective};
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome, Report, short};
+use crate::report::{Exit, Outcome, Report, count, short};
 use crate::run::RunFolder;
 use crate::run::commands;
 use crate::{files, interrupt};
@@ -51,17 +51,13 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
     let fresh = || Optimizer::new(bounds.clone(), goal).seed(args.seed).noise_std(args.noise_std);
     let mut search: Optimizer = match &args.out {
         Some(dir) if args.resume => resumed(dir, &pairs, goal, &objective)?,
-        Some(dir) => {
-            if dir.join(STATE).exists() {
-                let why =
-                    format!("{}: already contains a search; add --resume to continue it", dir.display());
-                return Err(Exit::Error(why));
-            }
-            fresh()?
-        }
-        None => fresh()?,
+        _ => fresh()?,
     };
     if let Some(dir) = &args.out {
+        if !args.resume {
+            // Of this search from here on: the state first, so that it can be resumed.
+            save(&search, dir)?;
+        }
         keep(dir, args, goal, &[])?;
         commands::note(dir, !args.resume)?;
     }
@@ -90,7 +86,10 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
             Some(dir) => format!("saved in {}; continue with --resume", dir.display()),
             None => "nothing was saved; use -o DIR to save the search".into(),
         };
-        return Err(Exit::Interrupted(format!("after {} evaluations: {saved}", search.history().len())));
+        return Err(Exit::Interrupted(format!(
+            "after {}: {saved}",
+            count(search.history().len() as u64, "evaluation")
+        )));
     }
     let Some(best) = search.best() else {
         let why = format!(
@@ -162,7 +161,7 @@ fn said(search: &Optimizer) -> String {
         0 => String::new(),
         n => format!(", {n} set aside"),
     };
-    format!("{} evaluations, best {best}{aside}", search.history().len())
+    format!("{}, best {best}{aside}", count(search.history().len() as u64, "evaluation"))
 }
 
 fn history(search: &Optimizer) -> String {

@@ -9,9 +9,12 @@ mod function;
 mod model;
 
 use crate::console::always;
+use crate::escape;
 use crate::files;
 use crate::objective::{ParseError, parse_bounds};
+use crate::out;
 use crate::report::{Exit, Outcome, PROGRAM, Report, short};
+use crate::settings::whole;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use tractable::optimize::{Goal, Optimum};
@@ -21,9 +24,10 @@ Examples:
   tractable optimize --objective 'x^3-3*x' --bounds -2:2 --maximize -o cubic/
   tractable optimize --objective branin --evaluations 50
   tractable optimize --data points.csv --target y --maximize
-  tractable optimize --model run/ --bounds 0:1,0:1             (trained with --activation mixture_relu or tanh)
+  tractable optimize --model run/ --bounds 0:1,0:1             (a run of `tractable train`)
   tractable optimize --ask search.json --bounds -5:10,0:15     (an experiment of your own: where?)
   tractable optimize --tell search.json --value 3.7            (what came out there)
+  tractable optimize --tell search.json --point 0.5,2 --value 4  (a point of your own)
 
 Variables of an expression are x, or x, y and z, or x1, x2, ...; it may use + - * / ^, sqrt, exp, ln, sin, ...
 Named functions: cubic, branin, hartmann6, ackley5, rosenbrock4. A point whose value
@@ -53,13 +57,13 @@ pub struct Args {
     /// Print the next point to evaluate; FILE stores the search and is created by the first call
     #[arg(long, value_name = "FILE")]
     ask: Option<PathBuf>,
-    /// Record the value at a point that --ask printed
+    /// Record the value at a point that --ask printed, or with --point at one of your own
     #[arg(long, value_name = "FILE", requires = "value")]
     tell: Option<PathBuf>,
     /// With --tell: the value; `nan` if the experiment failed
     #[arg(long, value_name = "Y", allow_hyphen_values = true, conflicts_with_all = ["objective", "data", "model", "ask"])]
     value: Option<f64>,
-    /// With --tell: the point; needed if several are pending
+    /// With --tell: the point; needed if several are pending, and for a point of your own
     #[arg(
         long,
         value_name = "X1,X2,..",
@@ -78,7 +82,7 @@ pub struct Args {
     #[arg(long)]
     minimize: bool,
     /// With --objective: number of evaluations
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value = "50", value_parser = whole)]
     evaluations: usize,
     /// Standard deviation of the noise in the values; 0 means none, or with --data a tenth of their standard deviation
     #[arg(long, value_name = "STD", default_value_t = 0.0, allow_hyphen_values = true)]
@@ -94,6 +98,10 @@ pub struct Args {
     #[serde(skip)]
     #[arg(short, long, value_name = "DIR", conflicts_with_all = ["ask", "tell"])]
     out: Option<PathBuf>,
+    /// Replace a search that is in -o DIR
+    #[serde(skip)]
+    #[arg(long, requires = "out", conflicts_with = "resume")]
+    force: bool,
     /// Results as JSON Lines
     #[serde(skip)]
     #[arg(long)]
@@ -117,6 +125,9 @@ impl Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
+    if let Some(dir) = &args.out {
+        check_folder(dir, args.force || args.resume)?;
+    }
     if !(args.noise_std >= 0.0 && args.noise_std.is_finite()) {
         return Err(Exit::Error(format!("--noise-std: {} is not a number of at least 0", args.noise_std)));
     }
@@ -128,6 +139,18 @@ pub fn run(args: &Args) -> Outcome {
         Args { tell: Some(path), value: Some(value), .. } => ask_tell::tell(args, path, *value),
         _ => unreachable!("one of them is required"),
     }
+}
+
+/// Refuses a folder whose files are somebody else's, or those of an earlier search unless that is wanted.
+fn check_folder(dir: &Path, wanted: bool) -> Outcome {
+    out::check_folder(dir, "optimize")?;
+    let cure = match ["search.json", "optimize.json"].map(|name| dir.join(name).exists()) {
+        _ if wanted => return Ok(()),
+        [true, _] => "go on with --resume, replace it with --force, or choose another folder with -o",
+        [false, true] => "replace it with --force, or choose another folder with -o",
+        [false, false] => return Ok(()),
+    };
+    Err(Exit::Error(format!("{}: holds a search already; {cure}", dir.display())))
 }
 
 /// The caret under what could not be read, then the error itself.
@@ -156,8 +179,9 @@ impl<'a> Found<'a> {
     fn say(&self, report: Report, names: &[String]) -> Outcome {
         report.say("optimum", self, || {
             let place = names.iter().zip(self.x).zip(&self.x_std);
-            let place: Vec<String> =
-                place.map(|((name, x), std)| format!("{name} = {} ± {}", short(*x), short(*std))).collect();
+            let place: Vec<String> = place
+                .map(|((name, x), std)| format!("{} = {} ± {}", escape::name(name), short(*x), short(*std)))
+                .collect();
             format!("{}: value {} ± {}", place.join(", "), short(self.value), short(self.value_std))
         })
     }

@@ -1,13 +1,13 @@
 //! A trained model, or a model of a data file: searched for its optima.
 
-use super::{Args, Found, keep, names};
+use super::{Args, Found, figure, keep, names};
 use crate::plot::{OptimumFigure, Places, four_panels};
 use crate::report::{Exit, Outcome, Report, file_error};
 use crate::run::{self, commands};
 use std::path::Path;
 use tractable::data::{self, Target};
-use tractable::optimize::{Bounds, Goal, Search, search};
-use tractable::{Activation, Device, Fit, Layer, Matrix, Network, Output, Shape};
+use tractable::optimize::{Bounds, Goal, Optimum, Search, search, search_ensemble};
+use tractable::{Activation, Device, Ensemble, Fit, Layer, Matrix, Network, Output, Shape};
 
 /// Optima that are reported.
 const REPORTED: usize = 5;
@@ -54,6 +54,7 @@ pub(super) fn of_data(args: &Args, path: &Path, target: &str) -> Outcome {
     let bounds = Bounds::new(pairs)?;
     if let Some(dir) = &args.out
         && dir.join(MODEL).exists()
+        && !args.force
     {
         return Err(Exit::Error(format!(
             "{}: already contains a model; choose another folder",
@@ -69,12 +70,12 @@ pub(super) fn of_data(args: &Args, path: &Path, target: &str) -> Outcome {
 
 /// Searches a model that was trained before.
 pub(super) fn of_run(args: &Args, path: &Path) -> Outcome {
-    let net = run::load_trained(path, Device::default())?;
-    let Output::Values { width, .. } = net.output() else {
+    let model = run::load_model(path)?;
+    let Output::Values { width, .. } = model.output() else {
         let why = format!("{}: a classifier cannot be optimised; use a regression model", path.display());
         return Err(Exit::Error(why));
     };
-    let names = net.output_names();
+    let names = model.output_names();
     let output = match &args.target {
         None if width == 1 => Some(0),
         None => None,
@@ -87,28 +88,50 @@ pub(super) fn of_run(args: &Args, path: &Path) -> Outcome {
     let Some(pairs) = args.given_bounds()? else {
         return Err(Exit::Error("--bounds: needed for a model".into()));
     };
-    finish(args, &net, &Bounds::new(pairs)?, output, (&[], &[]))
+    let bounds = Bounds::new(pairs)?;
+    let mut networks = model.networks();
+    match (networks.next(), networks.next()) {
+        (Some(net), None) => finish(args, net, &bounds, output, (&[], &[])),
+        _ => of_several(args, &model, &bounds, output),
+    }
+}
+
+/// What `train` makes unless it is told otherwise: several networks, calibrated together.
+fn of_several(args: &Args, model: &Ensemble, bounds: &Bounds, output: usize) -> Outcome {
+    let goal = args.goal().unwrap_or(Goal::Minimum);
+    let how = Search { seed: args.seed, output, ..Search::default() };
+    let optima = keep_found(args, goal, search_ensemble(model, bounds, goal, &how)?, model.input_names())?;
+    let (Some(dir), [range]) = (&args.out, bounds.pairs()) else { return Ok(()) };
+    let names = (&model.input_names()[0][..], &model.output_names()[output][..]);
+    figure::of_model(model, output, *range, names, &optima)?.save(&dir.join("optimum"))
+}
+
+/// Says what was found, and keeps it.
+fn keep_found(args: &Args, goal: Goal, mut optima: Vec<Optimum>, own: &[String]) -> Outcome<Vec<Optimum>> {
+    optima.truncate(REPORTED);
+    let report = Report::new(args.json);
+    let width = optima.first().map_or(0, |o| o.x.mean().len());
+    let names = if own.is_empty() { names(width) } else { own.to_vec() };
+    optima.iter().try_for_each(|o| Found::new(o).say(report, &names))?;
+    if let Some(dir) = &args.out {
+        std::fs::create_dir_all(dir).map_err(file_error(dir, "make this folder"))?;
+        keep(dir, args, goal, &optima)?;
+        commands::note(dir, true)?;
+    }
+    Ok(optima)
 }
 
 fn finish(args: &Args, net: &Network, bounds: &Bounds, output: usize, data: (&[f64], &[f64])) -> Outcome {
     let goal = args.goal().unwrap_or(Goal::Minimum);
-    let mut optima = search(net, bounds, goal, &Search { seed: args.seed, output, ..Search::default() })?;
-    optima.truncate(REPORTED);
-    let report = Report::new(args.json);
-    let own = net.input_names().to_vec();
-    let names = if own.is_empty() { names(net.input().len()) } else { own };
-    optima.iter().try_for_each(|o| Found::new(o).say(report, &names))?;
-    let Some(dir) = &args.out else { return Ok(()) };
-    std::fs::create_dir_all(dir).map_err(file_error(dir, "make this folder"))?;
-    keep(dir, args, goal, &optima)?;
-    commands::note(dir, true)?;
-    let [range] = *bounds.pairs() else { return Ok(()) };
+    let optima = search(net, bounds, goal, &Search { seed: args.seed, output, ..Search::default() })?;
+    let optima = keep_found(args, goal, optima, net.input_names())?;
+    let (Some(dir), &[range]) = (&args.out, bounds.pairs()) else { return Ok(()) };
     let mean: Vec<f64> = optima.iter().map(|o| o.x.mean()[0]).collect();
     let std: Vec<f64> = optima.iter().map(|o| o.x.std()[0]).collect();
     let value: Vec<f64> = optima.iter().map(|o| o.value.mean()[0]).collect();
     let figure = four_panels(&OptimumFigure {
         title: "Optima of the fitted model",
-        x_label: &names[0],
+        x_label: net.input_names().first().map_or("x", |n| n),
         y_label: net.output_names().get(output).map_or("y", |n| n),
         net,
         output,

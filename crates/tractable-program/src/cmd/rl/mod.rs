@@ -5,7 +5,7 @@ mod play;
 mod train;
 
 use crate::report::Outcome;
-use crate::rl::Task;
+use crate::rl::{Task, World};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -16,7 +16,8 @@ Examples:
   tractable rl mujoco --model arm.xml --reward '-abs(q1 - 1)' -o arm/
   tractable rl play cheetah/ --picture run.svg
 
-inverted-pendulum uses the gentle settings, the other tasks the defaults; config.json in RUN/ lists them all.
+A pole is learned with --settings gentle, the other tasks with --settings default; config.json in RUN/ has them all. Three seeds are
+trained unless --seeds says otherwise. With --resume a run keeps its settings and seeds.
 RUN/ gets config.json, curve.svg and curve.png (mean and range over seeds), result.json and, for each
 seed, a folder with agent.safetensors (the complete state, for --resume), episodes.csv, progress.jsonl and a
 TensorBoard event file.";
@@ -32,9 +33,9 @@ pub struct Args {
 #[derive(clap::Subcommand)]
 enum What {
     /// A planar cheetah learns to run
-    HalfCheetah(train::Args),
+    HalfCheetah(train::OnEngine),
     /// A cart keeps a pole upright
-    InvertedPendulum(train::Args),
+    InvertedPendulum(train::OnEngine),
     /// A weak motor swings a rod up
     Pendulum(train::Args),
     /// Train on your own MuJoCo model and reward formula; needs a real MuJoCo
@@ -45,10 +46,10 @@ enum What {
 
 pub fn run(args: &Args) -> Outcome {
     match &args.what {
-        What::HalfCheetah(args) => train::run(args, Task::HalfCheetah, None),
-        What::InvertedPendulum(args) => train::run(args, Task::InvertedPendulum, None),
-        What::Pendulum(args) => train::run(args, Task::Pendulum, None),
-        What::Mujoco(args) => train::run(&args.train, Task::Mujoco, Some(args.model.absolute())),
+        What::HalfCheetah(args) => train::on_engine(args, Task::HalfCheetah),
+        What::InvertedPendulum(args) => train::on_engine(args, Task::InvertedPendulum),
+        What::Pendulum(args) => train::run(args, World::embedded(Task::Pendulum)),
+        What::Mujoco(args) => model::run(args),
         What::Play(args) => play::run(args),
     }
 }

@@ -1,7 +1,9 @@
 //! `tractable rl mujoco`: a task from your own model and a reward formula.
 
 use super::train;
-use crate::rl::OwnModel;
+use crate::report::Outcome;
+use crate::rl::{Engine, OwnModel, Task, World};
+use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -18,7 +20,16 @@ the length of the step in seconds. Needs a real MuJoCo: run `tractable mujoco fe
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub(super) struct Args {
     #[command(flatten)]
-    pub(super) model: OwnModel,
+    model: OwnModel,
+    /// MuJoCo's library, or the folder that contains it
+    #[arg(long, value_name = "PATH")]
+    mujoco: Option<PathBuf>,
     #[command(flatten)]
-    pub(super) train: train::Args,
+    train: train::Args,
+}
+
+pub(super) fn run(args: &Args) -> Outcome {
+    let model = Some(args.model.absolute());
+    let library = args.mujoco.clone();
+    train::run(&args.train, World { task: Task::Mujoco, engine: Engine::Mujoco, library, model })
 }

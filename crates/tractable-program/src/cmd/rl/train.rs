@@ -1,19 +1,20 @@
 //! `tractable rl TASK`: trains seeds, reports them, draws the learning curve.
 
 use crate::files::{self, FolderLock};
-use crate::interrupt;
 use crate::report::{Exit, Outcome, Report, short};
-use crate::rl::{AgentConfig, Engine, OwnModel, Plan, Returns, Seed, Task, World, draw_curves, steps, train};
-use crate::run::commands;
+use crate::rl::{AgentConfig, Engine, Plan, Returns, Seed, Task, World, draw_curves, steps, train};
+use crate::run::{RunFolder, commands};
+use crate::{interrupt, out};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use tractable::rl::Settings;
+use tractable::rl::{Agent, Settings};
 
 const AFTER_HELP: &str = "\
 Examples:
   tractable rl inverted-pendulum --steps 2e5 --seeds 2 -o pole/
   tractable rl half-cheetah --steps 2e6 --seeds 5 -o cheetah/
-  tractable rl pendulum --steps 1e5 --set trace=0.95 -o rod/";
+  tractable rl pendulum --steps 1e5 --set trace=0.95 -o rod/
+  tractable rl half-cheetah --settings as-published -o paper/";
 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
@@ -21,12 +22,12 @@ pub(crate) struct Args {
     /// Steps per seed, such as 2e6; rounded up to whole rollouts of 1024
     #[arg(long, value_name = "N", default_value = "2e6", value_parser = steps)]
     steps: u64,
-    /// Number of seeds
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seeds: u64,
-    /// First seed; the others follow it
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    /// Number of seeds; results differ between them, so that one alone proves little [default: 3, or the run's]
+    #[arg(long, value_name = "N")]
+    seeds: Option<u64>,
+    /// First seed; the others follow it [default: 0, or the run's]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
     /// Folder for agents, logs and the learning curve
     #[arg(short, long, value_name = "RUN")]
     out: Option<PathBuf>,
@@ -36,22 +37,63 @@ pub(crate) struct Args {
     /// Replace the run in -o RUN
     #[arg(long, conflicts_with = "resume")]
     force: bool,
-    /// Use the settings of the authors' code
-    #[arg(long)]
+    /// Settings by name [default: gentle for a pole, else default]
+    #[arg(long, value_enum, value_name = "NAME")]
+    settings: Option<Named>,
+    /// Short for --settings as-published
+    #[arg(long, hide = true, conflicts_with = "settings")]
     as_published: bool,
     /// Set a setting by its name in config.json
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
+    /// Results as JSON Lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// A task that more than one engine moves.
+#[derive(clap::Args)]
+#[group(skip)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct OnEngine {
+    #[command(flatten)]
+    train: Args,
     /// Physics engine
     #[arg(long, value_enum, default_value_t)]
     engine: Engine,
     /// MuJoCo's library, or the folder that contains it
     #[arg(long, value_name = "PATH")]
     mujoco: Option<PathBuf>,
-    /// Results as JSON Lines
-    #[arg(long)]
-    json: bool,
 }
+
+/// Trains on a task that has a choice of engines.
+pub(crate) fn on_engine(args: &OnEngine, task: Task) -> Outcome {
+    run(&args.train, World { task, engine: args.engine, library: args.mujoco.clone(), model: None })
+}
+
+/// Settings that have a name.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Named {
+    /// First actions are small, and so are moves: for tasks that a few wild actions end
+    Gentle,
+    /// Explores widely and moves far
+    Default,
+    /// Those of the authors' code
+    AsPublished,
+}
+
+impl Named {
+    fn settings(self) -> Settings {
+        match self {
+            Named::Gentle => Settings::gentle(),
+            Named::Default => Settings::default(),
+            Named::AsPublished => Settings::as_published(),
+        }
+    }
+}
+
+/// Seeds, unless it is said how many.
+const SEEDS: u64 = 3;
 
 /// All seeds together.
 #[derive(Serialize)]
@@ -79,30 +121,35 @@ fn with_set(settings: Settings, set: &[String]) -> Outcome<Settings> {
     serde_json::from_value(all).map_err(|e| Exit::Error(format!("--set: {e}")))
 }
 
-pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
+pub(crate) fn run(args: &Args, world: World) -> Outcome {
     interrupt::listen()?;
-    if args.seeds == 0 || args.seeds > 10_000 {
+    if args.seeds.is_some_and(|n| n == 0 || n > 10_000) {
         return Err(Exit::Error("--seeds: 1 to 10000".into()));
     }
-    if task == Task::Pendulum && args.engine == Engine::Mujoco {
-        return Err(Exit::Error("--engine mujoco: the pendulum does not use MuJoCo".into()));
-    }
-    // A model of one's own has no other engine.
-    let engine = if model.is_some() { Engine::Mujoco } else { args.engine };
-    let world = World { task, engine, library: args.mujoco.clone(), model };
-    // What cannot be made is said before anything is written.
-    world.make()?;
-    let base = if args.as_published { Settings::as_published() } else { task.settings() };
+    // Before anything of the run is read: another process may be about to change it.
+    let mut held = args.out.as_deref().filter(|_| args.resume).map_or(Ok(None), RunFolder::hold)?;
+    let old = args.out.as_deref().filter(|_| args.resume).map(AgentConfig::resumed).transpose()?;
+    let named = if args.as_published { Some(Named::AsPublished) } else { args.settings };
+    // A run that goes on has its own, which flags may repeat.
+    let base = match (named, &old) {
+        (Some(named), _) => named.settings(),
+        (None, Some(old)) => old.settings.clone(),
+        (None, None) => world.task.settings(),
+    };
     let plan = Plan {
         world: world.clone(),
         settings: with_set(base, &args.set)?,
         steps: args.steps,
-        first: args.seed,
-        seeds: args.seeds,
+        first: args.seed.or(old.as_ref().map(|o| o.first_seed)).unwrap_or(0),
+        seeds: args.seeds.or(old.as_ref().map(|o| o.seeds)).unwrap_or(SEEDS),
         out: args.out.clone(),
         resume: args.resume,
     };
-    let _held = args.out.as_ref().map(|out| prepare(out, args, &plan)).transpose()?;
+    // What cannot be made is said before anything is written.
+    Agent::new(&*world.make()?, plan.settings.clone())?;
+    if let Some(out) = &args.out {
+        prepare(out, args, &plan, old.as_ref(), &mut held)?;
+    }
     let seeds = train(&plan)?;
     let report = Report::new(args.json);
     for seed in &seeds {
@@ -112,7 +159,7 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
     let together = Together { task: world.name(), steps: args.steps, seeds: seeds.len(), returns };
     report.say("result", &together, || match (returns.mean, returns.std, returns.lowest) {
         (Some(mean), ..) if together.seeds == 1 => {
-            format!("{}: average return {}, one seed", world.name(), short(mean))
+            format!("{}: average return {}, of one seed, which proves little", world.name(), short(mean))
         }
         (Some(mean), Some(std), Some(lowest)) => format!(
             "{}: average return {} ± {} over {} seeds, lowest {}",
@@ -147,26 +194,33 @@ pub(crate) fn run(args: &Args, task: Task, model: Option<OwnModel>) -> Outcome {
     }
 }
 
-/// Makes the folder and its config, or compares with what is there. Other processes stay out as long as what comes
-/// back lives.
-fn prepare(out: &Path, args: &Args, plan: &Plan) -> Outcome<FolderLock> {
-    let held = files::folder(out)?;
+/// Makes the folder and its config, or compares with what is there. Other processes stay out as long as it is `held`.
+fn prepare(
+    out: &Path,
+    args: &Args,
+    plan: &Plan,
+    old: Option<&AgentConfig>,
+    held: &mut Option<FolderLock>,
+) -> Outcome {
+    out::check_folder(out, "rl")?;
     let config = AgentConfig::of(plan);
-    if out.join("config.json").exists() {
-        if args.resume {
-            let old = AgentConfig::read(out)?;
-            if (&old.world, &old.settings, old.first_seed) != (&config.world, &config.settings, plan.first) {
-                let why = "was trained on another task, or with other settings or another first seed";
-                return Err(Exit::Error(format!("{}: {why}; give the same flags", out.display())));
+    if let Some(old) = old {
+        if (&old.world, &old.settings, old.first_seed) != (&config.world, &config.settings, plan.first) {
+            let why = "was trained on another task, or with other settings or another first seed";
+            return Err(Exit::Error(format!("{}: {why}; give the same flags", out.display())));
+        }
+    } else {
+        *held = Some(files::folder(out)?);
+        if out.join("config.json").exists() {
+            if !args.force {
+                let why = "already contains a run; continue with --resume, replace it with --force, or choose another -o";
+                return Err(Exit::Error(format!("{}: {why}", out.display())));
             }
-        } else if !args.force {
-            let why = "already contains a run; continue with --resume, replace it with --force, or choose another -o";
-            return Err(Exit::Error(format!("{}: {why}", out.display())));
+            AgentConfig::remove_run(out)?;
         }
     }
     config.write(out)?;
-    commands::note(out, !args.resume)?;
-    Ok(held)
+    commands::note(out, !args.resume)
 }
 
 fn said(s: &Seed) -> String {

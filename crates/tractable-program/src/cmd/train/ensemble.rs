@@ -1,18 +1,19 @@
 //! Training the usual model on the rows of a CSV file.
 
-use super::{Args, data_file, describe, say_left_out, say_test};
+use super::source::Source;
+use super::{Args, columns, data_files, describe, say_left_out, say_test};
 use crate::console::{self, note};
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome, Report};
-use crate::run::{DataFile, Rows, RunFolder, TableConfig};
+use crate::report::{Exit, Outcome, Report, count};
+use crate::run::{DataFile, RunFolder, TableConfig};
 use crate::settings::EnsembleSettings;
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tractable::Ensemble;
-use tractable::data::Dataset;
+use tractable::data::{ColumnAbout, Dataset};
 use tractable::ensemble::{Settings, Stage};
 
 #[derive(Serialize)]
@@ -22,6 +23,7 @@ struct Start<'a> {
     test_rows: usize,
     inputs: &'a [String],
     outputs: &'a [String],
+    columns: &'a [ColumnAbout],
     settings: &'a EnsembleSettings,
 }
 
@@ -36,77 +38,97 @@ struct End<'a> {
 /// `out` is the folder of the run; `old` its settings where it is started again.
 pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSettings>>) -> Outcome {
     let report = Report::new(args.json).ignoring_closed_pipe();
-    let file = data_file(args, old.map(|o| &o.data))?;
-    let settings = match old {
-        Some(old) => args.flags.ensemble_of(&old.settings)?,
-        None => args.flags.ensemble()?,
+    let files = data_files(args, old.map(|o| &o.data))?;
+    let (source, settings) = match old {
+        Some(old) => (None, args.flags.ensemble_of(&old.settings)?),
+        None => {
+            let (source, settings) = Source::new(args, &files)?;
+            (Some(source), settings)
+        }
     };
-    let config = TableConfig::new(DataFile::read(file)?, settings);
-    config.check_same(old, file)?;
+    let config = TableConfig::new(DataFile::read(&files)?, settings);
+    config.check_same(old)?;
     let folder = RunFolder::new(out);
-    if old.is_some() && folder.model().is_file() {
+    let done = if old.is_some() && folder.model().is_file() {
         let why = "the run is finished; start a new one to learn from more rows";
-        return report.say("end", &finished(out, &folder)?, || format!("{}: {why}", out.display()));
-    }
+        let model = Ensemble::load(folder.model())?;
+        report.say("end", &finished(out, &folder, &model), || format!("{}: {why}", out.display()))?;
+        if folder.is_scored()? {
+            return Ok(());
+        }
+        Some(model)
+    } else {
+        None
+    };
     let settings = &config.settings;
-    let Rows { train, test, .. } = Rows::of_ensemble(file, settings)?;
+    let source = &source.map_or_else(|| Source::again(settings, &files), Ok)?;
+    let (train, test) = (source.train(), source.test());
+    if let Some(model) = done {
+        // Stopped between its model and its scores.
+        say_left_out(&folder, report, &model, &source.judge(&model)?)?;
+        return test.map_or(Ok(()), |test| say_test(&folder, report, &model, test));
+    }
     let start = Start {
         run: out,
-        rows: train.rows(),
-        test_rows: test.as_ref().map_or(0, Dataset::rows),
+        rows: source.rows(),
+        test_rows: test.map_or(0, Dataset::rows),
         inputs: train.input_names(),
         outputs: train.output_names(),
+        columns: &source.columns,
         settings,
     };
-    let mut held = None;
+    let start_again =
+        format!("nothing is saved of it; start again with `tractable train --resume -o {}`", out.display());
+    let as_it_was = "nothing was saved; the run that was there is as it was";
+    let mut prepared = None;
     // Called once the data have been looked at: before that no file is touched.
     let mut begin = || {
-        held = if old.is_none() { Some(folder.prepare()?) } else { None };
-        match (old.is_some(), args.force) {
-            (true, _) => folder.resume(&config)?,
-            (false, false) => folder.begin(&config, || Ok(()), "", false)?,
-            // An earlier run stays until there is a model to replace it.
-            (false, true) => {}
+        match old {
+            Some(_) => folder.resume(&config)?,
+            None => {
+                let place = prepared.insert(folder.prepare(args.force)?);
+                // An earlier run stays until there is a model to replace it.
+                if !place.replaces {
+                    folder.start(&config)?;
+                }
+            }
         }
-        note(&describe(&train, test.as_ref()));
+        let replaces = prepared.as_ref().is_some_and(|p| p.replaces);
+        interrupt::leave_at_once(if replaces { as_it_was } else { &start_again })?;
+        columns::show(&source.columns);
+        note(&describe(source.rows(), train, test));
         report.say("start", &start, String::new)
     };
     let began = Instant::now();
-    let model = fit(&train, settings, &mut begin)?;
-    let Some(model) = model else {
-        let why = match args.force {
-            true => "nothing was saved; a run that was there is as it was".into(),
-            false => format!(
-                "nothing is saved of it; start again with `tractable train --resume -o {}`",
-                out.display()
-            ),
-        };
-        return Err(Exit::Interrupted(why));
+    let model = fit(source, settings, &mut begin);
+    let replaces = prepared.as_ref().is_some_and(|p| p.replaces);
+    if let (Err(_), Some(place), false) = (&model, &prepared, replaces) {
+        folder.forget(place);
+    }
+    let Some(model) = model? else {
+        return Err(Exit::Interrupted(if replaces { as_it_was.into() } else { start_again }));
     };
-    if old.is_none() && args.force {
-        folder.begin(&config, || Ok(model.save(folder.model())?), "", true)?;
+    interrupt::listen()?;
+    if replaces {
+        folder.replace(&config, "", |staged| Ok(model.save(staged.model())?))?;
     } else {
         folder.write("metrics.jsonl", "")?;
         model.save(folder.model())?;
     }
+    interrupt::leave_at_once(&format!("the model is saved in {}, without its scores", out.display()))?;
     let (networks, seconds) = (model.networks().count(), began.elapsed().as_secs_f64());
     let end = End { run: out, model: folder.model(), networks, seconds };
     report.say("end", &end, || {
-        let rows = train.rows();
-        format!("run {}: {} learned from {rows} rows in {seconds:.1} s", out.display(), counted(networks))
+        let (networks, rows) = (count(networks as u64, "network"), count(source.rows() as u64, "row"));
+        format!("run {}: {networks} learned from {rows} in {seconds:.1} s", out.display())
     })?;
-    say_left_out(&folder, report, &model)?;
-    test.map_or(Ok(()), |test| say_test(&folder, report, &model, &test))
-}
-
-fn counted(networks: usize) -> String {
-    format!("{networks} network{}", if networks == 1 { "" } else { "s" })
+    say_left_out(&folder, report, &model, &source.judge(&model)?)?;
+    test.map_or(Ok(()), |test| say_test(&folder, report, &model, test))
 }
 
 /// What there is to say of a run that has its model.
-fn finished<'a>(out: &'a Path, folder: &RunFolder) -> Outcome<End<'a>> {
-    let networks = Ensemble::load(folder.model())?.networks().count();
-    Ok(End { run: out, model: folder.model(), networks, seconds: 0.0 })
+fn finished<'a>(out: &'a Path, folder: &RunFolder, model: &Ensemble) -> End<'a> {
+    End { run: out, model: folder.model(), networks: model.networks().count(), seconds: 0.0 }
 }
 
 /// Of the bar: how much there is to do changes on the way.
@@ -114,13 +136,13 @@ const STEPS: u64 = 1000;
 
 /// `None` where it was interrupted.
 fn fit(
-    data: &Dataset,
+    source: &Source,
     settings: &EnsembleSettings,
     begin: &mut dyn FnMut() -> Outcome,
 ) -> Outcome<Option<Ensemble>> {
     let how = Settings::default().seed(settings.seed).single(settings.single).threads(console::workers());
     let (mut progress, mut failed) = (None, None);
-    let model = Ensemble::fit_with(data, &how, |stage| {
+    let model = source.fit(&how, |stage| {
         let progress = match &mut progress {
             Some(progress) => progress,
             none => {

@@ -1,21 +1,25 @@
 //! `tractable train`: fits a model to a CSV file, the usual one (`ensemble`) or a network of the user's own (`network`), or
 //! a network to images (`images`), and keeps the run in a folder.
 
+mod columns;
 mod ensemble;
 mod images;
 mod network;
+mod source;
 
+use crate::console::note;
 use crate::image_sets::ImageSet;
-use crate::interrupt;
-use crate::report::{Exit, Outcome, Report, json_line};
-use crate::run::{AnyConfig, DataFile, RunFolder};
-use crate::scores::{self, Judged, RowsAre};
+use crate::report::{Exit, Outcome, Report, count, json_line};
+use crate::run::{AnyConfig, DataFile, DataFiles, RunFolder};
+use crate::scores::{self, Judged, RowsAre, Surest};
 use crate::settings::{ImageFlags, TrainFlags};
+use crate::{escape, interrupt, out};
 use clap::{Args as _, FromArgMatches};
 use serde::Serialize;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use tractable::Ensemble;
-use tractable::data::{Dataset, Target};
+use tractable::data::{Dataset, Table, Target};
 use tractable::ensemble::LeftOut;
 
 const AFTER_HELP: &str = "\
@@ -36,9 +40,9 @@ under Images and those of a network.";
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub struct Args {
-    /// A header row and numbers; a target may be empty (not observed) or a class. Or an image set
+    /// Tables with a header row, all with the same columns; - is stdin. Or an image set
     #[arg(value_name = "FILE.csv|SET", required_unless_present = "resume")]
-    file: Option<PathBuf>,
+    files: Vec<PathBuf>,
     /// Folder of the run [default: the file's name with "-run"]
     #[arg(short, long, value_name = "RUN")]
     out: Option<PathBuf>,
@@ -65,11 +69,16 @@ pub fn run_typed(words: impl IntoIterator<Item = std::ffi::OsString>) -> Outcome
 }
 
 pub fn run(args: &Args) -> Outcome {
-    interrupt::listen()?;
+    interrupt::leave_at_once("nothing was written")?;
     let out = out_folder(args)?;
+    crate::run::settle(&out);
     // Before anything of the run is read: another process may be about to change it.
     let _held = if args.resume { Some(RunFolder::hold(&out)?) } else { None };
-    let set = args.file.as_deref().map_or(Ok(None), ImageSet::from_argument)?;
+    let set = match &args.files[..] {
+        [one] => ImageSet::from_argument(one)?,
+        _ => None,
+    };
+    out::check_folder(&out, "train")?;
     if !args.resume {
         if !args.force {
             RunFolder::check_free(&out)?;
@@ -85,7 +94,7 @@ pub fn run(args: &Args) -> Outcome {
         (AnyConfig::Ensemble(_) | AnyConfig::Network(_), Some(set)) => {
             Err(Exit::Error(format!("--resume: this is a CSV run; it cannot resume on {}", set.name())))
         }
-        (AnyConfig::Images(old), _) if args.file.is_some() && set != Some(old.images.set) => {
+        (AnyConfig::Images(old), _) if !args.files.is_empty() && set != Some(old.images.set) => {
             let set = old.images.set.name();
             Err(Exit::Error(format!("--resume: the run is on {set}; leave the name out")))
         }
@@ -103,23 +112,48 @@ fn table(args: &Args, out: &Path) -> Outcome {
         let why = "makes one network with settings of its own";
         return Err(Exit::Error(format!("--single: {why}; leave out {own}, or --single")));
     }
+    if args.flags.stream() {
+        let why = "reads the rows for every pass, which is for the usual network";
+        return Err(Exit::Error(format!("--stream: {why}; leave out {own}, or --stream")));
+    }
     network::run(args, out, None)
 }
 
-/// The file to learn from: the one that was given, or the run's.
-fn data_file<'a>(args: &'a Args, run: Option<&'a DataFile>) -> Outcome<&'a Path> {
+/// The rows to learn from: those that were given, or the run's.
+fn data_files(args: &Args, run: Option<&DataFile>) -> Outcome<DataFiles> {
     if let Some(flag) = args.images.given().keys().next() {
         return Err(Exit::Error(format!("--{flag}: is for image sets, not for CSV files; leave it out")));
     }
-    Ok(args.file.as_deref().or(run.map(|data| &*data.path)).expect("clap asks for it"))
+    match (&args.files[..], run) {
+        ([], Some(run)) => run.open(),
+        (files, _) => DataFiles::open(files),
+    }
+}
+
+/// The table of a new run, with the flags: a target that has words has classes.
+fn new_table(args: &Args, files: &DataFiles) -> Outcome<(Table, TrainFlags)> {
+    let columns = args.flags.columns();
+    columns.check()?;
+    let table = columns.table(files.paths())?;
+    let classes = columns.has_classes(&table)?;
+    note_classes(classes, columns.target);
+    Ok((table, args.flags.decided(classes, false)))
+}
+
+fn note_classes(found: bool, target: &[String]) {
+    if found {
+        note(&format!("target `{}` has words, so they are classes", target[0]));
+    }
 }
 
 /// What a run learns from, in words.
-fn describe(train: &Dataset, test: Option<&Dataset>) -> String {
+fn describe(rows: usize, train: &Dataset, test: Option<&Dataset>) -> String {
     let missing = match train.target() {
         Target::Values { observed: Some(seen), .. } => seen.iter().filter(|s| !**s).count(),
         _ => 0,
     };
+    let share = 100.0 * train.missing();
+    let gaps = if share > 0.0 { format!(", {share:.1} % of them missing") } else { String::new() };
     let missing = if missing > 0 { format!(", {missing} of their values missing") } else { String::new() };
     let test = test.map_or(String::new(), |t| format!(" and {} to test", t.rows()));
     let few = |names: &[String]| match names.len() {
@@ -127,13 +161,15 @@ fn describe(train: &Dataset, test: Option<&Dataset>) -> String {
         n => format!("{} and {} more", names[..10].join(", "), n - 10),
     };
     let (inputs, targets) = (few(train.input_names()), few(train.output_names()));
-    format!("{} rows{test}; inputs {inputs}; target {targets}{missing}", train.rows())
+    let plural = |names: &[String], one: &str| format!("{one}{}", if names.len() == 1 { "" } else { "s" });
+    let (input, target) = (plural(train.input_names(), "input"), plural(train.output_names(), "target"));
+    format!("{}{test}; {input} {inputs}{gaps}; {target} {targets}{missing}", count(rows as u64, "row"))
 }
 
 /// Scores of rows that were kept apart, said and kept.
 fn say_test(folder: &RunFolder, report: Report, model: &Ensemble, test: &Dataset) -> Outcome {
     let mut judged = Judged::default();
-    judged.predict(model, test.x(), test.target())?;
+    judged.predict(model, test.input(), test.target())?;
     for score in judged.scores(test.output_names(), RowsAre::New)? {
         folder.append(&json_line("test", &score))?;
         score.say(report, "test", false)?;
@@ -141,14 +177,42 @@ fn say_test(folder: &RunFolder, report: Report, model: &Ensemble, test: &Dataset
     Ok(())
 }
 
-/// How good the model was on rows that were left out, said and kept.
-fn say_left_out(folder: &RunFolder, report: Report, model: &Ensemble) -> Outcome {
-    for (target, score) in model.output_names().iter().zip(model.scores()) {
-        let line = LeftOutLine { target, score };
+/// How good the model was on rows that were left out, said and kept; `judged` is what it said of them.
+fn say_left_out(folder: &RunFolder, report: Report, model: &Ensemble, judged: &Judged) -> Outcome {
+    for (i, (target, score)) in model.output_names().iter().zip(model.scores()).enumerate() {
+        let line = LeftOutLine { target, score, surest: judged.surest(i) };
         folder.append(&json_line("left_out", &line))?;
-        report.say("left_out", &line, || format!("left out, {target}: {}", scores::left_out(score)))?;
+        report.say("left_out", &line, || {
+            format!("left out, {}: {}", escape::name(target), scores::left_out(score))
+        })?;
     }
     Ok(())
+}
+
+/// Rows beyond which it would take too long to ask about all of them again.
+const MOST_JUDGED: usize = 50_000;
+
+/// What the usual model says of rows that it left out.
+fn judge_left_out(model: &Ensemble, train: &Dataset) -> Outcome<Judged> {
+    let mut judged = Judged::default();
+    if train.rows() > MOST_JUDGED {
+        return Ok(judged);
+    }
+    let out = model.rows_left_out(train)?;
+    match train.target() {
+        // Ten networks leave out every row between them, a single one some.
+        target @ Target::Values { .. } if out.len() == train.rows() => {
+            judged.add_values(&model.left_out(train)?, target, 0);
+        }
+        Target::Labels { labels, .. } if out.len() == train.rows() => {
+            judged.add_classes(model.left_out_classes(train)?.data(), labels);
+        }
+        _ => {
+            let out = train.select(&out)?;
+            judged.predict(model, out.input(), out.target())?;
+        }
+    }
+    Ok(judged)
 }
 
 /// A line about one target.
@@ -157,13 +221,19 @@ struct LeftOutLine<'a> {
     target: &'a str,
     #[serde(flatten)]
     score: &'a LeftOut,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    surest: Option<Surest>,
 }
 
 fn out_folder(args: &Args) -> Outcome<PathBuf> {
     if let Some(out) = &args.out {
         return Ok(out.clone());
     }
-    let stem = args.file.as_deref().and_then(Path::file_stem);
+    let stem = match args.files.first() {
+        Some(file) if file == Path::new("-") => Some(OsStr::new("stdin")),
+        // Twice, for `rows.csv.gz`.
+        file => file.and_then(|f| f.file_stem()).and_then(|stem| Path::new(stem).file_stem()),
+    };
     let stem = stem.ok_or_else(|| Exit::Error("--resume: say which run with -o RUN".into()))?;
     Ok(PathBuf::from(format!("{}-run", stem.to_string_lossy())))
 }

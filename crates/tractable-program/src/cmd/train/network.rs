@@ -1,13 +1,14 @@
 //! Training one network, with settings of the user's own, on the rows of a CSV file; it is calibrated at the end.
 
-use super::{Args, data_file, describe, say_left_out, say_test};
+use super::{Args, columns, data_files, describe, new_table, say_left_out, say_test};
 use crate::console::{self, note};
 use crate::report::{Exit, Outcome, Report};
 use crate::run::{DataFile, Rows, RunFolder, TableConfig, Training};
+use crate::scores::Judged;
 use crate::settings::TableSettings;
 use serde::Serialize;
 use std::path::Path;
-use tractable::data::{Dataset, Target};
+use tractable::data::{ColumnAbout, Dataset, Target};
 use tractable::{Ensemble, Fit, Network};
 
 #[derive(Serialize)]
@@ -19,6 +20,7 @@ struct Start<'a> {
     test_rows: usize,
     inputs: &'a [String],
     outputs: &'a [String],
+    columns: &'a [ColumnAbout],
     parameters: usize,
     settings: &'a TableSettings,
 }
@@ -26,15 +28,19 @@ struct Start<'a> {
 /// `out` is the folder of the run; `old` its settings where it is resumed.
 pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<TableSettings>>) -> Outcome {
     let report = Report::new(args.json).ignoring_closed_pipe();
-    let file = data_file(args, old.map(|o| &o.data))?;
-    let settings = match old {
-        Some(old) => args.flags.settings_of(&old.settings)?,
-        None => args.flags.settings()?,
+    let files = data_files(args, old.map(|o| &o.data))?;
+    let (table, settings) = match old {
+        Some(old) => (old.settings.columns().table(files.paths())?, args.flags.settings_of(&old.settings)?),
+        None => {
+            let (table, flags) = new_table(args, &files)?;
+            (table, flags.settings()?)
+        }
     };
-    let config = TableConfig::new(DataFile::read(file)?, settings);
-    config.check_same(old, file)?;
+    let config = TableConfig::new(DataFile::read(&files)?, settings);
+    config.check_same(old)?;
     let settings = &config.settings;
-    let rows = Rows::of_network(file, settings)?;
+    let columns = columns::about(&table, &settings.target);
+    let rows = Rows::of_network(table, settings)?;
     let folder = RunFolder::keeping(out, settings.patience.is_some(), settings.calibration > 0.0);
     let device = settings.device.with(console::threads());
     let net = if old.is_some() && folder.has_epochs()? {
@@ -65,10 +71,18 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<TableSetting
             test_rows: count(&rows.test),
             inputs: rows.train.input_names(),
             outputs: rows.train.output_names(),
+            columns: &columns,
             parameters: net.parameters(),
             settings,
         };
-        note(&format!("{}; {} parameters", describe(&rows.train, rows.test.as_ref()), net.parameters()));
+        if old.is_none() {
+            columns::show(&columns);
+        }
+        note(&format!(
+            "{}; {} parameters",
+            describe(rows.train.rows(), &rows.train, rows.test.as_ref()),
+            net.parameters()
+        ));
         let own = args.flags.own_network().join(", ");
         if !own.is_empty() && old.is_none() {
             note(&format!(
@@ -95,7 +109,11 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<TableSetting
         Ok(())
     })?;
     let model = model.expect("it is made once all epochs are done");
-    say_left_out(&folder, report, &model)?;
+    let mut judged = Judged::default();
+    if let Some(aside) = &rows.calibration {
+        judged.predict(&model, aside.input(), aside.target())?;
+    }
+    say_left_out(&folder, report, &model, &judged)?;
     rows.test.map_or(Ok(()), |test| say_test(&folder, report, &model, &test))
 }
 

@@ -1,4 +1,4 @@
-//! MuJoCo's shared library, opened at run time: eleven functions, behind safe methods.
+//! MuJoCo's shared library, opened at run time: thirteen functions, behind safe methods.
 //!
 //! No structure of MuJoCo is used here. Models and simulations are opaque pointers, and all numbers cross as
 //! arrays of f64 by `mj_getState` and `mj_setState`, so that one build drives every version from 2.3.7 on. This
@@ -7,13 +7,16 @@
 use super::screen;
 use crate::error::{Error, Result};
 use libloading::Library as Handle;
-use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_uint, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 type LoadXml = unsafe extern "C" fn(*const c_char, *const c_void, *mut c_char, c_int) -> *mut c_void;
 type OnModel = unsafe extern "C" fn(*mut c_void);
+type PrintModel = unsafe extern "C" fn(*const c_void, *const c_char);
+type ToWorld = unsafe extern "C" fn(*mut c_void, *mut f64, *mut f64, *const f64, *const f64, c_int, c_uchar);
 type OnBoth = unsafe extern "C" fn(*const c_void, *mut c_void);
 
 /// The library and its functions. It is never closed: its threads and exit handlers
@@ -31,6 +34,9 @@ pub(super) struct Library {
     state_size: unsafe extern "C" fn(*const c_void, c_uint) -> c_int,
     get_state: unsafe extern "C" fn(*const c_void, *const c_void, *mut f64, c_uint),
     set_state: unsafe extern "C" fn(*const c_void, *mut c_void, *const f64, c_uint),
+    /// For pictures; a version without them has none.
+    print_model: Option<PrintModel>,
+    to_world: Option<ToWorld>,
 }
 
 /// Suppresses MuJoCo's warnings, which go to stdout and into a file of the working folder. Problems
@@ -75,6 +81,8 @@ impl Library {
                 state_size: *handle.get(c"mj_stateSize").map_err(refuse)?,
                 get_state: *handle.get(c"mj_getState").map_err(refuse)?,
                 set_state: *handle.get(c"mj_setState").map_err(refuse)?,
+                print_model: handle.get(c"mj_printModel").ok().map(|f| *f),
+                to_world: handle.get(c"mj_local2Global").ok().map(|f| *f),
             }))
         }
     }
@@ -115,6 +123,24 @@ impl Model {
             return Err(refuse(text.split_whitespace().collect::<Vec<_>>().join(" ")));
         };
         Ok(Arc::new(Model { library: library.clone(), model }))
+    }
+
+    /// The model as MuJoCo prints it; none where that is not to be had.
+    pub(super) fn printed(&self) -> Option<String> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let print = self.library.print_model?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("tractable-model-{}-{number}.txt", std::process::id()));
+        // Made by us, and new: nobody's link is followed.
+        std::fs::File::create_new(&path).ok()?;
+        let name = CString::new(path.as_os_str().as_encoded_bytes()).ok();
+        if let Some(name) = &name {
+            // SAFETY: the model is valid, and `name` ends with a NUL.
+            unsafe { print(self.model.as_ptr(), name.as_ptr()) }
+        }
+        let text = std::fs::read(&path).ok();
+        let _ = std::fs::remove_file(&path);
+        Some(String::from_utf8_lossy(&text?).into_owned())
     }
 
     /// Numbers in these parts of the state.
@@ -171,6 +197,31 @@ impl Data {
     pub(super) fn step(&mut self) {
         // SAFETY: both pointers are valid and belong together.
         unsafe { (self.model.library.step)(self.model.model.as_ptr(), self.data.as_ptr()) }
+    }
+
+    /// Where a place of a body is in the world, and how it is turned, row after row. The body must be one of the model's.
+    pub(super) fn place(
+        &self,
+        body: i32,
+        position: &[f64; 3],
+        quaternion: &[f64; 4],
+    ) -> Option<([f64; 3], [f64; 9])> {
+        let (mut place, mut turned) = ([0.0; 3], [0.0; 9]);
+        let to_world = self.model.library.to_world?;
+        // SAFETY: the simulation is valid and only read; arrays have the sizes that are written and read; bodies come from
+        // what MuJoCo printed of this very model.
+        unsafe {
+            to_world(
+                self.data.as_ptr(),
+                place.as_mut_ptr(),
+                turned.as_mut_ptr(),
+                position.as_ptr(),
+                quaternion.as_ptr(),
+                body,
+                0,
+            )
+        }
+        Some((place, turned))
     }
 
     /// Copies parts of the state out. The slice must have their size.

@@ -11,6 +11,7 @@
 //! ```
 
 mod find;
+mod geoms;
 mod library;
 mod screen;
 mod task;
@@ -19,7 +20,9 @@ pub use find::{fetched, locate};
 pub use screen::screen;
 pub use task::{ModelTask, Moment};
 
+use super::Segment;
 use crate::error::{Error, Result};
+use geoms::Geom;
 use library::{Data, Library, Model};
 use std::path::Path;
 use std::sync::Arc;
@@ -161,6 +164,16 @@ impl Simulator {
         data.reset();
         data.forward();
         Ok(Simulator { data, warm, controls: warm << 1, timestep: time[0] })
+    }
+
+    /// The shapes of the model, as they can be drawn.
+    fn geoms(&self) -> Vec<Geom> {
+        self.data.model().printed().map_or(Vec::new(), |text| geoms::parse(&text))
+    }
+
+    /// Where shapes are now, seen from the side.
+    fn seen(&self, geoms: &[Geom]) -> Vec<Segment> {
+        geoms.iter().filter_map(|geom| geom.seen(&self.data)).collect()
     }
 
     fn all(&self) -> u32 {

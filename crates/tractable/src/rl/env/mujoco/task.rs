@@ -1,9 +1,11 @@
 //! A task from any MuJoCo model, with your own reward and termination.
 
 use super::Simulator;
+use super::geoms::Geom;
 use crate::error::{Error, Result};
-use crate::rl::env::{Environment, Space, Step, check_action};
+use crate::rl::env::{Environment, Segment, Space, Step, check_action};
 use crate::rng::{standard_normal, stream, uniform};
+use std::sync::OnceLock;
 
 /// A step, for the reward.
 ///
@@ -50,6 +52,8 @@ pub struct ModelTask {
     before: Vec<f64>,
     observations: Space,
     actions: Space,
+    /// Shapes for pictures, once somebody asks.
+    geoms: OnceLock<Vec<Geom>>,
 }
 
 impl std::fmt::Debug for ModelTask {
@@ -88,6 +92,7 @@ impl ModelTask {
             noise: 0.0,
             observations: Space::unbounded(size),
             actions: Space::symmetric(simulator.controls(), 1.0),
+            geoms: OnceLock::new(),
             simulator,
         })
     }
@@ -172,5 +177,9 @@ impl Environment for ModelTask {
 
     fn restore(&mut self, state: &[f64]) -> Result<()> {
         self.simulator.restore(state)
+    }
+
+    fn segments(&self) -> Vec<Segment> {
+        self.simulator.seen(self.geoms.get_or_init(|| self.simulator.geoms()))
     }
 }

@@ -1,0 +1,56 @@
+//! What a user says about the columns of a table.
+
+use crate::report::Outcome;
+use std::path::PathBuf;
+use tractable::data::{self, As, Dataset, Table};
+
+/// What is said about columns.
+pub(crate) struct Columns<'a> {
+    pub(crate) target: &'a [String],
+    pub(crate) classes: bool,
+    pub(crate) drop: &'a [String],
+    pub(crate) ids: &'a [String],
+    pub(crate) treat: &'a [(String, As)],
+}
+
+impl Columns<'_> {
+    /// Refuses what cannot be meant.
+    pub(crate) fn check(&self) -> Outcome {
+        super::check_target(self.target, self.classes)
+    }
+
+    /// The table without the columns that are not for a network, and with what was said about the others.
+    pub(crate) fn table(&self, files: &[PathBuf]) -> Outcome<Table> {
+        Ok(self.applied(data::csv_files(files)?)?)
+    }
+
+    /// What is said about the columns, said to a table.
+    pub(crate) fn applied(&self, mut table: Table) -> tractable::Result<Table> {
+        for column in self.drop {
+            table = table.drop(column)?;
+        }
+        for column in self.ids {
+            table = table.id(column)?;
+        }
+        for (column, kind) in self.treat {
+            table = table.treat(column, *kind)?;
+        }
+        Ok(table)
+    }
+
+    /// Features and targets.
+    pub(crate) fn dataset(&self, table: Table) -> tractable::Result<Dataset> {
+        if self.classes {
+            return table.classes(&self.target[0]);
+        }
+        table.targets(&self.target.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Whether the target has words, which are classes.
+    pub(crate) fn has_classes(&self, table: &Table) -> tractable::Result<bool> {
+        match self.target {
+            [one] => Ok(!self.classes && table.has_classes(one)?),
+            _ => Ok(false),
+        }
+    }
+}

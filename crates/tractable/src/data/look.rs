@@ -1,0 +1,307 @@
+//! A look at the cells of a column, and what it takes the column for.
+
+use super::dates::{DateForm, FORMS};
+use super::preparation::{Kind, Part};
+use super::text::{is_missing, number, yes_or_no};
+use std::collections::HashMap;
+
+/// Most different texts that are told apart.
+const MOST_TEXTS: usize = 1024;
+/// Levels of a category that get an input of their own; rarer ones share one.
+const MOST_LEVELS: usize = 256;
+/// A category of more levels than this has fewer than half as many as rows.
+const FEW_LEVELS: usize = 20;
+/// A column of numbers may have up to one cell in ten that cannot be read.
+const MOST_ODD: usize = 10;
+
+/// What a user says about a column.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("codes.csv");
+/// # std::fs::write(&path, "zip,y\n10115,1\n20095,2\n10115,3\n")?;
+/// use tractable::data::{self, As};
+/// let data = data::csv(&path)?.treat("zip", As::Category)?.target("y")?;
+/// assert_eq!(data.input_names(), ["zip=20095"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
+pub enum As {
+    /// Numbers; cells that cannot be read as one are missing.
+    Number,
+    /// One input for every level.
+    Category,
+    /// A date or a time, in the form that most cells have.
+    Date,
+    /// A date that starts with the day, as in 31/12/2024.
+    DayFirst,
+    /// A date that starts with the month, as in 12/31/2024.
+    MonthFirst,
+}
+
+/// What is counted about a column while its cells go by.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Look {
+    cells: usize,
+    missing: usize,
+    /// Cells that are a number with a decimal point, and with a decimal comma.
+    point: usize,
+    comma: usize,
+    yes_no: usize,
+    forms: [usize; FORMS.len()],
+    /// Days of the first and the last date of every form, and whether one has a time.
+    span: [(f64, f64, bool); FORMS.len()],
+    /// How often every text occurs, until there are too many.
+    texts: HashMap<Box<str>, usize>,
+    too_many: bool,
+    /// The numbers go up by one from row to row.
+    counts: bool,
+    last: f64,
+    /// The first cell that is not a number, with its line.
+    odd: Option<(usize, String)>,
+}
+
+/// What a column is taken for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Verdict {
+    Use(Kind),
+    Leave(&'static str),
+}
+
+impl Look {
+    pub(super) fn see(&mut self, cell: &str, line: usize) {
+        self.cells += 1;
+        if is_missing(cell) {
+            self.missing += 1;
+            return;
+        }
+        let (point, comma) = (number(cell, false), number(cell, true));
+        self.point += usize::from(point.is_some());
+        self.comma += usize::from(comma.is_some());
+        if let Some(value) = point {
+            let next = self.cells - self.missing == 1 || value == self.last + 1.0;
+            self.counts = next && (self.counts || self.cells == 1);
+            self.last = value;
+        } else {
+            self.counts = false;
+            if self.odd.is_none() {
+                self.odd = Some((line, cell.chars().take(40).collect()));
+            }
+            self.yes_no += usize::from(yes_or_no(cell).is_some());
+            self.see_date(cell);
+        }
+        if !self.too_many {
+            let room = self.texts.len() < MOST_TEXTS;
+            match self.texts.get_mut(cell) {
+                Some(n) => *n += 1,
+                None if room => {
+                    self.texts.insert(cell.into(), 1);
+                }
+                None => {
+                    self.too_many = true;
+                    self.texts = HashMap::new();
+                }
+            }
+        }
+    }
+
+    fn see_date(&mut self, cell: &str) {
+        for (i, form) in FORMS.iter().enumerate() {
+            if let Some(days) = form.days(cell) {
+                let (first, last, timed) = &mut self.span[i];
+                (*first, *last) = match self.forms[i] {
+                    0 => (days, days),
+                    _ => (first.min(days), last.max(days)),
+                };
+                *timed |= days.fract() != 0.0;
+                self.forms[i] += 1;
+            }
+        }
+    }
+
+    pub(super) fn known(&self) -> usize {
+        self.cells - self.missing
+    }
+
+    pub(super) fn missing_share(&self) -> f64 {
+        self.missing as f64 / self.cells.max(1) as f64
+    }
+
+    /// Whether commas are decimal here, which the other columns of a file may not tell.
+    pub(super) fn has_decimal_commas(&self) -> bool {
+        self.comma > self.point
+    }
+
+    fn decimal_comma(&self, file_has_commas: bool) -> bool {
+        self.comma > self.point || (self.comma == self.point && file_has_commas)
+    }
+
+    /// Texts and how often they occur; `None` where there are too many to tell apart.
+    pub(super) fn texts(&self) -> Option<&HashMap<Box<str>, usize>> {
+        (!self.too_many).then_some(&self.texts)
+    }
+
+    /// Cells that are not missing and not numbers: how many, and the first with its line.
+    pub(super) fn odd(&self) -> (usize, Option<&(usize, String)>) {
+        (self.known() - self.point.max(self.comma), self.odd.as_ref())
+    }
+
+    /// What the column is.
+    pub(super) fn verdict(&self, name: &str, file_has_commas: bool) -> Verdict {
+        let (known, numbers) = (self.known(), self.point.max(self.comma));
+        if known == 0 {
+            return Verdict::Leave("empty");
+        }
+        if self.counts && known > 2 && is_index_name(name) {
+            return Verdict::Leave("row numbers");
+        }
+        let dates = self.best_form();
+        let mostly = |n: usize| n > 0 && (known - n) * MOST_ODD <= known;
+        if numbers == known {
+            return Verdict::Use(self.as_number(file_has_commas));
+        }
+        if self.yes_no == known {
+            return Verdict::Use(Kind::YesNo);
+        }
+        if self.forms[dates] == known {
+            return Verdict::Use(self.as_date(dates));
+        }
+        if mostly(numbers) && known > MOST_ODD {
+            return Verdict::Use(self.as_number(file_has_commas));
+        }
+        if mostly(self.forms[dates]) && known > MOST_ODD {
+            return Verdict::Use(self.as_date(dates));
+        }
+        match self.texts() {
+            Some(texts) if texts.len() == 1 => Verdict::Leave("one value in all rows"),
+            Some(texts) if texts.len() <= FEW_LEVELS || 2 * texts.len() <= known => {
+                Verdict::Use(self.as_category())
+            }
+            _ => Verdict::Leave("text that differs from row to row"),
+        }
+    }
+
+    /// What the column is if a user says so.
+    pub(super) fn forced(&self, kind: As, file_has_commas: bool) -> Result<Kind, String> {
+        let known = self.known();
+        let form = |form: DateForm| FORMS.iter().position(|f| *f == form).expect("a form of the list");
+        let date = |i: usize| match self.forms[i] {
+            0 => Err("no cell is a date in that form".to_string()),
+            _ => Ok(self.as_date(i)),
+        };
+        match kind {
+            As::Number if self.point.max(self.comma) == 0 => Err("no cell is a number".into()),
+            As::Number => Ok(self.as_number(file_has_commas)),
+            As::Category if self.too_many => Err(format!("more than {MOST_TEXTS} levels")),
+            As::Category if known == 0 => Err("all cells are missing".into()),
+            As::Category => Ok(self.as_category()),
+            As::Date => date(self.best_form()),
+            As::DayFirst => date(form(DateForm::DayFirst)),
+            As::MonthFirst => date(form(DateForm::MonthFirst)),
+        }
+    }
+
+    fn as_number(&self, file_has_commas: bool) -> Kind {
+        Kind::Number { decimal_comma: self.decimal_comma(file_has_commas) }
+    }
+
+    /// The most frequent levels, in the order of their names.
+    fn as_category(&self) -> Kind {
+        let mut levels: Vec<(&str, usize)> = self.texts.iter().map(|(t, n)| (&**t, *n)).collect();
+        levels.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+        let kept =
+            levels.iter().take(MOST_LEVELS).filter(|(_, n)| *n > 1 || levels.len() <= FEW_LEVELS).count();
+        let other = kept < levels.len();
+        let mut levels: Vec<String> = levels[..kept].iter().map(|(t, _)| t.to_string()).collect();
+        levels.sort();
+        Kind::Category { levels, other }
+    }
+
+    /// The form that most cells have; the first of several.
+    fn best_form(&self) -> usize {
+        (0..FORMS.len()).rev().max_by_key(|&i| self.forms[i]).expect("there are forms")
+    }
+
+    /// Whether day and month could be swapped.
+    pub(super) fn ambiguous_date(&self) -> bool {
+        let [_, month, day, ..] = self.forms;
+        let slashes = self.texts.keys().any(|t| !t.contains('.'));
+        month > 0 && month == day && slashes
+    }
+
+    fn as_date(&self, form: usize) -> Kind {
+        let ((first, last, timed), form) = (self.span[form], FORMS[form]);
+        let mut parts = Vec::new();
+        if form != DateForm::TimeOfDay {
+            parts.push(Part::Days);
+            parts.extend((last - first >= 300.0).then_some(Part::Year));
+            parts.extend((last - first >= 14.0).then_some(Part::Week));
+        }
+        parts.extend((timed || form == DateForm::TimeOfDay).then_some(Part::Day));
+        Kind::Date { form, parts }
+    }
+}
+
+/// Names that programs give to the numbers of rows.
+fn is_index_name(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let whole =
+        ["id", "index", "idx", "row", "rowid", "row_id", "nr", "no", "no.", "#", "column 1", "unnamed: 0"];
+    whole.contains(&name.as_str()) || name.ends_with("_id") || name.ends_with(" id")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(cells: &[&str]) -> Look {
+        let mut look = Look::default();
+        cells.iter().enumerate().for_each(|(i, cell)| look.see(cell, i + 2));
+        look
+    }
+
+    fn used(cells: &[&str]) -> Kind {
+        match look(cells).verdict("x", false) {
+            Verdict::Use(kind) => kind,
+            Verdict::Leave(why) => panic!("{cells:?}: {why}"),
+        }
+    }
+
+    #[test]
+    fn columns_are_what_their_cells_are() {
+        assert_eq!(used(&["1", "", "NA", "2.5"]), Kind::Number { decimal_comma: false });
+        assert_eq!(used(&["1,5", "2", "3"]), Kind::Number { decimal_comma: true });
+        assert_eq!(used(&["1,500", "2,000"]), Kind::Number { decimal_comma: false });
+        assert_eq!(used(&["yes", "No", "?"]), Kind::YesNo);
+        let category = Kind::Category { levels: vec!["a".into(), "b".into()], other: false };
+        assert_eq!(used(&["b", "a", "b", ""]), category);
+        let date = |form, parts: &[Part]| Kind::Date { form, parts: parts.to_vec() };
+        assert_eq!(used(&["2024-01-01", "2024-01-05"]), date(DateForm::YearFirst, &[Part::Days]));
+        let year = [Part::Days, Part::Year, Part::Week];
+        assert_eq!(used(&["31/01/2023", "01/06/2024"]), date(DateForm::DayFirst, &year));
+        assert_eq!(used(&["12:30", "1:15"]), date(DateForm::TimeOfDay, &[Part::Day]));
+    }
+
+    #[test]
+    fn one_odd_cell_does_not_make_a_category_of_numbers() {
+        let mut cells: Vec<String> = (0..30).map(|i| format!("{}.5", i * 7 % 30)).collect();
+        cells.push("abc".into());
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        assert_eq!(used(&cells), Kind::Number { decimal_comma: false });
+        assert_eq!(look(&cells).odd(), (1, Some(&(32, "abc".into()))));
+    }
+
+    #[test]
+    fn what_cannot_help_is_left_out() {
+        let leave = |cells: &[&str], name: &str| look(cells).verdict(name, false);
+        assert_eq!(leave(&["", "NA"], "x"), Verdict::Leave("empty"));
+        assert_eq!(leave(&["0", "1", "2", "3"], "id"), Verdict::Leave("row numbers"));
+        assert!(matches!(leave(&["1", "2", "3", "4"], "year"), Verdict::Use(_)));
+        assert_eq!(leave(&["a", "a", "a"], "x"), Verdict::Leave("one value in all rows"));
+        let names: Vec<String> = (0..30).map(|i| format!("person {i}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert_eq!(leave(&names, "x"), Verdict::Leave("text that differs from row to row"));
+    }
+}
