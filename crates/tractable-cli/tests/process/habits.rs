@@ -115,6 +115,6 @@ fn a_picture_has_the_format_that_its_name_says() {
     place.ok(&[&play[..], &["pole.svg"]].concat());
     assert!(place.text("pole.svg").starts_with("<svg "));
     place.refused(&[&play[..], &["pole.gif"]].concat(), &["must end in .svg or .png"]);
-    place.refused(&[&play[..], &["pole.svg"]].concat(), &["pole.svg: exists already"]);
+    place.refused(&[&play[..], &["pole.svg"]].concat(), &["pole.svg: already exists"]);
     place.refused(&[&play[..], &["run/curve.svg", "--force"]].concat(), &["is a file of a run"]);
 }

@@ -113,15 +113,15 @@ impl RunFolder {
         let why = match fs::read_dir(path).map(used) {
             Ok(false) => return Ok(()),
             Ok(true) if path.join("config.json").exists() => {
-                "holds a run; choose another folder with -o, go on with --resume, or replace it with --force"
+                "contains a run; choose another folder with -o, continue with --resume, or replace it with --force"
             }
             Ok(true) => {
-                "is not empty, and holds no run; choose another folder with -o, or use it with --force"
+                "is not empty and contains no run; choose another folder with -o, or use it with --force"
             }
             Err(_) if !path.exists() => return Ok(()),
             Err(_) => "is not a folder; choose another name with -o",
         };
-        Err(Exit::Error(format!("{}: exists already: {why}", path.display())))
+        Err(Exit::Error(format!("{}: already exists: {why}", path.display())))
     }
 
     /// Keeps other processes out of a run that is there, as long as what comes back lives.

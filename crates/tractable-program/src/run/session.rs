@@ -146,7 +146,7 @@ impl<C: Serialize> Training<'_, C> {
             )));
         }
         interrupt::leave_at_once(&format!(
-            "all epochs are saved; go on with `tractable train --resume -o {}`",
+            "all epochs are saved; continue with `tractable train --resume -o {}`",
             out.display()
         ))?;
         finish(&net)?;

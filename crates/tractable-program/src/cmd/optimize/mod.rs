@@ -146,7 +146,7 @@ fn check_folder(dir: &Path, wanted: bool) -> Outcome {
     out::check_folder(dir, "optimize")?;
     let cure = match ["search.json", "optimize.json"].map(|name| dir.join(name).exists()) {
         _ if wanted => return Ok(()),
-        [true, _] => "go on with --resume, replace it with --force, or choose another folder with -o",
+        [true, _] => "continue with --resume, replace it with --force, or choose another folder with -o",
         [false, true] => "replace it with --force, or choose another folder with -o",
         [false, false] => return Ok(()),
     };
