@@ -175,7 +175,7 @@ fn wrong_types_and_huge_numbers_are_refused() {
         (&["rl", "pendulum", "--set", "value_layers=[0]", "-o", "new"], "layer"),
         (&["rl", "pendulum", "--settings", "bold", "-o", "new"], "--settings"),
         (&["rl", "play", "run"], "not a run of `tractable rl`"),
-        (&["rl", "pendulum", "--resume", "-o", "new"], "there is no run of an agent here"),
+        (&["rl", "pendulum", "--resume", "-o", "new"], "no agent run in this folder"),
         (&["watch", "run", "--port", "99999"], "--port"),
         (&["report", "data.csv"], "not a folder"),
         (&["attack", "run", "--images", "0"], "--images"),
@@ -333,7 +333,7 @@ fn a_run_does_not_lead_elsewhere() {
 #[test]
 fn what_no_memory_holds_is_one_line() {
     let place = Place::trained();
-    let says = "there is no memory for";
+    let says = "not enough memory for";
     let limited = |args: &[&str]| {
         let mut command = Command::new("sh");
         let limit = "ulimit -v 3000000; exec \"$@\"";

@@ -170,7 +170,7 @@ fn a_run_can_be_resumed_from_its_first_write_on() {
     // Stopped while it wrote even that: there is no run, and a new one begins.
     fs::create_dir(place.path("early")).unwrap();
     place.write("early/.tractable-0-1-2.tmp", "{");
-    place.refused(&["train", "--resume", "-o", "early"], &["early: there is no run yet; leave out --resume"]);
+    place.refused(&["train", "--resume", "-o", "early"], &["early: no run yet; leave out --resume"]);
     place.ok(&[&TRAIN[..], &["1", "-o", "early"]].concat());
 }
 

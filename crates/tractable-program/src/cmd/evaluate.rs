@@ -110,7 +110,7 @@ fn check_limits(args: &Args, output: Output) -> Outcome {
     let limits =
         [("--max-nll", args.max_nll), ("--max-rmse", args.max_rmse), ("--max-error", args.max_error)];
     if let Some((flag, _)) = limits.iter().find(|(_, limit)| limit.is_some_and(f64::is_nan)) {
-        return Err(Exit::Error(format!("{flag}: nan is no limit; use a number")));
+        return Err(Exit::Error(format!("{flag}: nan is not a limit; use a number")));
     }
     let classes = matches!(output, Output::Classes { .. });
     if classes && args.max_rmse.is_some() {

@@ -41,7 +41,7 @@ pub struct Args {
     /// File to write [default: stdout]
     #[arg(short, long = "output", alias = "out", value_name = "FILE.csv")]
     out: Option<PathBuf>,
-    /// Replace the file if it is there
+    /// Replace an existing file
     #[arg(long, requires = "out")]
     force: bool,
     /// Share of new values between lower and upper
@@ -59,7 +59,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    interrupt::leave_at_once("the output is not whole; a file is not kept")?;
+    interrupt::leave_at_once("the output is incomplete; no file was kept")?;
     check_probability("--level", args.level)?;
     for (i, p) in args.quantiles.iter().enumerate() {
         check_probability("--quantiles", *p)?;

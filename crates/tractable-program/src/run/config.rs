@@ -57,7 +57,7 @@ impl DataFile {
         let all: Vec<PathBuf> = std::iter::once(&self.path).chain(&self.more).cloned().collect();
         if all.iter().any(|path| files::is_stdin(path)) {
             return Err(Exit::Error(
-                "--resume: the run read its rows from the standard input; give them again".into(),
+                "--resume: the run read its rows from standard input; provide them again".into(),
             ));
         }
         DataFiles::open(&all)

@@ -197,8 +197,8 @@ impl RunFolder {
         if !file.exists() {
             let name = path.display();
             return Err(Exit::Error(match Self::check_free(path).is_ok() {
-                true => format!("{name}: there is no run yet; leave out --resume to start it"),
-                false => format!("{name}: holds no run that could be resumed; start one in another folder"),
+                true => format!("{name}: no run yet; leave out --resume to start it"),
+                false => format!("{name}: contains no run to resume; start one in another folder"),
             }));
         }
         let text = files::read_text(&file)?;

@@ -133,7 +133,7 @@ impl<C: Serialize> Training<'_, C> {
         }
         let (finished, out) = (session.finished, self.folder.path());
         if interrupted && !session.begun {
-            let why = "no epoch is finished, nothing was saved; the run that was there is as it was";
+            let why = "no epoch finished, nothing was saved; an earlier run is unchanged";
             return Err(Exit::Interrupted(why.into()));
         }
         if self.test.is_some() && finished > 0 {

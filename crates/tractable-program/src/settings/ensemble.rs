@@ -54,7 +54,7 @@ impl TrainFlags {
         check_target(&settings.target, settings.classes)?;
         check_shares(&[("--test", settings.test)])?;
         if settings.stream && settings.test > 0.0 {
-            let why = "rows that are read for every pass are not kept apart; the rows held out are scored";
+            let why = "streamed rows cannot be held out for a test; the rows left out are scored";
             return Err(Exit::Error(format!("--test: {why}")));
         }
         Ok(settings)

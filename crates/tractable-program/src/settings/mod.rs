@@ -35,11 +35,11 @@ pub(crate) struct TrainFlags {
     #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     drop: Vec<String>,
-    /// Columns that say which row it is: no input, but copied to predictions
+    /// Columns that identify rows: not used as inputs, but copied to predictions
     #[arg(long = "id", value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ids: Vec<String>,
-    /// What a column is: number, category, date, day-first or month-first [default: as it looks]
+    /// Type of a column: number, category, date, day-first or month-first [default: detected]
     #[arg(long = "as", value_name = "COL=TYPE,...", value_delimiter = ',', value_parser = treated)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     treat: Vec<(String, As)>,
@@ -47,7 +47,7 @@ pub(crate) struct TrainFlags {
     #[arg(long)]
     #[serde(skip)]
     single: bool,
-    /// Read the rows again for every pass instead of keeping them in memory [default: above 512 MiB]
+    /// Stream rows from disk for every epoch instead of keeping them in memory [default: above 512 MiB]
     #[arg(long)]
     #[serde(skip_serializing_if = "is_false")]
     stream: bool,
@@ -220,8 +220,7 @@ impl TrainFlags {
         let falls = self.classes || self.noise_start.is_some();
         for (flag, given) in [("--noise-decay", self.noise_decay), ("--noise-floor", self.noise_floor)] {
             if given.is_some() && !falls {
-                let why =
-                    "is for noise that changes: add --noise-start 1, or --classes, where it does by itself";
+                let why = "applies to a noise schedule: add --noise-start 1, or use --classes, which has one";
                 return Err(Exit::Error(format!("{flag}: {why}")));
             }
         }
@@ -268,7 +267,7 @@ impl TrainFlags {
             return Ok(());
         }
         let said: Vec<String> = given.iter().map(|(flag, share)| format!("{flag} {share}")).collect();
-        Err(Exit::Error(format!("{}: together they leave no rows to learn from", said.join(", "))))
+        Err(Exit::Error(format!("{}: together they leave no training rows", said.join(", "))))
     }
 
     /// What was given, by the names of [`TableSettings`].

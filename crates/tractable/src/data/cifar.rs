@@ -28,7 +28,7 @@ pub fn cifar_batches(paths: &[impl AsRef<Path>], names: Vec<String>) -> Result<I
     let records = plain.map(|most| (most / RECORD as u64) as usize).sum::<usize>();
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     if pixels.try_reserve_exact(records * PIXELS).is_err() {
-        return Err(Error::invalid("images", format!("there is not enough memory for {records}")));
+        return Err(Error::invalid("images", format!("not enough memory for {records}")));
     }
     for (path, (mut bytes, most)) in paths.iter().zip(files) {
         let path = path.as_ref();

@@ -98,7 +98,7 @@ fn read<const D: usize>(path: &Path, what: &str) -> Result<([u32; D], Vec<u8>)> 
     };
     let mut content = Vec::new();
     if content.try_reserve_exact(total).is_err() {
-        return refuse(format!("there is not enough memory for its sizes, {said}"));
+        return refuse(format!("not enough memory for its sizes, {said}"));
     }
     match bytes.by_ref().take(total as u64).read_to_end(&mut content) {
         Err(e) => return damaged(path, e),

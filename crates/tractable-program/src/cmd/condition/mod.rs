@@ -56,7 +56,7 @@ pub struct Args {
     /// With FILE.csv: file to write [default: stdout]
     #[arg(short, long = "output", alias = "out", value_name = "FILE.csv")]
     out: Option<PathBuf>,
-    /// Replace files that are there
+    /// Replace existing files
     #[arg(long)]
     force: bool,
     /// Results as JSON Lines
@@ -65,7 +65,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    interrupt::leave_at_once("the output is not whole; a file is not kept")?;
+    interrupt::leave_at_once("the output is incomplete; no file was kept")?;
     let out = args.out.as_deref().map(|path| Target::new(path, args.force)).transpose()?;
     for picture in args.plot.iter().flat_map(|path| picture_files(path)) {
         Target::new(&picture, args.force)?;

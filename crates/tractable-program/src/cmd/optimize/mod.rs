@@ -98,7 +98,7 @@ pub struct Args {
     #[serde(skip)]
     #[arg(short, long, value_name = "DIR", conflicts_with_all = ["ask", "tell"])]
     out: Option<PathBuf>,
-    /// Replace a search that is in -o DIR
+    /// Replace an existing search in -o DIR
     #[serde(skip)]
     #[arg(long, requires = "out", conflicts_with = "resume")]
     force: bool,
@@ -150,7 +150,7 @@ fn check_folder(dir: &Path, wanted: bool) -> Outcome {
         [false, true] => "replace it with --force, or choose another folder with -o",
         [false, false] => return Ok(()),
     };
-    Err(Exit::Error(format!("{}: holds a search already; {cure}", dir.display())))
+    Err(Exit::Error(format!("{}: already contains a search; {cure}", dir.display())))
 }
 
 /// The caret under what could not be read, then the error itself.

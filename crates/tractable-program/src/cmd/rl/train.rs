@@ -37,10 +37,10 @@ pub(crate) struct Args {
     /// Replace the run in -o RUN
     #[arg(long, conflicts_with = "resume")]
     force: bool,
-    /// Settings by name [default: gentle for a pole, else default]
+    /// Named settings [default: gentle for inverted-pendulum, otherwise default]
     #[arg(long, value_enum, value_name = "NAME")]
     settings: Option<Named>,
-    /// Short for --settings as-published
+    /// Same as --settings as-published
     #[arg(long, hide = true, conflicts_with = "settings")]
     as_published: bool,
     /// Set a setting by its name in config.json
@@ -74,11 +74,11 @@ pub(crate) fn on_engine(args: &OnEngine, task: Task) -> Outcome {
 /// Settings that have a name.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Named {
-    /// First actions are small, and so are moves: for tasks that a few wild actions end
+    /// Small first actions and small steps: for tasks that end after a few extreme actions
     Gentle,
-    /// Explores widely and moves far
+    /// Explores widely, with large steps
     Default,
-    /// Those of the authors' code
+    /// As in the authors' code
     AsPublished,
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn run(args: &Args, world: World) -> Outcome {
     let together = Together { task: world.name(), steps: args.steps, seeds: seeds.len(), returns };
     report.say("result", &together, || match (returns.mean, returns.std, returns.lowest) {
         (Some(mean), ..) if together.seeds == 1 => {
-            format!("{}: average return {}, of one seed, which proves little", world.name(), short(mean))
+            format!("{}: average return {} (one seed proves little)", world.name(), short(mean))
         }
         (Some(mean), Some(std), Some(lowest)) => format!(
             "{}: average return {} ± {} over {} seeds, lowest {}",

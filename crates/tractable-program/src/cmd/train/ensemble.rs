@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
     };
     let start_again =
         format!("nothing is saved of it; start again with `tractable train --resume -o {}`", out.display());
-    let as_it_was = "nothing was saved; the run that was there is as it was";
+    let as_it_was = "nothing was saved; an earlier run is unchanged";
     let mut prepared = None;
     // Called once the data have been looked at: before that no file is touched.
     let mut begin = || {

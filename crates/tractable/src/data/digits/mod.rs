@@ -28,7 +28,7 @@ pub fn digits(n: usize, seed: u64) -> Result<Images> {
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     let room = n.checked_mul(shape.len()).map(|n| pixels.try_reserve_exact(n));
     if !matches!(room, Some(Ok(()))) || labels.try_reserve_exact(n).is_err() {
-        return Err(Error::invalid("digits", format!("there is not enough memory for {n} images")));
+        return Err(Error::invalid("digits", format!("not enough memory for {n} images")));
     }
     for i in 0..n {
         let mut draw = Draw(rng::stream(seed, "digits", i as u64));
