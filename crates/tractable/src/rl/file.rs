@@ -77,7 +77,7 @@ impl Agent {
             serde_json::from_str(entry("agent")).map_err(|e| refuse("agent", e.to_string()))?;
         let network = |name: &str| {
             let info = tensors.info(name).filter(|info| info.dtype == U8);
-            let info = info.ok_or_else(|| refuse(name, "is not there as the bytes of a model".into()))?;
+            let info = info.ok_or_else(|| refuse(name, "is missing or not the bytes of a model".into()))?;
             Network::read(path, &file, tensors.place(info), Device::cpu(1))
         };
         let (value, policy) = (network("value")?, network("policy")?);

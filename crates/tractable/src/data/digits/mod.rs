@@ -1,4 +1,4 @@
-//! Digits as if written by hand, made from nothing but a seed: data for tests and for trying things out.
+//! Synthetic handwriting-like digits from a seed, for tests and experiments.
 
 mod strokes;
 
@@ -12,8 +12,8 @@ const SIDE: usize = 28;
 /// Straight pieces between two points of a stroke.
 const PIECES: usize = 6;
 
-/// `n` grey images of 28 by 28 with handwriting-like digits. Image `i` depends on the seed and `i` alone, with
-/// the same bits on every machine.
+/// `n` grey images of 28 by 28 with handwriting-like digits. Image `i` depends only on the seed and `i`, and is
+/// bit-identical on every machine.
 ///
 /// Strokes of one of several styles are moved about, bent, slanted, turned and stretched, and drawn with a
 /// pen of random width and pressure; the paper has grain.
