@@ -147,7 +147,7 @@ fn cifar_batches_are_read_in_order() {
     assert_eq!((pixels[0], pixels[1024], pixels[2047], pixels[2048]), (0, 2, 2, 200));
     assert_eq!(test.class_names()[test.label(0)], "cat");
     for (bytes, says) in [
-        (record(3, [0; 3])[..3000].to_vec(), "data_batch_3.bin: cut short"),
+        (record(3, [0; 3])[..3000].to_vec(), "data_batch_3.bin: truncated"),
         (vec![], "data_batch_3.bin: the file is empty"),
         ([record(3, [0; 3]), vec![1]].concat(), "1 bytes are left over"),
         (record(10, [0; 3]), "data_batch_3.bin: label 10 of image 0"),
