@@ -147,7 +147,7 @@ fn pages_lead_with_the_score() {
     place.ok(&found);
     for (run, score, curve) in [
         ("usual", "typical error of y", "Error of y on rows left out"),
-        ("network", "typical error of y", "Error of y on rows kept apart"),
+        ("network", "typical error of y", "Error of y on test rows"),
         ("kinds", "of its answers are wrong", "Error of kind on rows left out"),
         ("images", "of its answers are wrong", "Error on the test images"),
         ("agents", "One seed proves little", "Average return"),

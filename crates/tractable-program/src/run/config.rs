@@ -66,7 +66,7 @@ impl DataFile {
 
 pub(super) const VERSION: u32 = 1;
 
-/// `config.json` of a run on a table: of the usual model, or of a network of the user's own.
+/// `config.json` of a run on a table: of the default model, or of a single network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TableConfig<S> {

@@ -213,7 +213,7 @@ impl RunFolder {
             known(config.version)?;
             return Ok(AnyConfig::Images(Box::new(config)));
         }
-        // Only the usual model can be single.
+        // Only the default model can be single.
         if any.get("settings").is_some_and(|s| s.get("single").is_some()) {
             let config: TableConfig<_> = serde_json::from_str(&text).map_err(refuse)?;
             known(config.version)?;

@@ -15,7 +15,7 @@ use tractable::data::As;
 use tractable::{Activation, Device, Noise, NoiseSchedule, Prior, Scheme, UpdateRule};
 
 /// Flags that describe the network or its training.
-const OWN: &str = "A network of your own, in place of the usual model";
+const OWN: &str = "A single network instead of the default model";
 /// Flags that the default model takes too.
 const SHARED: [&str; 8] = ["target", "classes", "drop", "ids", "treat", "stream", "seed", "test"];
 

@@ -192,7 +192,7 @@ fn say_left_out(folder: &RunFolder, report: Report, model: &Ensemble, judged: &J
 /// Rows beyond which it would take too long to ask about all of them again.
 const MOST_JUDGED: usize = 50_000;
 
-/// What the usual model says of rows that it left out.
+/// Predictions of the default model for the rows it left out.
 fn judge_left_out(model: &Ensemble, train: &Dataset) -> Outcome<Judged> {
     let mut judged = Judged::default();
     if train.rows() > MOST_JUDGED {
