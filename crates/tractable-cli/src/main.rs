@@ -41,11 +41,11 @@ enum Command {
     Demo(cmd::demo::Args),
     /// Fit a model to a CSV file or to images
     Train(Box<cmd::train::Args>),
-    /// An interval, or class probabilities, for every row of a CSV file
+    /// Predict an interval, or class probabilities, for every row of a CSV file
     Predict(cmd::predict::Args),
     /// Find the inputs that give the wanted outputs
     Condition(cmd::condition::Args),
-    /// How good a model's predictions are on a CSV file with targets, or on images
+    /// Score a model on a CSV file with targets, or on images
     Evaluate(cmd::evaluate::Args),
     /// Find the maximum or minimum of a function, a model or data
     Optimize(Box<cmd::optimize::Args>),

@@ -1,4 +1,4 @@
-//! Lines on stderr, and the flags that every verb takes: how many lines there are, how many threads.
+//! Messages on stderr, and the common flags: verbosity and threads.
 
 use crate::escape;
 use std::io::Write;
@@ -37,12 +37,12 @@ pub fn quiet() -> bool {
     flags().quiet
 }
 
-/// As `--threads` was given: 0 is one a core.
+/// The value of `--threads`: 0 means one per core.
 pub fn threads() -> usize {
     flags().threads
 }
 
-/// How many jobs run side by side, each on one thread.
+/// Number of parallel jobs, each on one thread.
 pub fn workers() -> usize {
     match threads() {
         0 => std::thread::available_parallelism().map_or(1, NonZero::get),
@@ -55,14 +55,14 @@ pub(crate) fn verbose() -> bool {
     flags().verbose
 }
 
-/// A line on stderr, unless we are to be quiet.
+/// A line on stderr, unless `--quiet`.
 pub fn note(text: &str) {
     if !quiet() {
         always(text);
     }
 }
 
-/// A line on stderr that belongs to an error. A closed stderr is no reason to stop working.
+/// A line on stderr that belongs to an error. A closed stderr does not stop the work.
 pub(crate) fn always(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escape::name(text));
 }

@@ -1,4 +1,4 @@
-//! The image sets by name: which there are, where their files lie, and how they are read.
+//! The image sets by name: where their files are, and how they are read.
 
 use crate::report::{Exit, Outcome};
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ impl ImageSet {
         let Some(name) = file.to_str().filter(|_| !file.is_file()) else { return Ok(None) };
         match Self::parse(name) {
             Ok(set) => Ok(Some(set)),
-            // A word without a dot or a folder is hardly a CSV file.
+            // A word without a dot or a slash is probably not a CSV file.
             Err(why) if !name.contains(['.', '/', '\\']) => {
                 Err(Exit::Error(format!("{name}: no such file, and {why}")))
             }
@@ -59,7 +59,7 @@ impl ImageSet {
         }
     }
 
-    /// Where the files are kept when nothing is said.
+    /// Default folder of the files.
     pub(crate) fn home(self) -> Option<PathBuf> {
         let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let base = set("TRACTABLE_DATA")

@@ -1,4 +1,4 @@
-//! Many jobs side by side, each on one thread: the one queue of the program.
+//! Parallel jobs, each on one thread: the program's work queue.
 
 use crate::console;
 use crate::interrupt;

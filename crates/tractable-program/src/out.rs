@@ -32,7 +32,7 @@ impl<'a> Target<'a> {
         }
         if !self.force && place.is_file() {
             let cure = "choose another name, or replace it with --force";
-            return Err(Exit::Error(format!("{name}: exists already; {cure}")));
+            return Err(Exit::Error(format!("{name}: already exists; {cure}")));
         }
         Ok(())
     }
@@ -107,7 +107,7 @@ pub(crate) fn check_folder(folder: &Path, own: &str) -> Outcome {
     match verb_of(folder).filter(|verb| *verb != own) {
         None => Ok(()),
         Some(verb) => {
-            let why = format!("holds a run of `tractable {verb}`; choose another folder with -o");
+            let why = format!("contains a run of `tractable {verb}`; choose another folder with -o");
             Err(Exit::Error(format!("{}: {why}", folder.display())))
         }
     }

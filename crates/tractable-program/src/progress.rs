@@ -1,4 +1,4 @@
-//! Progress on stderr: a bar on a terminal, now and then a plain line elsewhere, nothing when quiet.
+//! Progress on stderr: a bar on a terminal, occasional lines elsewhere, nothing with `--quiet`.
 
 use crate::console::{self, note};
 use crate::escape;

@@ -1,4 +1,4 @@
-//! Result files: what a command found, with the command itself, how long it took, and on which machine.
+//! Result files: results with their command, duration and machine.
 
 use crate::files;
 use crate::report::{Outcome, file_error};

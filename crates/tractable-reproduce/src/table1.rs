@@ -57,7 +57,7 @@ pub(crate) struct Args {
     /// Only the paper's table
     #[arg(long)]
     no_budgets: bool,
-    /// Write everything to this JSON file too
+    /// Also write everything to this JSON file
     #[arg(long = "output", alias = "out", value_name = "FILE")]
     out: Option<PathBuf>,
     /// Exit 1 if the paper's success rates are not reached
@@ -207,7 +207,7 @@ fn attack_set(args: &Args, set: &Set, model: &Path, net: &Network, images: &Imag
     })
 }
 
-/// Budgets of CIFAR-10 are known as so many of 255.
+/// Budgets of CIFAR-10 are multiples of 1/255.
 fn shown(budget: Budget) -> String {
     match budget {
         Budget::Linf(size) if size < 0.1 => format!("L-inf {:.0}/255", size * 255.0),

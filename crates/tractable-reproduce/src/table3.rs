@@ -15,7 +15,7 @@ Example:
   tractable reproduce table-3 --seeds 5 -o table-3/
 
 With -o, DIR gets table-3.json, both learning curves, and the folder of every run, which
-`tractable rl play` plays. The same command with --resume goes on where it was stopped.";
+`tractable rl play` plays. The same command with --resume continues where it stopped.";
 
 /// The paper's third table
 #[derive(clap::Args)]

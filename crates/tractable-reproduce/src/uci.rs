@@ -25,7 +25,7 @@ plus half of the last digit shown. Then the default model, `Ensemble`, with the 
 set. --gaps tests it in gaps: one split per input, whose middle third is the test part.
 
 With --out, results of the default model are saved as they come, next to those of other sets;
---resume goes on with splits that are not there yet.";
+--resume runs only the missing splits.";
 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]

@@ -1,9 +1,9 @@
-//! Three spirals, three classes. Expect: `error rate` in 0..0.02, `ece` in 0..0.05, `unsure far away` in 0..0.1, which is too sure.
+//! Three spirals, three classes. Expect: `error rate` in 0..0.02, `ece` in 0..0.05, `unsure far away` in 0..0.1, which is overconfident.
 
 use tractable::data::Dataset;
 use tractable::{Activation, Fit, Matrix, Network, NoiseSchedule, metrics, rng};
 
-/// Points on three arms that wind around the origin, and which arm each is on.
+/// Points on three spiral arms, and the arm of each.
 fn spirals(n: usize, part: u64) -> tractable::Result<(Matrix, Vec<usize>)> {
     let mut random = rng::stream(0, "spirals", part);
     let (mut x, mut labels) = (Vec::new(), Vec::new());
@@ -32,7 +32,7 @@ fn main() -> tractable::Result<()> {
     let centre = net.predict_classes(&Matrix::new(vec![0.0, 0.0], 2)?)?;
     println!("where the arms meet: {:.2?}", centre.row(0));
     let far = net.predict_classes(&Matrix::new(vec![5.0, -5.0], 2)?)?;
-    // Beware: away from the data the network is surer than it should be.
+    // Beware: away from the data the network is overconfident.
     println!("unsure far away: {:.3}", 1.0 - far.row(0).iter().copied().fold(0.0, f64::max));
     Ok(())
 }

@@ -12,7 +12,7 @@ fn main() -> tractable::Result<()> {
     let curve: Vec<f64> = grid.data().iter().map(|&x| truth(x)).collect();
     let mut random = rng::stream(0, "online", 0);
     for n in 1..=5000 {
-        // A measurement arrives, is learned from, and is forgotten.
+        // A measurement arrives, is learned, and is discarded.
         let x = rng::uniform(-2.0, 2.0, &mut random);
         let y = truth(x) + 0.1 * rng::standard_normal(&mut random);
         net.learn(&Matrix::column(vec![x])?, &Matrix::column(vec![y])?)?;

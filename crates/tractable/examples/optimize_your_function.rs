@@ -1,8 +1,8 @@
-//! The maximum of a function of your own. Expect: `best` in 1.9..2.0, `distance` in 0..0.1 after 40 evaluations.
+//! The maximum of your own function. Expect: `best` in 1.9..2.0, `distance` in 0..0.1 after 40 evaluations.
 
 use tractable::optimize::Optimizer;
 
-/// An experiment: expensive, without derivatives; its best is 2 at (0.3, -0.5).
+/// An experiment: expensive, without derivatives; its maximum is 2 at (0.3, -0.5).
 fn experiment(x: &[f64]) -> f64 {
     2.0 - (x[0] - 0.3).powi(2) - 2.0 * (x[1] + 0.5).powi(2)
 }
@@ -11,7 +11,7 @@ fn main() -> tractable::Result<()> {
     let mut search = Optimizer::maximize([(-1.0, 1.0), (-1.0, 1.0)])?.seed(0);
     for _ in 0..40 {
         let x = search.ask()?;
-        let y = experiment(&x); // NaN would say that it failed
+        let y = experiment(&x); // NaN would mean that it failed
         search.tell(&x, y)?;
     }
     let best = search.best().expect("something was told");

@@ -11,7 +11,7 @@ fn main() -> tractable::Result<()> {
     let mut net = Network::mlp([1, 64, 64, 2], Activation::Tanh).seed(0).build()?;
     net.fit(&data, &Fit::new().epochs(50).batch(1).noise_std(0.05))?;
 
-    // x is somewhere around 0.2; the sine is to be 0.8. Of the cosine nothing is said.
+    // x is somewhere around 0.2; the sine should be 0.8, the cosine is free.
     let prior = Gaussian::new(vec![0.2], vec![0.0025], 1)?;
     let wanted = Matrix::new(vec![0.8, 0.0], 2)?;
     let wish = Wanted::from(&wanted).only(&[true, false]).noise_var(0.0001);

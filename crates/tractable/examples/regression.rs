@@ -1,4 +1,4 @@
-//! Regression with bands. Expect: `rmse` in 0..0.1, `inside 90 %` in 0.85..0.95 of fresh points.
+//! Regression with intervals. Expect: `rmse` in 0..0.1, `inside 90 %` in 0.85..0.95 of new points.
 
 use tractable::data::Dataset;
 use tractable::{Activation, Fit, Matrix, Network, metrics, rng};
@@ -20,12 +20,12 @@ fn noisy(part: u64) -> tractable::Result<(Matrix, Matrix)> {
 fn main() -> tractable::Result<()> {
     let (x, y) = noisy(0)?;
     let mut net = Network::mlp([1, 50, 50, 1], Activation::MixtureRelu).seed(0).build()?;
-    // The noise is told in standard deviations of y, which is about 1.2 here.
+    // The noise is in standard deviations of y, which is about 1.2 here.
     net.fit(&Dataset::new(x, y)?.standardize(), &Fit::new().epochs(50).batch(1).noise_std(NOISE / 1.2))?;
 
     println!("   x   truth    mean  +- 2 std");
     let grid = Matrix::column((-4..=4).map(|i| i as f64 / 2.0).collect())?;
-    // `predict` knows how sure the curve is; a new observation has the noise on top.
+    // `predict` returns the uncertainty of the curve; a new observation adds noise.
     let curve = net.predict(&grid)?;
     for ((x, mean), std) in grid.data().iter().zip(curve.mean()).zip(curve.total_std()) {
         println!("{x:4.1}  {:6.2}  {mean:6.2}  {:6.2}", truth(*x), 2.0 * std);

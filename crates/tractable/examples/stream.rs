@@ -1,19 +1,19 @@
 //! A stream that drifts and jumps, learned one sample at a time. Expect: `end, capped` in 0..0.3, `end, counted 1000` in 0..0.2.
 //!
-//! `cargo run --release --example stream -- 10000000` takes a stream of ten million. All errors are against the truth without noise.
+//! `cargo run --release --example stream -- 10000000` runs ten million samples. All errors are against the noise-free truth.
 
 use std::time::Instant;
 use tractable::{Activation, Matrix, Network, Noise, Result, UpdateRule, rng};
 
 const INPUTS: usize = 5;
-/// Samples between two jumps, how long the phase takes to turn once, and how long an error is averaged.
+/// Samples between two jumps, per turn of the phase, and per average of the error.
 const JUMP: u64 = 200_000;
 const TURN: f64 = 1_000_000.0;
 const WINDOW: u64 = 1000;
-/// When the error is looked at, in samples after a jump.
+/// When the error is measured, in samples after a jump.
 const AFTER: [u64; 3] = [1000, 10_000, 100_000];
 
-/// What the stream is about, between two jumps.
+/// The function of the stream between two jumps.
 struct World([[f64; INPUTS]; 2]);
 
 impl World {
@@ -28,10 +28,10 @@ impl World {
     }
 }
 
-/// How a network listens: a name, its rule, what share it forgets every hundred samples, and what it knows of the noise.
+/// How a network adapts: a name, its rule, the share it forgets every hundred samples, and its noise.
 struct Listener(String, UpdateRule, f64, Noise);
 
-/// Root of the mean squared error after a jump, at the end, and the seconds it took.
+/// Root mean squared error after a jump, at the end, and the seconds it took.
 fn listen(samples: u64, Listener(_, rule, share, noise): &Listener) -> Result<([f64; 3], f64, f64)> {
     let net = Network::mlp([INPUTS, 32, 32, 1], Activation::MixtureRelu).noise_std([0.1]).noise(*noise);
     let mut net = net.update_rule(*rule).seed(1).device(tractable::Device::cpu(1)).build()?;

@@ -17,7 +17,7 @@ fn main() -> tractable::Result<()> {
     println!("y(0.5): {:.3}", y.mean()[0]);
     println!("std at 0.5: {:.3}", y.output().std()[0]);
 
-    // condition: x is 0.5 +- 0.1, y = -1 +- 0.1 is wanted.
+    // condition: x is 0.5 +- 0.1, and we want y = -1 +- 0.1.
     let prior = Gaussian::new(vec![0.5], vec![0.01], 1)?;
     let wanted = Matrix::column(vec![-1.0])?;
     let x = net.condition(&prior, Wanted::from(&wanted).noise_var(0.01))?;

@@ -10,8 +10,8 @@ fn main() -> tractable::Result<()> {
     let mut random = rng::stream(0, "uncertain inputs", 0);
     let mut net = Network::mlp([2, 64, 64, 1], Activation::MixtureRelu).noise_std([0.1]).seed(0).build()?;
 
-    // Inputs are standard normal. In a third of the rows b was not measured: it is then what it is before a
-    // measurement, 0 with a variance of 1. In another third it was measured with a standard deviation of 0.1.
+    // Inputs are standard normal. In a third of the rows b was not measured: it then has its
+    // prior, 0 with a variance of 1. In another third it was measured with a standard deviation of 0.1.
     for i in 0..10_000 {
         let (a, b) = (rng::standard_normal(&mut random), rng::standard_normal(&mut random));
         let (b_mean, b_var) = match i % 3 {
@@ -23,8 +23,8 @@ fn main() -> tractable::Result<()> {
         net.learn(&x, &Matrix::column(vec![truth(a, b)])?)?;
     }
 
-    // The more is known of b, the surer the answer. Without it the truth is 0.5 +- 0.71: the network's spread is too
-    // small there, because it takes its hidden units, which all depend on b, as independent of each other.
+    // The more is known about b, the more certain the answer. Without b the truth is 0.5 +- 0.71: the network's standard
+    // deviation is too small, because it treats its hidden units, which all depend on b, as independent.
     let known = net.predict(&Gaussian::new(vec![0.5, 0.3], vec![0.0, 0.0], 2)?)?;
     let noisy = net.predict(&Gaussian::new(vec![0.5, 0.3], vec![0.0, 0.04], 2)?)?;
     let missing = net.predict(&Gaussian::new(vec![0.5, 0.0], vec![0.0, 1.0], 2)?)?;

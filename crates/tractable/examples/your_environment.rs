@@ -1,10 +1,10 @@
-//! An agent in an environment of your own. Expect: `off at first` in 0.2..3, `off at last` in 0..0.15.
+//! An agent in your own environment. Expect: `off at first` in 0.2..3, `off at last` in 0..0.15.
 
 use tractable::rl::env::{Environment, Space, Step};
 use tractable::rl::{Agent, Settings};
 use tractable::{Error, Result, rng};
 
-/// A thermostat: it sees how cold it is and chooses a heating; the best is 0.6 times what it sees. One step an episode.
+/// A thermostat: observes how cold it is and chooses the heating; the optimum is 0.6 times the observation. One step per episode.
 struct Thermostat {
     cold: f64,
     observations: Space,
@@ -54,12 +54,12 @@ impl Environment for Thermostat {
     }
 }
 
-/// What a caller did wrong is an error, never a panic.
+/// A caller's mistake gives an error, never a panic.
 fn invalid(what: &str, why: &str) -> Error {
     Error::Invalid { what: what.into(), why: why.into() }
 }
 
-/// How far the agent's choice is from the best, on average.
+/// Mean distance of the agent's choice from the optimum.
 fn off(agent: &Agent) -> Result<f64> {
     let mut sum = 0.0;
     for cold in [-0.8, -0.4, 0.0, 0.4, 0.8] {
@@ -83,7 +83,7 @@ fn main() -> Result<()> {
     let mut agent = Agent::new(&env, settings)?;
     println!("off at first: {:.3}", off(&agent)?);
     while agent.steps() < 30_000 {
-        agent.rollout(&mut env)?; // acts 256 times, then learns from it
+        agent.rollout(&mut env)?; // takes 256 steps, then learns from them
     }
     println!("off at last: {:.3}", off(&agent)?);
     Ok(())

@@ -243,7 +243,7 @@ impl NetworkBuilder {
 /// Mean and variance as they are drawn, and on the device, where a copy of the means and sums of updates lie beside them.
 const BYTES_PER_PARAMETER: u64 = 32;
 
-/// Noise variance that inference starts from, of targets that are standardised.
+/// Initial noise variance for inference, for standardised targets.
 const START_NOISE_VAR: f64 = 0.367_879_441_171_442_33; // 1/e
 
 /// Inserts the noise head before the last layer: same width, same inputs.

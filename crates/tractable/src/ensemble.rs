@@ -1,8 +1,8 @@
-//! [`Ensemble`]: several networks that know which rows they have not seen, and are calibrated on them.
+//! [`Ensemble`]: several networks, calibrated on the rows they left out.
 //!
-//! Five folds of the rows, two kinds of networks: every row is left out by one network of each kind. What these say of it
-//! is what the model would have said of a new row, so the rows tell how far the intervals must reach, how heavy their tails
-//! are, and which kind to believe.
+//! Five folds of the rows, two kinds of networks: every row is left out by one network of each kind. Their predictions
+//! stand for predictions of new rows, so they determine how wide the intervals must be, how heavy their tails
+//! are, and how much weight each kind gets.
 
 mod about;
 mod condition;
@@ -30,7 +30,7 @@ use crate::shape::Shape;
 use folds::FOLDS;
 use outside::Outside;
 
-/// A model of several networks whose intervals hold: `predict`, `learn` and `condition` without a setting.
+/// Several networks with calibrated intervals: `predict`, `learn` and `condition` without settings.
 ///
 /// ```
 /// use tractable::{Ensemble, Matrix, data::Dataset, rng};
@@ -45,7 +45,7 @@ use outside::Outside;
 /// # */
 /// let out = model.predict(&Matrix::column(vec![0.0, 3.0])?)?;
 /// let (lower, upper) = out.interval(0.9)?;
-/// assert!(upper[1] - lower[1] > upper[0] - lower[0]); // outside the data it is less sure
+/// assert!(upper[1] - lower[1] > upper[0] - lower[0]); // wider outside the data
 /// # Ok::<(), tractable::Error>(())
 /// ```
 pub struct Ensemble {
@@ -61,17 +61,17 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Everything but the networks.
+/// Everything except the networks.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 struct Spec {
     /// Rows that were learned from, and the seed of their folds.
     rows: usize,
     seed: u64,
-    /// How much each kind of network counts; they add up to 1.
+    /// Weight of each kind of network; they sum to 1.
     weights: Vec<f64>,
     calibration: Calibrated,
-    /// How good the model is on rows that were left out.
+    /// Scores on left-out rows.
     left_out: Vec<LeftOut>,
     /// It is a network of the user's own, who knows which rows were left out.
     own: bool,
@@ -172,8 +172,8 @@ fn together(said: &[(f64, Vec<Said>)]) -> Vec<Parts> {
 }
 
 impl Ensemble {
-    /// **What comes out?** The mean and what more data would remove, and the noise around it; both parts are calibrated on
-    /// rows that were left out.
+    /// **What is the output?** The mean, the variance that more data would reduce, and the noise; both parts are calibrated on
+    /// left-out rows.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -198,7 +198,7 @@ impl Ensemble {
         self.prediction(parts, x.rows())
     }
 
-    /// The probability of every class, `[rows, classes]`, calibrated on rows that were left out.
+    /// The probability of every class, `[rows, classes]`, calibrated on left-out rows.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -219,8 +219,8 @@ impl Ensemble {
         self.calibrated_classes(&self.ask(|_| true, x.rows(), |m| m.net.predict_classes(x))?)
     }
 
-    /// What the model says of the rows it was fitted to, each by the networks that have not learned from it: as good as new
-    /// rows to judge it by. They must be the same rows in the same order.
+    /// Predictions for the training rows, each by the networks that left it out, so that they are as good as new
+    /// rows for evaluation. They must be the same rows in the same order.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -245,7 +245,7 @@ impl Ensemble {
         self.prediction(parts, data.rows())
     }
 
-    /// [`left_out`](Ensemble::left_out) of classes.
+    /// [`left_out`](Ensemble::left_out) for classes.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -275,7 +275,7 @@ impl Ensemble {
     }
 
     /// **What do the data say about the weights?** Learns from new rows, each of which one fold leaves out. The
-    /// calibration stays as it is.
+    /// calibration is unchanged.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -307,8 +307,8 @@ impl Ensemble {
         Ok(())
     }
 
-    /// **What must the input be, given what I want at the output?** Places of the prior are weighed by what the calibrated model
-    /// predicts there. Where more than 16 entries are unknown, every network answers for itself, and the answers are put together.
+    /// **Which input gives the output I want?** Points of the prior are weighted by the calibrated predictions
+    /// there. With more than 16 unknown entries, every network answers separately, and the answers are pooled.
     ///
     /// ```
     /// # use tractable::{Ensemble, Gaussian, Matrix, Wanted, data::Dataset, ensemble::Settings};
@@ -356,7 +356,7 @@ impl Ensemble {
         let folds = folds::folds(data.target(), data.rows(), self.spec.seed);
         for fold in 0..FOLDS {
             if !self.members.iter().any(|m| m.fold == fold) {
-                let why = "only a part of the rows was left out of a single network";
+                let why = "a single network left out only a part of the rows";
                 return Err(Error::invalid("rows left out", why));
             }
             let rows = folds::rows_of(&folds, fold, true);
@@ -414,7 +414,7 @@ impl Ensemble {
         self.members[0].net.input()
     }
 
-    /// What the output stands for.
+    /// Kind of the output.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -444,7 +444,7 @@ impl Ensemble {
         self.members.iter().map(|m| &m.net)
     }
 
-    /// Rows that were learned from.
+    /// Number of training rows.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -459,7 +459,7 @@ impl Ensemble {
         self.spec.rows
     }
 
-    /// Whether intervals or probabilities were made to hold on rows that were left out.
+    /// Whether intervals or probabilities are calibrated on left-out rows.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -474,7 +474,7 @@ impl Ensemble {
         !self.spec.left_out.is_empty()
     }
 
-    /// How good the model is on the rows that were left out, one entry an output.
+    /// Scores on the left-out rows, one entry per output.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};

@@ -151,7 +151,7 @@ impl fmt::Display for Error {
                     _ => ((1u64 << 30) as f64, "GiB"),
                 };
                 let size = *bytes as f64 / unit;
-                write!(f, "there is no memory for {size:.0} {name}; use a smaller network, batch or data set")
+                write!(f, "not enough memory for {size:.0} {name}; use a smaller network, batch or data set")
             }
             Error::InUse { path } => write!(
                 f,

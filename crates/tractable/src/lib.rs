@@ -61,7 +61,7 @@
 //!
 //! # Features
 //!
-//! All except `ndarray` are on by default. Without any, a [`Network`] can be built, fitted and queried, with 12 crates instead of 33
+//! All except `ndarray` are on by default. Without any, a [`Network`] can be built, fitted and queried, with 12 crates instead of 34
 //! (including this one).
 //!
 //! | feature | what it adds |

@@ -1,12 +1,12 @@
-//! How much memory there is, asked before much of it is taken: systems promise more than they have, and end the process later.
+//! Available memory, checked before large allocations: systems overcommit and kill the process later.
 
 use crate::error::{Error, Result};
 use std::fs::read_to_string;
 
-/// Less than this is taken without asking.
+/// Smaller allocations are not checked.
 const LITTLE: u64 = 64 << 20;
 
-/// Refuses what there is no memory for. Where nobody says how much there is, everything is allowed.
+/// Refuses what does not fit into memory. If the amount is unknown, everything is allowed.
 pub(crate) fn check(bytes: u64) -> Result<()> {
     match bytes > LITTLE && available().is_some_and(|there| bytes > there) {
         true => Err(Error::Memory { bytes }),

@@ -46,7 +46,7 @@ fn a_table_from_training_to_prediction() {
 
     // The rows it was trained on: by networks that left them out, and those to test as they are.
     let ran = place.run(&["evaluate", "run", "rows.csv"]);
-    assert!(ran.err.contains("each is judged by networks that left it out"), "{ran:?}");
+    assert!(ran.err.contains("each is evaluated by networks that left it out"), "{ran:?}");
     let own = &place.json(&["evaluate", "run/model.safetensors", "rows.csv"])[0];
     assert_eq!((&own["rows"], &own["rows_are"]), (&250.into(), &"left_out".into()));
     let squares = 200.0 * number(&lines[2], "rmse").powi(2) + 50.0 * number(&lines[3], "rmse").powi(2);
@@ -81,7 +81,7 @@ fn rows_unlike_those_it_learned_from_are_noticed() {
     place.write("other.csv", &data);
     let said = place.ok(&["evaluate", "run", "other.csv"]);
     assert!(
-        said.contains("the model is too sure: ")
+        said.contains("the model is overconfident: ")
             && said.contains("; train again, and include rows like these"),
         "{said}"
     );
@@ -146,10 +146,7 @@ fn ctrl_c_stops_at_once_and_resume_starts_again() {
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{err}");
-    assert!(
-        err.lines().last().unwrap().starts_with("interrupted: nothing is saved of it; start again"),
-        "{err}"
-    );
+    assert!(err.lines().last().unwrap().starts_with("interrupted: nothing was saved; start again"), "{err}");
     assert!(!place.path("run/model.safetensors").exists());
     place.refused(&["predict", "run", "rows.csv"], &["run: no epoch finished", "--resume"]);
     place.ok(&["report", "run"]);

@@ -27,13 +27,13 @@ fn numbers_are_taken_as_people_write_them() {
     assert!(place.text("kinds/config.json").contains("\"noise_floor\": 0.1"));
     place.refused(
         &["train", "data.csv", "--target", "y", "--noise-floor", "0.1"],
-        &["--noise-floor: is for noise that changes", "--noise-start"],
+        &["--noise-floor: applies to a noise schedule", "--noise-start"],
     );
-    place.refused(&["evaluate", "run", "data.csv", "--max-rmse", "nan"], &["--max-rmse: nan is no limit"]);
-    place.refused(&["evaluate", "run", "data.csv", "--max-nll", "NaN"], &["--max-nll: nan is no limit"]);
+    place.refused(&["evaluate", "run", "data.csv", "--max-rmse", "nan"], &["--max-rmse: nan is not a limit"]);
+    place.refused(&["evaluate", "run", "data.csv", "--max-nll", "NaN"], &["--max-nll: nan is not a limit"]);
     place.refused(
         &["train", "data.csv", "--target", "y", "--test", "0.6", "--validation", "0.5"],
-        &["--test 0.6, --validation 0.5: together they leave no rows to learn from"],
+        &["--test 0.6, --validation 0.5: together they leave no training rows"],
     );
 }
 
@@ -115,6 +115,6 @@ fn a_picture_has_the_format_that_its_name_says() {
     place.ok(&[&play[..], &["pole.svg"]].concat());
     assert!(place.text("pole.svg").starts_with("<svg "));
     place.refused(&[&play[..], &["pole.gif"]].concat(), &["must end in .svg or .png"]);
-    place.refused(&[&play[..], &["pole.svg"]].concat(), &["pole.svg: exists already"]);
+    place.refused(&[&play[..], &["pole.svg"]].concat(), &["pole.svg: already exists"]);
     place.refused(&[&play[..], &["run/curve.svg", "--force"]].concat(), &["is a file of a run"]);
 }

@@ -71,9 +71,9 @@ fn what_is_no_file_is_refused_at_once() {
         (&["optimize", "--model", "zero", "--bounds", "0:1,0:1"], "is not a file"),
         (&["optimize", "--ask", "zero", "--bounds", "0:1"], "is not a file"),
         (&["optimize", "--tell", "zero", "--value", "1"], "is not a file"),
-        (&["report", "zero"], "is not a folder"),
+        (&["report", "zero"], "not a folder"),
         (&["report", "loop"], links),
-        (&["watch", "loop"], "is not a folder"),
+        (&["watch", "loop"], "not a folder"),
         (&["rl", "play", "loop"], links),
         (&["rl", "play", "zero"], "zero"),
         (&["attack", "zero"], "is not a file"),
@@ -175,9 +175,9 @@ fn wrong_types_and_huge_numbers_are_refused() {
         (&["rl", "pendulum", "--set", "value_layers=[0]", "-o", "new"], "layer"),
         (&["rl", "pendulum", "--settings", "bold", "-o", "new"], "--settings"),
         (&["rl", "play", "run"], "not a run of `tractable rl`"),
-        (&["rl", "pendulum", "--resume", "-o", "new"], "there is no run of an agent here"),
+        (&["rl", "pendulum", "--resume", "-o", "new"], "no agent run in this folder"),
         (&["watch", "run", "--port", "99999"], "--port"),
-        (&["report", "data.csv"], "is not a folder"),
+        (&["report", "data.csv"], "not a folder"),
         (&["attack", "run", "--images", "0"], "--images"),
         (&["data", "fetch", "../../etc/passwd"], "is not an image set"),
         (&["bench", "--threads", "-1"], "--threads"),
@@ -316,9 +316,11 @@ fn a_run_does_not_lead_elsewhere() {
     place.refused(&["rl", "play", "agent"], &["agent/config.json: not a run of `tractable rl`"]);
     let place = Place::trained();
     let config = place.text("run/config.json");
-    for (path, says) in
-        [("/dev/zero", "is a device"), ("/etc", "is a folder"), ("/etc/passwd", "cannot give the same")]
-    {
+    for (path, says) in [
+        ("/dev/zero", "is a device"),
+        ("/etc", "is a folder"),
+        ("/etc/passwd", "has changed since the run started"),
+    ] {
         let data = place.path("data.csv").canonicalize().unwrap();
         let changed = config.replace(&data.display().to_string(), path);
         assert!(changed.contains(path));
@@ -331,7 +333,7 @@ fn a_run_does_not_lead_elsewhere() {
 #[test]
 fn what_no_memory_holds_is_one_line() {
     let place = Place::trained();
-    let says = "there is no memory for";
+    let says = "not enough memory for";
     let limited = |args: &[&str]| {
         let mut command = Command::new("sh");
         let limit = "ulimit -v 3000000; exec \"$@\"";

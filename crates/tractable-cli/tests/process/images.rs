@@ -93,7 +93,7 @@ fn what_cannot_be_trained_on_is_named() {
         (&["mnist", "--data", "empty"], &["empty: neither train-images-idx3-ubyte nor"]),
         (&["mnist", "--data", "small"], &["expected images of 1x28x28, got 1x14x14"]),
         (&["mnist", "--data", "labels"], &["label 10 of image 0 is not one of 10 classes"]),
-        (&["mnist", "--data", "cut"], &["train-images-idx3-ubyte: cut short", "get it again"]),
+        (&["mnist", "--data", "cut"], &["train-images-idx3-ubyte: truncated", "download it again"]),
         (&["digits", "--limit", "0"], &["--limit: must be at least 1"]),
         (&["digits", "--epochs", "0"], &["--epochs: must be at least 1"]),
         (&["digits", "--noise-std", "-1"], &["-1 is not a positive number"]),
@@ -102,8 +102,8 @@ fn what_cannot_be_trained_on_is_named() {
         (&["digits", "--net", "resnet"], &["--net"]),
         (&["digits", "--target", "y"], &["--target: applies to CSV files"]),
         (&["digits", "--no-standardize"], &["--no-standardize: applies to CSV files"]),
-        (&["data.csv", "--target", "y", "--augment"], &["--augment: is for image sets"]),
-        (&["data.csv", "--target", "y", "--data", "x"], &["--data: is for image sets"]),
+        (&["data.csv", "--target", "y", "--augment"], &["--augment: applies to image sets"]),
+        (&["data.csv", "--target", "y", "--data", "x"], &["--data: applies to image sets"]),
     ];
     for (args, says) in cases {
         place.refused(&[&["train"], *args, &["-o", "run"]].concat(), says);
@@ -128,7 +128,7 @@ fn a_run_on_images_keeps_its_settings_and_images() {
     let mut other = good.clone();
     *other.last_mut().unwrap() ^= 1;
     std::fs::write(&path, other).unwrap();
-    place.refused(&resume, &["are not the images the run began with"]);
+    place.refused(&resume, &["have changed since the run started"]);
     std::fs::write(&path, good).unwrap();
     place.ok(&resume);
     // Other images than the model's, and nothing said.
@@ -136,8 +136,8 @@ fn a_run_on_images_keeps_its_settings_and_images() {
     place.refused(&["evaluate", "run", "mnist", "--data", "small"], &["expected images of 784, got 1x14x14"]);
     place.refused(&["evaluate", "run", "--ood", "cifar11"], &["cifar11", "did you mean `cifar10`?"]);
     place.refused(&["evaluate", "run", "mnits"], &["did you mean `mnist`?"]);
-    place.refused(&["evaluate", "run/model.safetensors"], &["say on what"]);
-    place.refused(&["evaluate", "run", "data.csv", "--ood", "digits"], &["--ood: is for images"]);
+    place.refused(&["evaluate", "run/model.safetensors"], &["specify a CSV file"]);
+    place.refused(&["evaluate", "run", "data.csv", "--ood", "digits"], &["--ood: applies to images"]);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn other_classes_are_not_scored() {
     place.ok(&[&["train", "digits", "--epochs", "1", "-o", "run"], &SMALL[..]].concat());
     fake_mnist(&place, "clothes", 28, 1);
     let evaluate = ["evaluate", "run", "fashion-mnist", "--data", "clothes"];
-    place.refused(&evaluate, &["its classes are not the model's", "--ood fashion-mnist"]);
+    place.refused(&evaluate, &["its classes differ from the model's", "--ood fashion-mnist"]);
     // A folder of the set's name is no reason to read it as a table.
     std::fs::create_dir(place.path("digits")).unwrap();
     place.ok(&[&["train", "digits", "--epochs", "1", "-o", "again"], &SMALL[..]].concat());

@@ -22,7 +22,7 @@ fn a_file_that_is_there_is_replaced_only_if_forced() {
         (&["predict", "run", "data.csv", "-q", "--out", "out.csv"], "out.csv"),
     ];
     for (args, file) in verbs {
-        let says = format!("{file}: exists already; choose another name, or replace it with --force");
+        let says = format!("{file}: already exists; choose another name, or replace it with --force");
         place.refused(args, &[&says]);
         place.ok(&[args, &["--force"]].concat());
         assert!(place.read(file) != b"precious", "{args:?}");
@@ -64,7 +64,7 @@ fn a_verb_does_not_write_into_the_run_of_another() {
     let place = Place::trained();
     place.ok(&["rl", "pendulum", "--steps", "1024", "--seeds", "1", "-q", "-o", "agent"]);
     place.ok(&["train", "digits", "--net", "mlp", "--limit", "50", "--epochs", "1", "-q", "-o", "images"]);
-    let says = |verb: &str| format!("holds a run of `tractable {verb}`; choose another folder with -o");
+    let says = |verb: &str| format!("contains a run of `tractable {verb}`; choose another folder with -o");
     for force in [&[][..], &["--force"]] {
         let refused = |args: &[&str], verb: &str| place.refused(&[args, force].concat(), &[&says(verb)]);
         refused(&["rl", "pendulum", "--steps", "1024", "-o", "run"], "train");
@@ -92,7 +92,7 @@ fn two_that_write_one_file_do_not_lose_the_first() {
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{err}");
-    assert!(err.contains("out.csv: exists already"), "{err}");
+    assert!(err.contains("out.csv: already exists"), "{err}");
     assert_eq!(place.text("out.csv"), "of another process");
     assert!(!begun(), "a temporary file is left");
 }
@@ -170,7 +170,7 @@ fn a_run_can_be_resumed_from_its_first_write_on() {
     // Stopped while it wrote even that: there is no run, and a new one begins.
     fs::create_dir(place.path("early")).unwrap();
     place.write("early/.tractable-0-1-2.tmp", "{");
-    place.refused(&["train", "--resume", "-o", "early"], &["early: there is no run yet; leave out --resume"]);
+    place.refused(&["train", "--resume", "-o", "early"], &["early: no run yet; leave out --resume"]);
     place.ok(&[&TRAIN[..], &["1", "-o", "early"]].concat());
 }
 
@@ -193,10 +193,10 @@ fn no_two_errors_point_at_each_other() {
     place.write("run/metrics.jsonl", "");
     let train = ["train", "data.csv", "--target", "y", "-o", "run"];
     let start = place.run(&train).err;
-    assert!(start.contains("holds no run") && !start.contains("--resume"), "{start}");
+    assert!(start.contains("contains no run") && !start.contains("--resume"), "{start}");
     let resume = place.run(&["train", "--resume", "-o", "run"]).err;
     assert!(resume.contains("start one in another folder") && !resume.contains("--force"), "{resume}");
     place.ok(&[&train[..], &["--epochs", "1", "--force", "-q"]].concat());
-    place.refused(&train, &["run: exists already: holds a run", "--resume", "--force"]);
+    place.refused(&train, &["run: already exists: contains a run", "--resume", "--force"]);
     place.ok(&["train", "--resume", "-o", "run", "-q"]);
 }

@@ -112,8 +112,8 @@ fn what_is_no_run_is_refused() {
     std::fs::create_dir(place.path("empty")).unwrap();
     place.refused(&["report", "empty"], &["empty: no run in this folder"]);
     place.refused(&["report", "nowhere"], &["nowhere: cannot open it"]);
-    place.refused(&["report", "data.csv"], &["data.csv: is not a folder"]);
-    place.refused(&["report", "run", "-o", "data.csv"], &["data.csv: exists already", "--force"]);
+    place.refused(&["report", "data.csv"], &["data.csv: not a folder"]);
+    place.refused(&["report", "run", "-o", "data.csv"], &["data.csv: already exists", "--force"]);
     place.refused(&["report", "run", "-o", "no/such/page.html"], &["no/such/page.html: cannot write it"]);
     place.ok(&["report", "run", "-o", "data.csv", "--force"]);
     let line = &place.json(&["report", "run", "-o", "page.html"])[0];
@@ -147,7 +147,7 @@ fn pages_lead_with_the_score() {
     place.ok(&found);
     for (run, score, curve) in [
         ("usual", "typical error of y", "Error of y on rows left out"),
-        ("network", "typical error of y", "Error of y on rows kept apart"),
+        ("network", "typical error of y", "Error of y on test rows"),
         ("kinds", "of its answers are wrong", "Error of kind on rows left out"),
         ("images", "of its answers are wrong", "Error on the test images"),
         ("agents", "One seed proves little", "Average return"),

@@ -1,4 +1,4 @@
-//! Attacks on a set of images, a few at a time: who is attacked, what is kept of it, and the summary.
+//! Attacks on a set of images, a few at a time: targets, results and summary.
 
 mod live;
 pub(crate) mod npy;
@@ -58,7 +58,7 @@ impl Method {
     }
 }
 
-/// Which classes the images are to be taken for.
+/// The choice of target classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     All,
@@ -110,7 +110,7 @@ pub struct Job<'a> {
     pub choice: Choice,
     pub method: Method,
     pub settings: Settings,
-    /// Of random targets, and of PGD's beginning where that is random.
+    /// Seed for random targets and PGD's random start.
     pub seed: u64,
     pub random_start: bool,
     pub budget: Option<String>,

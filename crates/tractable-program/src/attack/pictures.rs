@@ -68,7 +68,7 @@ impl Shown {
         grid.save(path)
     }
 
-    /// One row an attack: the image, ten times the change around grey, the result, the standard deviation of every
+    /// One row per attack: the image, ten times the change around grey, the result, the standard deviation of every
     /// pixel.
     pub(crate) fn strip(&self, shape: Shape, names: &[String], path: &Path) -> Outcome {
         let (mut rows, mut labels) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! What is kept of an attack, and what many of them come to.
+//! The record of an attack, and the summary of many.
 
 use super::Method;
 use crate::report::{short, table};
@@ -62,7 +62,7 @@ pub struct Summary {
     pub method: Method,
     pub budget: Option<String>,
     pub attacks: usize,
-    /// Images that were taken for something else before any attack.
+    /// Images that were misclassified before any attack.
     pub error_before: f64,
     pub success: f64,
     /// Attacks after which the class is not the label, whatever the target was.

@@ -103,20 +103,20 @@ pub struct Args {
     json: bool,
 }
 
-/// Changed images that are written as PNG.
+/// Changed images to write as PNG.
 const PNGS: usize = 100;
-/// Budgets of a curve, and images it is of.
+/// Budgets and images of a curve.
 const CURVE: (usize, usize) = (8, 100);
 
-/// How a second network sees the changed images that fooled the first.
+/// Transfer of successful attacks to a second network.
 #[derive(Serialize)]
 struct Transfer {
     model: PathBuf,
-    /// Those of which it knew what they show before they were changed.
+    /// Images that it classified correctly before they were changed.
     attacks: usize,
-    /// Taken for the target (without one: not for the label).
+    /// Classified as the target (without one: not as the label).
     success: f64,
-    /// Not taken for the label any more.
+    /// No longer classified as the label.
     changed: f64,
 }
 
@@ -146,7 +146,7 @@ pub fn run(args: &Args) -> Outcome {
     let choice = choice(args, images.class_names())?;
     let frozen = args.frozen.as_deref().map(|path| frozen(path, images.shape())).transpose()?;
     interrupt::listen()?;
-    // Made before hours are spent on what goes in, and gone again if nothing does.
+    // Created before hours of work, and removed if nothing is written.
     let made = args.out.as_deref().map_or(Ok(false), |out| make_folder(out, args.force))?;
     let _held = args.out.as_deref().map(files::folder).transpose()?;
     let job = Job {
@@ -218,7 +218,7 @@ pub fn run(args: &Args) -> Outcome {
     Ok(())
 }
 
-/// Which pixels of every image may not move.
+/// Fixed pixels of every image.
 fn frozen(path: &Path, image: Shape) -> Outcome<Vec<bool>> {
     let bad = |why: String| Exit::Error(format!("--frozen {}: {why}", path.display()));
     let (shape, data) = npy::read(path).map_err(bad)?;
@@ -307,7 +307,7 @@ fn transfer(
     Ok(Transfer { model: path.into(), attacks: won.len(), success: share(hit), changed: share(off) })
 }
 
-/// The numbers, the changed images and some of them as pictures.
+/// Writes numbers, changed images and some pictures.
 fn save(out: &Path, summary: &Summary, records: &[Record], changed: &[f32], images: &Images) -> Outcome {
     let whole = |name: &str, write: &mut dyn FnMut(&mut NewFile) -> std::io::Result<()>| {
         let path = out.join(name);
@@ -342,11 +342,11 @@ fn curve(args: &Args, job: &Job<'_>, most: Budget, frozen: Option<&[bool]>, repo
     let images = job.images.clone().take(CURVE.1)?;
     let mut points = Vec::new();
     for i in 1..=CURVE.0 {
-        // Without the digits that only rounding makes.
+        // Without digits from rounding.
         let size = (most.size() * i as f64 / CURVE.0 as f64 * 1e6).round() / 1e6;
         let budget = if let Budget::L2(_) = most { Budget::L2(size) } else { Budget::Linf(size) };
         let share = |method: Method| -> Outcome<f64> {
-            // One target an image is enough for a curve.
+            // One target per image is enough for a curve.
             let choice = if job.choice == Choice::All { Choice::Random } else { job.choice };
             let settings = settings(args, method, Some(budget), frozen);
             let job = Job { method, settings, choice, images: &images, quiet: true, budget: None, ..*job };

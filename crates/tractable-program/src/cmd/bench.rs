@@ -1,5 +1,5 @@
-//! `tractable bench`: how long one `learn`, `derivative`, `predict` or `condition` takes on this machine, beside what its
-//! arithmetic allows.
+//! `tractable bench`: times `learn`, `derivative`, `predict` and `condition` on this machine, compared with its peak
+//! arithmetic.
 
 use crate::report::{Outcome, Report, table};
 use crate::results::Clock;
@@ -43,11 +43,11 @@ struct Line {
     network: &'static str,
     batch: usize,
     threads: usize,
-    /// Best and median over blocks, microseconds a call.
+    /// Best and median over blocks, microseconds per call.
     best_us: f64,
     median_us: f64,
     samples_per_second: f64,
-    /// Arithmetic of the method at the measured peak, microseconds a call; where it is known before.
+    /// Arithmetic of the method at the measured peak, microseconds per call, if known in advance.
     floor_us: Option<f64>,
     share_of_peak: Option<f64>,
 }
@@ -154,8 +154,8 @@ fn learn(
     Ok(Line::new("learn", network, batch, threads, times, Some(flops / (peak * 1e3))))
 }
 
-/// A pass forward of uncertain inputs where all units count as independent, and `predict`, which walks the output's rows down
-/// after it.
+/// A forward pass with uncertain inputs and independent units, and `predict`, which then propagates the output's
+/// rows down.
 fn predict(
     network: &'static str,
     builder: NetworkBuilder,
@@ -166,7 +166,7 @@ fn predict(
     let net = builder.device(Device::cpu(1)).build()?;
     let width = net.input().len();
     let x = Gaussian::new(vec![0.3; batch * width], vec![0.01; batch * width], width)?;
-    // Nothing is wanted of the output, and the output is what is asked for.
+    // Asks for the output without conditioning on it.
     let (nothing, open) = (Matrix::column(vec![0.0; batch])?, vec![false; batch]);
     let last = net.layer_names().last().expect("there are layers");
     let forward = || net.search(&x, Wanted::from(&nothing).only(&open).layer(last)).map(drop);
@@ -185,7 +185,7 @@ fn predict(
     ])
 }
 
-/// All inputs of a network that has learned a little, given one wish.
+/// Conditions all inputs of a barely trained network on one output.
 fn condition(network: &'static str, builder: NetworkBuilder, budget: Duration) -> tractable::Result<Line> {
     let mut net = builder.noise_std([0.1]).seed(1).device(Device::cpu(1)).build()?;
     let width = net.input().len();
@@ -202,7 +202,7 @@ fn condition(network: &'static str, builder: NetworkBuilder, budget: Duration) -
     Ok(Line::new("condition", network, 1, 1, times, None))
 }
 
-/// The derivative of the output by all inputs.
+/// The derivative of the output with respect to all inputs.
 fn differentiate(
     network: &'static str,
     net: Network,
@@ -246,7 +246,7 @@ impl Line {
 
 /// Best and median microseconds of a call.
 fn measure(budget: Duration, mut call: impl FnMut() -> tractable::Result<()>) -> tractable::Result<[f64; 2]> {
-    // Blocks long enough for the clock, short enough that some escape whatever else the machine does.
+    // Blocks long enough for the clock, short enough that some are undisturbed by other jobs.
     let start = Instant::now();
     call()?;
     call()?;

@@ -1,4 +1,4 @@
-//! `tractable data fetch`: gets a public image set, checks it, and puts it where `train` finds it.
+//! `tractable data fetch`: downloads and checks a public image set, and puts it where `train` finds it.
 
 use crate::fetch::{self, catalogue};
 use crate::image_sets::ImageSet;

@@ -1,4 +1,4 @@
-//! `tractable evaluate`: how good a model's predictions are on a CSV file that has the targets, or on images.
+//! `tractable evaluate`: scores of a model on a CSV file with targets, or on images.
 
 use crate::console::{self, note};
 use crate::image_sets::ImageSet;
@@ -21,33 +21,33 @@ Examples:
 
 Numbers: rmse, mae, nll (mean negative log-likelihood of the values), crps, the share of the values
 inside their 50, 90 and 95 % intervals, a calibration table, and the squared error over the variance,
-which is near 1 where spreads are right. Classes: error rate, nll, Brier score and expected
-calibration error with its bins. A line at the end says so where intervals or probabilities do not
-hold. The file a run was trained on is known again: its rows are then judged by networks that have
-not learned from them. Images: scores of classes, the variance of the label split
-into what the model does not know and what is in the label, and with --ood how well another set is
-told apart by that variance (area under the ROC curve). Exits 1 if a limit is not held.";
+which is near 1 if the variances are right. Classes: error rate, nll, Brier score and expected
+calibration error with its bins. A line at the end says if intervals or probabilities are off.
+For the file a run was trained on, every row is evaluated by networks that left it out.
+Images: scores of classes, the variance of the label split into model uncertainty and label
+noise, and with --ood how well that variance detects images of another set (area under the
+ROC curve). Exits 1 if a limit is exceeded.";
 
-/// How good a model's predictions are on a CSV file with targets, or on images
+/// Score a model on a CSV file with targets, or on images
 #[derive(clap::Args, Clone)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Folder of a run, or a model file
     #[arg(value_name = "RUN|MODEL")]
     model: PathBuf,
-    /// Rows with targets, columns found by name; or an image set [default: that of a run on images]
+    /// Rows with targets, columns found by name; or an image set [default: the run's]
     #[arg(value_name = "FILE.csv|SET")]
     file: Option<PathBuf>,
-    /// Folder with the image set's files, or the folder above it
+    /// Folder with the image set's files, or its parent
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// How well images of another set are told from those of the run's
+    /// Another image set, to test out-of-distribution detection
     #[arg(long, value_name = "SET", value_parser = ImageSet::parse)]
     ood: Option<ImageSet>,
     /// Folder with that set's files [default: as --data]
     #[arg(long, value_name = "DIR", requires = "ood")]
     ood_data: Option<PathBuf>,
-    /// Only the first N test images of a set
+    /// Use only the first N test images
     #[arg(long, value_name = "N", value_parser = whole)]
     limit: Option<usize>,
     /// Exit 1 if the nll of a target is above this
@@ -110,14 +110,14 @@ fn check_limits(args: &Args, output: Output) -> Outcome {
     let limits =
         [("--max-nll", args.max_nll), ("--max-rmse", args.max_rmse), ("--max-error", args.max_error)];
     if let Some((flag, _)) = limits.iter().find(|(_, limit)| limit.is_some_and(f64::is_nan)) {
-        return Err(Exit::Error(format!("{flag}: nan is no limit; use a number")));
+        return Err(Exit::Error(format!("{flag}: nan is not a limit; use a number")));
     }
     let classes = matches!(output, Output::Classes { .. });
     if classes && args.max_rmse.is_some() {
         return Err(Exit::Error("--max-rmse: the model has classes; use --max-error".into()));
     }
     if !classes && args.max_error.is_some() {
-        return Err(Exit::Error("--max-error: the model puts out numbers; use --max-rmse".into()));
+        return Err(Exit::Error("--max-error: this is a regression model; use --max-rmse".into()));
     }
     Ok(())
 }
@@ -188,15 +188,15 @@ fn judge_own(model: &Ensemble, file: &Path, config: &AnyConfig) -> Outcome<Vec<S
     let name = file.display();
     let names = rows.train.output_names();
     if judged.is_empty() {
-        note(&format!("{name}: the model learned from all of these rows, so that the scores flatter it"));
+        note(&format!("{name}: the model was trained on all of these rows, so the scores are optimistic"));
         judged.predict(model, rows.train.input(), rows.train.target())?;
         return judged.scores(names, RowsAre::Learned);
     }
     note(&match learned {
         0 => format!(
-            "{name}: the model was trained on these rows; each is judged by networks that left it out"
+            "{name}: the model was trained on these rows; each is evaluated by networks that left it out"
         ),
-        n => format!("{name}: the model was trained on these rows; {n} that it learned from are not judged"),
+        n => format!("{name}: the model was trained on these rows; {n} training rows are not evaluated"),
     });
     judged.scores(names, RowsAre::LeftOut)
 }
@@ -216,13 +216,13 @@ fn images_of(args: &Args) -> Outcome<Source<'_>> {
         (_, Some(set), _) => set,
         (None, None, Some(run)) => run.images.set,
         (None, None, None) => {
-            return Err(Exit::Error("say on what: a CSV file with targets, or an image set".into()));
+            return Err(Exit::Error("specify a CSV file with targets, or an image set".into()));
         }
         (Some(file), None, _) => {
             let flags =
                 [args.ood.map(|_| "ood"), args.limit.map(|_| "limit"), args.data.as_ref().map(|_| "data")];
             return match flags.into_iter().flatten().next() {
-                Some(flag) => Err(Exit::Error(format!("--{flag}: is for images, not for CSV files"))),
+                Some(flag) => Err(Exit::Error(format!("--{flag}: applies to images, not to CSV files"))),
                 None => Ok(Source::Table(file)),
             };
         }
@@ -239,9 +239,9 @@ fn images(args: &Args, net: &Network, set: ImageSet, folder: Option<&Path>, limi
     }
     let (_, test) = set.load(folder, limit)?;
     if net.class_names() != test.class_names() {
-        let why = format!("{}: its classes are not the model's", set.name());
+        let why = format!("{}: its classes differ from the model's", set.name());
         return Err(Exit::Error(format!(
-            "{why}; to tell it from what the model knows, use --ood {}",
+            "{why}; to test out-of-distribution detection, use --ood {}",
             set.name()
         )));
     }

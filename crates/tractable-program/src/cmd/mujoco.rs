@@ -1,6 +1,6 @@
-//! `tractable mujoco`: gets MuJoCo's library from PyPI by the user's own pip, or says which one is found.
+//! `tractable mujoco`: downloads MuJoCo's library from PyPI with the user's pip, or shows which one is found.
 //!
-//! Python downloads, hashes and unpacks: whoever has pip has all three, and we need no code for any.
+//! Python downloads, hashes and unpacks, so that we need no code for it.
 
 use crate::report::{Exit, Outcome, Report, file_error};
 use serde::Serialize;

@@ -20,37 +20,37 @@ Examples:
   tractable predict run/ new.csv --level 0.5 -o prices.csv
   tractable predict run/ new.csv --quantiles 0.1,0.5,0.9
 
-Numbers: TARGET_mean; TARGET_lower and TARGET_upper, between which 90 % of new values lie; TARGET_std, the spread of a
-new value, of which TARGET_std_model would go away with more data and TARGET_std_noise would not (their squares
-add up). Classes: TARGET, the most probable class, and p_CLASS for each; one without a name has its number, from 0.
+Numbers: TARGET_mean; TARGET_lower and TARGET_upper, which contain 90 % of new values; TARGET_std, the standard deviation of
+a new value, split into TARGET_std_model, which more data would reduce, and TARGET_std_noise, which they would not (their
+squares add up). Classes: TARGET, the most probable class, and p_CLASS for each; unnamed classes have their number, from 0.
 Columns are found by name; others are ignored. The file may be larger than memory.";
 
 /// Numbers read and written at a time.
 const CHUNK_NUMBERS: usize = 1 << 20;
 
-/// An interval, or class probabilities, for every row of a CSV file
+/// Predict an interval, or class probabilities, for every row of a CSV file
 #[derive(clap::Args, Clone)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Folder of a run, or a model file
     #[arg(value_name = "RUN|MODEL")]
     model: PathBuf,
-    /// Rows to predict: the columns the model was trained on
+    /// Rows to predict, with the columns of the training data
     #[arg(value_name = "FILE.csv")]
     file: PathBuf,
     /// File to write [default: stdout]
     #[arg(short, long = "output", alias = "out", value_name = "FILE.csv")]
     out: Option<PathBuf>,
-    /// Replace the file if it is there
+    /// Replace an existing file
     #[arg(long, requires = "out")]
     force: bool,
     /// Share of new values between lower and upper
     #[arg(long, value_name = "P", default_value_t = 0.9)]
     level: f64,
-    /// What new values stay below with these probabilities, as TARGET_qP, instead of lower and upper
+    /// Quantiles of new values, as TARGET_qP, instead of lower and upper
     #[arg(long, alias = "quantile", value_name = "P,...", value_delimiter = ',', conflicts_with = "level")]
     quantiles: Vec<f64>,
-    /// Several times faster: intervals do not widen away from the data as they should
+    /// Several times faster, but intervals widen too little away from the data
     #[arg(long)]
     fast: bool,
     /// JSON Lines instead of CSV
@@ -59,7 +59,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    interrupt::leave_at_once("the output is not whole; a file is not kept")?;
+    interrupt::leave_at_once("the output is incomplete; no file was kept")?;
     check_probability("--level", args.level)?;
     for (i, p) in args.quantiles.iter().enumerate() {
         check_probability("--quantiles", *p)?;
@@ -111,7 +111,9 @@ fn predict(
     progress.done(&count(total, "row"));
     for (name, n, line, cell) in rows.unreadable() {
         let cell: String = cell.chars().take(40).collect();
-        note(&format!("`{name}`: {n} not as in training, taken as missing: \"{cell}\" in line {line}"));
+        note(&format!(
+            "`{name}`: {n} cells unlike the training data, treated as missing: \"{cell}\" in line {line}"
+        ));
     }
     Ok(())
 }
@@ -146,7 +148,7 @@ struct Row<'a> {
     probabilities: Option<&'a [f64]>,
 }
 
-/// Numbers of a row as JSON, one entry a target.
+/// Numbers of a row as JSON, one entry per target.
 #[derive(Serialize)]
 struct Numbers {
     mean: Vec<f64>,
@@ -154,7 +156,7 @@ struct Numbers {
     lower: Option<Vec<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     upper: Option<Vec<f64>>,
-    /// One list a target.
+    /// One list per target.
     #[serde(skip_serializing_if = "Option::is_none")]
     quantiles: Option<Vec<Vec<f64>>>,
     std: Vec<f64>,
@@ -178,7 +180,7 @@ impl<'a> Columns<'a> {
         Columns { ids, said: Said::Values(outputs, columns) }
     }
 
-    /// Numbers a row.
+    /// Numbers per row.
     fn width(&self) -> usize {
         match &self.said {
             Said::Values(targets, columns) => targets.len() * columns.len(),

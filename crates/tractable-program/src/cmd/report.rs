@@ -1,4 +1,4 @@
-//! `tractable report`: a run's folder as one page to keep or to send.
+//! `tractable report`: writes a self-contained page about a run.
 
 use crate::out::Target;
 use crate::report::{Outcome, Report};
@@ -22,10 +22,10 @@ pub struct Args {
     /// Folder of a run
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// The page [default: report.html in the folder, which is written anew]
+    /// Output file [default: report.html in the folder, which is always replaced]
     #[arg(short, long = "output", alias = "out", value_name = "FILE.html")]
     out: Option<PathBuf>,
-    /// Replace the file if it is there
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
     /// Results as JSON Lines

@@ -95,7 +95,7 @@ fn judge(checked: &Checked, tolerance: f64) -> Verdict<'_> {
     let Checked { file, status, worst, at } = checked;
     match status {
         Status::Skipped(why) => Verdict { file, result: "skipped", worst: None, at: "", reason: Some(why) },
-        // Not "above": NaN is no pass.
+        // Not "above": NaN must fail.
         Status::Checked if *worst <= tolerance => {
             Verdict { file, result: "ok", worst: Some(*worst), at, reason: None }
         }

@@ -1,4 +1,4 @@
-//! `tractable watch`: a run's page while the run goes on, in a browser on this machine or in the terminal.
+//! `tractable watch`: a live page of a run in progress, in a browser on this machine or in the terminal.
 
 use crate::report::{Exit, Outcome, Report};
 use crate::watch::{self, Pages};
@@ -18,7 +18,7 @@ Examples:
 
 Serves the page of `tractable report` on 127.0.0.1 and updates it as the run writes its files. Files are only
 read, so training is not affected. Nobody else on the network can connect; from another machine, use
-`ssh -L 8000:127.0.0.1:8000 HOST`. Ctrl-C ends it.";
+`ssh -L 8000:127.0.0.1:8000 HOST`. Stop with Ctrl-C.";
 
 /// Show a run's page while it is in progress
 #[derive(clap::Args)]

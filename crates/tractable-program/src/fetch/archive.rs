@@ -1,5 +1,5 @@
-//! Files out of a gzipped tar archive that nobody vouches for: names are looked up, never followed, and no entry can
-//! make us hold more than we ask for.
+//! Reads files from an untrusted gzipped tar archive: names are looked up, never used as paths, and no entry can
+//! exceed the memory we allow.
 
 use flate2::read::MultiGzDecoder;
 use std::io::{self, Read};
@@ -8,7 +8,7 @@ use std::path::{Component, Path};
 /// What all entries of an archive may come to, unpacked.
 const MOST_BYTES: u64 = 4 << 30;
 
-/// Goes through the plain files of an archive. Links, devices and folders are passed over, and so are files whose name
+/// Visits the regular files of an archive. Links, devices and folders are skipped, and so are files whose name
 /// leads out of the archive.
 pub(crate) fn each_file<E>(
     archive: impl Read,

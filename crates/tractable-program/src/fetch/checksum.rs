@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-/// A checksum in hexadecimal. They guard against damage, not against forgery: these are what was published.
+/// A published checksum in hexadecimal. It detects damage, not forgery.
 #[derive(Clone, Copy)]
 pub(crate) enum Digest {
     Md5(&'static str),

@@ -1,5 +1,5 @@
-//! One file over HTTP or HTTPS, by `curl`: it is on every system that matters, and keeps its certificates and
-//! proxies; a TLS library of our own would need a C compiler to build.
+//! Downloads one file over HTTP or HTTPS with `curl`, which knows the system's certificates and
+//! proxies; a TLS library would need a C compiler to build.
 
 use super::checksum::Digest;
 use crate::interrupt;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// Why a source did not give what was asked: what to say, or a reason to stop altogether.
+/// Why a source failed: a message, or a reason to stop altogether.
 pub(super) enum Failed {
     Source(String),
     Exit(Exit),
@@ -22,8 +22,8 @@ impl From<Exit> for Failed {
     }
 }
 
-/// Downloads `url` to `part`, going on where an earlier attempt stopped, and holds it against its checksum.
-/// `part` is whole and right, or an error says what is wrong.
+/// Downloads `url` to `part`, continuing an earlier attempt, and verifies its checksum.
+/// `part` is then complete and right, or an error says what is wrong.
 pub(super) fn download(
     url: &str,
     part: &Path,

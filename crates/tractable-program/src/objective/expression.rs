@@ -3,7 +3,7 @@
 use super::reader::{Reader, Vocabulary};
 use std::fmt;
 
-/// Longer texts are refused: nobody wrote them by hand.
+/// Longer texts are refused.
 const MAX_LENGTH: usize = 10_000;
 
 /// What is wrong with an expression, and where.
@@ -44,7 +44,7 @@ pub(super) enum Operation {
     Divide,
     Power,
     Apply(fn(f64) -> f64),
-    /// The least or the largest of the last so many.
+    /// The minimum or maximum of the last values.
     Choose(fn(f64, f64) -> f64, usize),
 }
 

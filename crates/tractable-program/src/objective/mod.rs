@@ -1,5 +1,5 @@
-//! Functions that are typed in: what `optimize` optimises (or one with a name and known optima), what a step of a
-//! task pays.
+//! Functions typed by the user: the objective of `optimize` (or a named one with known optima), and the reward of a
+//! task.
 
 mod bounds;
 mod expression;

@@ -1,4 +1,4 @@
-//! A formula of one step of a task: what it pays, or whether it ends there.
+//! A formula for one step of a task: its reward, or whether it ends there.
 
 use super::expression::{Expression, ParseError};
 use super::reader::{Vocabulary, is_number};
@@ -29,7 +29,7 @@ enum Place {
 }
 
 impl Formula {
-    /// Reads a formula for a model with so many coordinates, velocities and controls.
+    /// Reads a formula for a model with these numbers of coordinates, velocities and controls.
     ///
     /// # Errors
     /// What is wrong and at which character.

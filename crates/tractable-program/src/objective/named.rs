@@ -1,4 +1,4 @@
-//! Functions whose optima are known, to measure an optimiser with.
+//! Test functions with known optima, to measure an optimiser.
 
 use std::f64::consts::{E, PI};
 
@@ -22,7 +22,7 @@ pub struct TestFunction {
     pub name: &'static str,
     /// One line for people.
     pub about: &'static str,
-    /// One pair a dimension.
+    /// One pair per dimension.
     pub bounds: &'static [(f64, f64)],
     /// What is looked for unless something else is asked.
     pub direction: Direction,

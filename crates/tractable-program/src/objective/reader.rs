@@ -1,6 +1,6 @@
 //! Reads an expression into the steps of its evaluation.
 //!
-//! Own code rather than a crate because of what it must do: say where a mistake is, take `3x`, and read any
+//! Our own code rather than a crate, because it must say where a mistake is, accept `3x`, and parse any
 //! text without recursion, so that no nesting overflows the stack. `^` binds tighter than a sign before it
 //! (`-x^2` is `-(x^2)`) and to the right; a product without `*` binds like one with it (`1/2x` is `(1/2)*x`).
 

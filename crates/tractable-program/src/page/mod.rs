@@ -1,6 +1,6 @@
-//! Pages: one HTML file that holds everything it shows, needs no network and no script, in light and in dark.
+//! Pages: self-contained HTML files that need no network and no script, in light and dark mode.
 //!
-//! What is put in is text: every string is escaped here, in one place, whatever file it came from.
+//! All content is text: every string is escaped here, in one place, whatever file it came from.
 
 mod picture;
 
@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// How a page looks; the live page asks for it by itself.
 pub(crate) const STYLE: &str = include_str!("style.css");
-/// By this a page of ours is known again before it is written over.
+/// Identifies our own pages before overwriting them.
 const GENERATOR: &str = "<meta name=\"generator\" content=\"tractable";
 
 /// A page: a title, what it is about, and sections.
@@ -144,7 +144,7 @@ impl Page {
         )
     }
 
-    /// What changes while a run goes on.
+    /// What changes during a run.
     pub(crate) fn main(&self) -> String {
         let mut html = format!(
             "<header id=\"head\">\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n</header>\n",

@@ -5,7 +5,7 @@ use crate::plot::base64;
 use crate::plot::{Figure, Theme};
 use crate::report::Outcome;
 
-/// An SVG as an address. Shown as an image, it runs no script and asks for nothing outside, whoever wrote it.
+/// An SVG as an address. Shown as an image, it runs no script and loads nothing, whatever it contains.
 fn uri(svg: &str) -> String {
     format!("data:image/svg+xml;base64,{}", base64(svg.as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! How a verb ends: what it returns, exit codes, one line for an error.
+//! Results of a verb: return values, exit codes, one-line errors.
 
 use crate::escape;
 use std::io::{self, ErrorKind, Write};
@@ -8,11 +8,11 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Exit 2: what went wrong and what to do.
     Error(String),
-    /// Exit 1: a check that was asked for does not hold.
+    /// Exit 1: a requested check failed.
     CheckFailed(String),
     /// Exit 130: stopped by a signal; says what was saved.
     Interrupted(String),
-    /// Exit 0: nobody reads our output any more, as with `| head`.
+    /// Exit 0: the output was closed, as with `| head`.
     PipeClosed,
 }
 
@@ -40,7 +40,7 @@ pub fn file_error(path: &std::path::Path, doing: &str) -> impl Fn(io::Error) -> 
     move |e| Exit::Error(format!("{}: cannot {doing}: {e}", path.display()))
 }
 
-/// What `f` returns; a panic becomes an error of one line. What was saved before it is whole.
+/// Runs `f`; a panic becomes a one-line error. Files saved before it are intact.
 pub fn catch_panic<T>(f: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<&str>().map(|s| s.to_string());

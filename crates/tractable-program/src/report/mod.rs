@@ -1,4 +1,4 @@
-//! How results and failures are said: text for people, JSON Lines for programs, one line for an error.
+//! How results and errors are printed: text for people, JSON Lines for programs, one line for an error.
 
 mod exit;
 mod text;
@@ -17,7 +17,7 @@ pub const PROGRAM: &str = concat!("tractable ", env!("CARGO_PKG_VERSION"));
 #[derive(Clone, Copy)]
 pub struct Report {
     json: bool,
-    /// Whether work continues when nobody reads its output any more.
+    /// Whether work continues after the output is closed.
     ignore_closed_pipe: bool,
 }
 
@@ -31,7 +31,7 @@ impl Report {
         self.json
     }
 
-    /// For work that is worth more than its output: a closed pipe does not end it.
+    /// Continues after the output is closed.
     pub fn ignoring_closed_pipe(self) -> Self {
         Report { ignore_closed_pipe: true, ..self }
     }

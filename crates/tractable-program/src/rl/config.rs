@@ -40,7 +40,7 @@ impl AgentConfig {
     /// Of a run that is to go on.
     pub(crate) fn resumed(run: &Path) -> Outcome<Self> {
         if !run.join("config.json").exists() {
-            let why = "there is no run of an agent here; leave out --resume to start one";
+            let why = "no agent run in this folder; leave out --resume to start one";
             return Err(Exit::Error(format!("{}: {why}", run.display())));
         }
         Self::read(run)

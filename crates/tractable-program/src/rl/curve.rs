@@ -1,4 +1,4 @@
-//! Several seeds as one: average returns and learning curves.
+//! Several seeds together: average returns and learning curves.
 
 use super::Seed;
 use crate::plot::{Curve, LearningCurves, learning_curves};

@@ -1,7 +1,7 @@
-//! What a seed keeps in its folder: the agent, its episodes, its progress, and the same for TensorBoard.
+//! The files of a seed: the agent, its episodes, its progress, and the same for TensorBoard.
 //!
-//! Lines are gathered in memory and reach the disk before the agent they belong to, so a crash leaves them at most
-//! ahead of it; a resumed run drops what is ahead.
+//! Lines are gathered in memory and reach the disk before the agent they belong to, so after a crash they may be
+//! ahead of it; a resumed run drops the excess.
 
 use super::events;
 use crate::files;
@@ -88,7 +88,7 @@ impl Log {
         Log { folder: folder.into(), episodes: String::new(), progress: String::new(), events: Vec::new() }
     }
 
-    /// Goes on with a folder whose agent has taken so many steps: what is ahead of it goes. The lines that stay.
+    /// Resumes a folder whose agent has taken this many steps: drops later lines, returns the others.
     pub(super) fn resume(folder: &Path, steps: u64) -> Outcome<(Self, Vec<Line>)> {
         let read = |name: &str| {
             let path = folder.join(name);

@@ -1,4 +1,4 @@
-//! Agents that learn to act: tasks, seeds side by side, and what they keep in their folders.
+//! Training agents: tasks, seeds in parallel, and their files.
 
 mod config;
 mod curve;

@@ -1,4 +1,4 @@
-//! Several seeds of one agent, each on one core, side by side.
+//! Several seeds of one agent in parallel, each on one core.
 
 use super::log::{Line, Log};
 use super::task::World;
@@ -42,7 +42,7 @@ pub struct Seed {
     pub average: Option<f64>,
     pub seconds: f64,
     pub steps_per_second: f64,
-    /// Why it ended before its time.
+    /// Why it ended early.
     pub error: Option<String>,
     /// Average returns over the steps.
     #[serde(skip)]
@@ -55,7 +55,7 @@ pub fn train(plan: &Plan) -> Outcome<Vec<Seed>> {
     each(plan.first, plan.seeds, |seed| one(plan, seed, bars.as_ref()))
 }
 
-/// Works on all of them, side by side; whoever fails or panics ends alone.
+/// Runs all of them in parallel; a failure or panic ends only its own seed.
 fn each(first: u64, seeds: u64, work: impl Fn(&mut Seed) -> Outcome + Sync) -> Outcome<Vec<Seed>> {
     let (numbers, mut done) = ((0..seeds).map(|i| first + i).collect::<Vec<_>>(), Vec::new());
     let alone = |&number: &u64| {

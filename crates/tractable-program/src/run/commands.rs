@@ -1,4 +1,4 @@
-//! The commands a folder was made with: noted when a run begins or goes on, so that a report can say them.
+//! The commands of a run folder: recorded when a run starts or resumes, for reports.
 
 use crate::report::Outcome;
 use serde_json::{Value, json};

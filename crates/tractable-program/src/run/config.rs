@@ -57,7 +57,7 @@ impl DataFile {
         let all: Vec<PathBuf> = std::iter::once(&self.path).chain(&self.more).cloned().collect();
         if all.iter().any(|path| files::is_stdin(path)) {
             return Err(Exit::Error(
-                "--resume: the run read its rows from the standard input; give them again".into(),
+                "--resume: the run read its rows from standard input; provide them again".into(),
             ));
         }
         DataFiles::open(&all)
@@ -66,7 +66,7 @@ impl DataFile {
 
 pub(super) const VERSION: u32 = 1;
 
-/// `config.json` of a run on a table: of the usual model, or of a network of the user's own.
+/// `config.json` of a run on a table: of the default model, or of a single network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TableConfig<S> {
@@ -93,7 +93,7 @@ impl<S> TableConfig<S> {
     }
 }
 
-/// The images of a run, so that changed ones are noticed.
+/// The images of a run, to detect changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ImageData {

@@ -1,4 +1,4 @@
-//! The files of a run, written so that a crash leaves them whole and in step.
+//! The files of a run, written so that they stay intact and consistent after a crash.
 
 use super::config::{AnyConfig, ImageConfig, TableConfig, VERSION};
 use super::{commands, replace};
@@ -87,7 +87,7 @@ impl RunFolder {
         self.file("model.safetensors")
     }
 
-    /// The model training goes on from.
+    /// The model to resume from.
     pub(crate) fn state(&self) -> PathBuf {
         if self.best || self.calibrated { self.file("last.safetensors") } else { self.model() }
     }
@@ -113,15 +113,15 @@ impl RunFolder {
         let why = match fs::read_dir(path).map(used) {
             Ok(false) => return Ok(()),
             Ok(true) if path.join("config.json").exists() => {
-                "holds a run; choose another folder with -o, go on with --resume, or replace it with --force"
+                "contains a run; choose another folder with -o, continue with --resume, or replace it with --force"
             }
             Ok(true) => {
-                "is not empty, and holds no run; choose another folder with -o, or use it with --force"
+                "is not empty and contains no run; choose another folder with -o, or use it with --force"
             }
             Err(_) if !path.exists() => return Ok(()),
             Err(_) => "is not a folder; choose another name with -o",
         };
-        Err(Exit::Error(format!("{}: exists already: {why}", path.display())))
+        Err(Exit::Error(format!("{}: already exists: {why}", path.display())))
     }
 
     /// Keeps other processes out of a run that is there, as long as what comes back lives.
@@ -179,7 +179,7 @@ impl RunFolder {
         })
     }
 
-    /// The settings of a run that goes on, and that it does.
+    /// The settings of a resumed run; records the command.
     pub(crate) fn resume(&self, config: &impl Serialize) -> Outcome {
         replace::finish(&self.path).map_err(file_error(&self.path, "change files in this folder"))?;
         self.write_config(config)?;
@@ -197,12 +197,12 @@ impl RunFolder {
         if !file.exists() {
             let name = path.display();
             return Err(Exit::Error(match Self::check_free(path).is_ok() {
-                true => format!("{name}: there is no run yet; leave out --resume to start it"),
-                false => format!("{name}: holds no run that could be resumed; start one in another folder"),
+                true => format!("{name}: no run yet; leave out --resume to start it"),
+                false => format!("{name}: contains no run to resume; start one in another folder"),
             }));
         }
         let text = files::read_text(&file)?;
-        let refuse = |e| Exit::Error(format!("{}: not a run's settings: {e}", file.display()));
+        let refuse = |e| Exit::Error(format!("{}: not the settings of a run: {e}", file.display()));
         let known = |version: u32| match version {
             VERSION => Ok(()),
             v => Err(Exit::Error(format!("{}: version {v} is unknown to this build", file.display()))),
@@ -213,7 +213,7 @@ impl RunFolder {
             known(config.version)?;
             return Ok(AnyConfig::Images(Box::new(config)));
         }
-        // Only the usual model can be single.
+        // Only the default model can be single.
         if any.get("settings").is_some_and(|s| s.get("single").is_some()) {
             let config: TableConfig<_> = serde_json::from_str(&text).map_err(refuse)?;
             known(config.version)?;

@@ -1,16 +1,16 @@
-//! The folder of a run: what `train` keeps in it and where others find the model.
+//! The run folder: what `train` writes to it, and where others find the model.
 //!
 //! | file | content |
 //! |---|---|
 //! | `model.safetensors` | the model to use |
-//! | `last.safetensors` | of a network of the user's own: the last finished epoch, where `--resume` goes on |
+//! | `last.safetensors` | for a single network: the last finished epoch, from which `--resume` continues |
 //! | `best.safetensors` | the best epoch, with `--patience` |
-//! | `metrics.jsonl` | one line an epoch, and the scores on rows that were left out and on the test at the end |
+//! | `metrics.jsonl` | one line per epoch, and the scores on left-out rows and on the test at the end |
 //! | `config.json` | settings and data of the run |
-//! | `commands.jsonl` | what was typed to begin it and to go on with it |
-//! | `curves.csv` | of a run on images: noise, error, nll and speed of every epoch |
+//! | `commands.jsonl` | the commands that started and resumed it |
+//! | `curves.csv` | for images: noise, error, nll and speed of every epoch |
 //!
-//! Where nothing is calibrated, the model is the network of the best epoch or the last one, and has no file beside it.
+//! Without calibration, the model is the network of the best or the last epoch, in that file.
 //!
 //! Model files only ever hold whole epochs. An epoch's line is written before its model, so the lines are
 //! never behind the model; a resumed run drops those that are ahead. A new run begins with `config.json`, so that it can be
@@ -81,7 +81,7 @@ pub fn load_trained(path: &Path, device: Device) -> Outcome<Network> {
     let path = locate(path)?;
     let net = match Network::load(&path, device) {
         Ok(net) => net,
-        // A calibrated model of one network holds one, and whatever else is no network says so itself.
+        // A calibrated model may contain one network; other files give their own error.
         Err(_) => {
             let model = Ensemble::load(&path)?;
             let mut networks = model.networks();

@@ -13,7 +13,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Of the usual model, which calibrates itself.
+    /// For the default model, which calibrates itself.
     pub(crate) fn of_ensemble(table: Table, settings: &EnsembleSettings) -> Outcome<Self> {
         let data = settings.columns().dataset(table)?;
         let (train, test) = split(data, settings.test, settings.seed)?;

@@ -1,5 +1,5 @@
-//! A run of `train` while it learns, on rows or on images: whole epochs are saved, Ctrl-C and early stopping end it,
-//! and a run that was stopped continues to the same bits.
+//! A training session, on rows or on images: saves finished epochs, handles Ctrl-C and early stopping;
+//! a resumed run gives bit-identical results.
 
 use super::RunFolder;
 use crate::interrupt;
@@ -133,7 +133,7 @@ impl<C: Serialize> Training<'_, C> {
         }
         let (finished, out) = (session.finished, self.folder.path());
         if interrupted && !session.begun {
-            let why = "no epoch is finished, nothing was saved; the run that was there is as it was";
+            let why = "no epoch finished, nothing was saved; an earlier run is unchanged";
             return Err(Exit::Interrupted(why.into()));
         }
         if self.test.is_some() && finished > 0 {
@@ -146,7 +146,7 @@ impl<C: Serialize> Training<'_, C> {
             )));
         }
         interrupt::leave_at_once(&format!(
-            "all epochs are saved; go on with `tractable train --resume -o {}`",
+            "all epochs are saved; continue with `tractable train --resume -o {}`",
             out.display()
         ))?;
         finish(&net)?;
@@ -157,7 +157,7 @@ impl<C: Serialize> Training<'_, C> {
         let model = self.folder.model();
         let end = End { run: out, model, epochs: finished, best_epoch: of_rows, seconds };
         self.report.say("end", &end, || {
-            let best = best_epoch.map_or(String::new(), |e| format!(", the model is that of epoch {e}"));
+            let best = best_epoch.map_or(String::new(), |e| format!(", the model is from epoch {e}"));
             format!("run {}: {}{best}", out.display(), count(finished as u64, "epoch"))
         })?;
         Ok(Trained { score: session.score, net })

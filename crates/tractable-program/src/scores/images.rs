@@ -1,4 +1,4 @@
-//! How good a network is on images: errors, calibration, and how unsure it is, of itself and of the label.
+//! Scores of a network on images: errors, calibration, model uncertainty and label noise.
 
 use super::{bins, pair};
 use crate::report::{Outcome, Report, short, table};
@@ -9,7 +9,7 @@ use tractable::{Network, Output, Tree, metrics};
 /// Images that are numbers at a time.
 const AT_ONCE: usize = 1024;
 
-/// What a network says about each image.
+/// Predictions for each image.
 pub(crate) struct Predictions {
     /// Probability of every class, `[images, classes]`.
     probabilities: Vec<f64>,
@@ -111,7 +111,7 @@ impl ImageScore {
     }
 }
 
-/// How well another set is told from the one that was learned.
+/// How well another set is distinguished from the training set.
 #[derive(Serialize)]
 pub(crate) struct Detection {
     set: &'static str,
@@ -119,7 +119,7 @@ pub(crate) struct Detection {
     /// By the variance in class-probability space: all of it, and the model's part.
     pub(crate) auroc: f64,
     auroc_model: f64,
-    /// By the variance of the output units, which is no good score; for comparison.
+    /// By the variance of the output units, a poor score, for comparison.
     auroc_raw: f64,
 }
 

@@ -1,4 +1,4 @@
-//! How good predictions are: a model's scores on a data set, for `evaluate` and the test of `train`.
+//! Scores of a model on a data set, for `evaluate` and the test of `train`.
 
 pub mod images;
 mod surest;
@@ -17,15 +17,15 @@ use verdict::Verdict;
 
 pub(crate) use surest::Surest;
 
-/// What the rows are to the model that is scored.
+/// How the rows relate to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RowsAre {
-    /// It has not learned from them.
+    /// Not used in training.
     New,
-    /// It has, and each is judged by the networks that have not.
+    /// Used in training, but each is predicted by networks that left it out.
     LeftOut,
-    /// It has, and there is nothing else to judge by.
+    /// Used in training by all networks.
     Learned,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Score {
         coverage_95: f64,
         /// Normalised innovation squared.
         nis: f64,
-        /// Whether the intervals hold.
+        /// Whether the intervals are calibrated.
         verdict: Verdict,
         calibration: metrics::Calibration,
         surest: Surest,
@@ -61,17 +61,17 @@ pub(crate) enum Score {
         brier: f64,
         /// Mean probability of the class that is predicted.
         confidence: f64,
-        /// Whether that is how often it is right.
+        /// Whether that matches the accuracy.
         verdict: Verdict,
         reliability: metrics::Reliability,
         surest: Surest,
     },
 }
 
-/// What a model said of rows whose targets are known.
+/// Predictions for rows with known targets.
 #[derive(Default)]
 pub(crate) struct Judged {
-    /// One entry a target column.
+    /// One entry per target column.
     values: Vec<Column>,
     /// Probabilities of all classes, row after row, and the right ones.
     classes: Option<(Vec<f64>, Vec<usize>)>,
@@ -142,7 +142,7 @@ impl Judged {
         }
     }
 
-    /// One entry a target column of `names`.
+    /// One entry per target column of `names`.
     pub(crate) fn scores(&self, names: &[String], rows_are: RowsAre) -> Outcome<Vec<Score>> {
         if let Some((p, labels)) = &self.classes {
             let reliability = metrics::ece(p, labels, 15)?;
@@ -190,7 +190,7 @@ impl Column {
     }
 }
 
-/// How good a model was on rows that were left out, in words.
+/// Scores on left-out rows, in words.
 pub(crate) fn left_out(score: &LeftOut) -> String {
     let percent = |v: f64| format!("{:.1} %", 100.0 * v);
     let parts = [
@@ -203,10 +203,10 @@ pub(crate) fn left_out(score: &LeftOut) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// No machine has more cores.
+/// Upper limit of the number of cores.
 const MOST_THREADS: usize = 1024;
 
-/// Asks about rows on several threads: one answer a part, in order. Rows do not depend on each other.
+/// Predicts rows on several threads: one result per part, in order. Rows are independent.
 pub(crate) fn in_parts<T: Send>(
     x: Input<'_>,
     ask: impl Fn(Input<'_>) -> tractable::Result<T> + Sync,

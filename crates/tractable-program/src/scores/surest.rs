@@ -1,4 +1,4 @@
-//! The error of the rows that a model is surest of, over their share: whether its doubt says which predictions to trust.
+//! The error among the rows a model is most certain of, against their share: whether its uncertainty shows which predictions to trust.
 
 use serde::Serialize;
 

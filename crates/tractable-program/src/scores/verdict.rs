@@ -1,9 +1,9 @@
-//! Whether a model's intervals or probabilities hold, in one line.
+//! A one-line verdict on a model's intervals or probabilities.
 
 use super::RowsAre;
 use serde::Serialize;
 
-/// What is off by less than this, or by less than so many standard errors, is not worth a word.
+/// Deviations below this, or below this many standard errors, are ignored.
 const POINTS: f64 = 0.04;
 const ERRORS: f64 = 3.0;
 
@@ -19,7 +19,7 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// By the share of so many rows that is inside its interval, or right, and what the model says it should be.
+    /// From the share of rows inside their intervals, or right, and the expected share.
     pub(super) fn of(observed: f64, expected: f64, rows: usize) -> Self {
         let error = (expected * (1.0 - expected) / rows as f64).sqrt();
         if (observed - expected).abs() <= POINTS.max(ERRORS * error) {
@@ -31,12 +31,12 @@ impl Verdict {
         }
     }
 
-    /// A line where they do not hold: which way, and what to do.
+    /// A line if they are off: in which direction, and what to do.
     pub(super) fn say(self, said: &str, rows_are: RowsAre) -> String {
         let which = match self {
             Verdict::Hold => return String::new(),
-            Verdict::TooSure => "the model is too sure",
-            Verdict::NotSureEnough => "the model is not sure enough",
+            Verdict::TooSure => "the model is overconfident",
+            Verdict::NotSureEnough => "the model is underconfident",
         };
         let what = match (rows_are, self) {
             (RowsAre::Learned, _) => "evaluate it on rows that it was not trained on",

@@ -1,11 +1,11 @@
-//! What the usual model can be told, which is little.
+//! Settings of the default model, of which there are few.
 
 use super::{Columns, TrainFlags, check_shares, check_target, same_but_epochs, to_map, with_given};
 use crate::report::{Exit, Outcome};
 use serde::{Deserialize, Serialize};
 use tractable::data::As;
 
-/// Everything that decides the bits of the usual model, but the data: what `config.json` keeps.
+/// Everything that determines the default model, except the data; stored in `config.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EnsembleSettings {
@@ -54,13 +54,13 @@ impl TrainFlags {
         check_target(&settings.target, settings.classes)?;
         check_shares(&[("--test", settings.test)])?;
         if settings.stream && settings.test > 0.0 {
-            let why = "rows that are read for every pass are not kept apart; the rows held out are scored";
+            let why = "streamed rows cannot be held out for a test; the rows left out are scored";
             return Err(Exit::Error(format!("--test: {why}")));
         }
         Ok(settings)
     }
 
-    /// The settings of a run that is started again: its own. Flags may repeat them.
+    /// The settings of a restarted run: its own. Flags may repeat them.
     pub(crate) fn ensemble_of(&self, run: &EnsembleSettings) -> Outcome<EnsembleSettings> {
         if let Some(flag) = self.own_network().first() {
             let why = "applies only to a single network with your own settings";

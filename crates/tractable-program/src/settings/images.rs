@@ -1,4 +1,4 @@
-//! What `train` can be told about images: the flags, the recipe of each set, and how a resumed run keeps its own.
+//! Settings of `train` for images: flags, the recipe of each set, and how a resumed run keeps its own.
 
 use super::{self as settings, DeviceName, TrainFlags};
 use crate::image_sets::ImageSet;
@@ -32,7 +32,7 @@ pub(crate) struct ImageFlags {
     #[arg(long, value_name = "NAME", value_parser = settings::named::<PixelScaling>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     scaling: Option<PixelScaling>,
-    /// After so many epochs the noise becomes --settle-noise: small steps, and the weights settle
+    /// After this many epochs, switch to the noise --settle-noise: smaller steps, so that weights settle
     #[arg(long, value_name = "EPOCHS", value_parser = settings::whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     settle_after: Option<usize>,
@@ -40,7 +40,7 @@ pub(crate) struct ImageFlags {
     #[arg(long, value_name = "STD", requires = "settle_after")]
     #[serde(skip_serializing_if = "Option::is_none")]
     settle_noise: Option<f64>,
-    /// Only the first N images to learn from, and to test; of digits any number
+    /// Use only the first N training and test images; any number for digits
     #[arg(long, value_name = "N", value_parser = settings::whole)]
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<usize>,
@@ -66,7 +66,7 @@ pub(crate) enum Change {
     Cutout,
 }
 
-/// Everything that decides the bits of a run, but the images: what `config.json` keeps.
+/// Everything that determines a run, except the images; stored in `config.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ImageSettings {
@@ -91,7 +91,7 @@ pub(crate) struct ImageSettings {
     bias_var: Option<f64>,
     pub(crate) seed: u64,
     pub(crate) device: DeviceName,
-    /// Share of the images that class probabilities are calibrated on; runs of older versions kept none aside.
+    /// Share of the images that class probabilities are calibrated on; older runs held out none.
     #[serde(default)]
     calibration: f64,
 }
@@ -141,7 +141,7 @@ impl ImageFlags {
     /// What all flags ask for, by the names of [`ImageSettings`].
     fn asked(&self, flags: &TrainFlags) -> Outcome<Map<String, Value>> {
         let mut asked = flags.given();
-        // Labels have no noise that could be inferred.
+        // The noise of labels cannot be inferred.
         if asked.get("noise").is_some_and(|how| how == "known") {
             asked.remove("noise");
         }
@@ -164,7 +164,7 @@ impl ImageFlags {
         Ok(settings)
     }
 
-    /// The settings of a run that goes on: its own. Flags may repeat them; only the epochs may differ.
+    /// The settings of a resumed run: its own. Flags may repeat them; only the epochs may differ.
     pub(crate) fn settings_of(&self, flags: &TrainFlags, run: &ImageSettings) -> Outcome<ImageSettings> {
         let asked = self.asked(flags)?;
         let epochs = settings::same_but_epochs(&asked, &settings::to_map(run))?;
@@ -205,7 +205,7 @@ impl ImageSettings {
         self.settle_after.into_iter().fold(fit, |fit, after| fit.settle(after, self.settle_noise))
     }
 
-    /// The images to learn from, and those kept aside to calibrate on.
+    /// Training images, and those held out for calibration.
     pub(crate) fn keep_aside(&self, images: Images) -> Outcome<(Images, Option<Images>)> {
         let aside = (images.len() as f64 * self.calibration).round() as usize;
         if aside == 0 || aside >= images.len() {
@@ -226,7 +226,7 @@ impl ImageSettings {
         }
         let colour = images.shape().channels == 3;
         let usual = self.augment.contains(&Change::Usual);
-        // Signs are not what they are when mirrored.
+        // Mirrored digits are not digits.
         let has = |change| self.augment.contains(&change) || (usual && (colour || change == Change::Crop));
         images.augment(Augment {
             flip: has(Change::Flip),

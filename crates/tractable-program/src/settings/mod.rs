@@ -1,4 +1,4 @@
-//! What `train` can be told: the flags, their defaults, and how a resumed run keeps its own.
+//! Settings of `train`: flags, defaults, and how a resumed run keeps its own.
 
 mod columns;
 mod ensemble;
@@ -14,9 +14,9 @@ use serde_json::{Map, Value};
 use tractable::data::As;
 use tractable::{Activation, Device, Noise, NoiseSchedule, Prior, Scheme, UpdateRule};
 
-/// Flags that say what the network is like, or how it learns.
-const OWN: &str = "A network of your own, in place of the usual model";
-/// Flags that the usual model takes too.
+/// Flags that describe the network or its training.
+const OWN: &str = "A single network instead of the default model";
+/// Flags that the default model takes too.
 const SHARED: [&str; 8] = ["target", "classes", "drop", "ids", "treat", "stream", "seed", "test"];
 
 /// Settings as flags. Only those given are set, so that a resumed run can tell them from defaults; their
@@ -35,11 +35,11 @@ pub(crate) struct TrainFlags {
     #[arg(long, value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     drop: Vec<String>,
-    /// Columns that say which row it is: no input, but copied to predictions
+    /// Columns that identify rows: not used as inputs, but copied to predictions
     #[arg(long = "id", value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ids: Vec<String>,
-    /// What a column is: number, category, date, day-first or month-first [default: as it looks]
+    /// Type of a column: number, category, date, day-first or month-first [default: detected]
     #[arg(long = "as", value_name = "COL=TYPE,...", value_delimiter = ',', value_parser = treated)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     treat: Vec<(String, As)>,
@@ -47,7 +47,7 @@ pub(crate) struct TrainFlags {
     #[arg(long)]
     #[serde(skip)]
     single: bool,
-    /// Read the rows again for every pass instead of keeping them in memory [default: above 512 MiB]
+    /// Stream rows from disk for every epoch instead of keeping them in memory [default: above 512 MiB]
     #[arg(long)]
     #[serde(skip_serializing_if = "is_false")]
     stream: bool,
@@ -159,7 +159,7 @@ fn treated(text: &str) -> Result<(String, As), String> {
     Ok((name.trim().to_string(), kind))
 }
 
-/// Everything that decides the bits of a run, but the data: what `config.json` keeps.
+/// Everything that determines a run, except the data; stored in `config.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TableSettings {
@@ -220,8 +220,7 @@ impl TrainFlags {
         let falls = self.classes || self.noise_start.is_some();
         for (flag, given) in [("--noise-decay", self.noise_decay), ("--noise-floor", self.noise_floor)] {
             if given.is_some() && !falls {
-                let why =
-                    "is for noise that changes: add --noise-start 1, or --classes, where it does by itself";
+                let why = "applies to a noise schedule: add --noise-start 1, or use --classes, which has one";
                 return Err(Exit::Error(format!("{flag}: {why}")));
             }
         }
@@ -268,7 +267,7 @@ impl TrainFlags {
             return Ok(());
         }
         let said: Vec<String> = given.iter().map(|(flag, share)| format!("{flag} {share}")).collect();
-        Err(Exit::Error(format!("{}: together they leave no rows to learn from", said.join(", "))))
+        Err(Exit::Error(format!("{}: together they leave no training rows", said.join(", "))))
     }
 
     /// What was given, by the names of [`TableSettings`].
@@ -285,7 +284,7 @@ impl TrainFlags {
         given
     }
 
-    /// The flags that ask for a network of the user's own, as they are typed.
+    /// The given flags that select a single network, as typed.
     pub(crate) fn own_network(&self) -> Vec<String> {
         let own = self.given().into_iter().map(|(name, _)| name);
         let noise = match (self.noise_std, self.noise_per_input) {
@@ -328,7 +327,7 @@ impl TrainFlags {
         self.single
     }
 
-    /// The settings of a run that goes on: its own. Flags may repeat them; only the epochs may differ.
+    /// The settings of a resumed run: its own. Flags may repeat them; only the epochs may differ.
     pub(crate) fn settings_of(&self, run: &TableSettings) -> Outcome<TableSettings> {
         let epochs = same_but_epochs(&self.given(), &to_map(run))?;
         let settings = TableSettings { epochs: epochs.unwrap_or(run.epochs), ..run.clone() };
@@ -406,7 +405,7 @@ pub(crate) fn check_floor(floor: f64) -> Outcome {
 }
 
 impl TableSettings {
-    /// Refuses what the flags' types let through, by the flags' names. The library checks again.
+    /// Checks values beyond the flags' types, and names the flag. The library checks again.
     fn check(&self) -> Outcome {
         let refuse = |flag: &str, why: String| Err(Exit::Error(format!("{flag}: {why}")));
         check_target(&self.target, self.classes)?;

@@ -12,7 +12,7 @@ use serde_json::Value;
 const PLACES: usize = 100;
 
 pub(super) fn view(folder: &mut Folder) -> View {
-    // Attacks that are going on, or those that are done.
+    // Attacks in progress, or finished ones.
     let live = folder.holds(LIVE);
     let lines = folder.lines(if live { LIVE } else { "attacks.jsonl" });
     let config = if live { None } else { folder.json("attack.json") }.unwrap_or_default();
@@ -40,7 +40,7 @@ pub(super) fn view(folder: &mut Folder) -> View {
     let won = attacks.iter().filter(|a| succeeded(a)).count();
     if !attacks.is_empty() {
         let meaning = format!(
-            "So many of {} made the network see what was wanted, instead of what the image shows.",
+            "The share of {} that made the network predict the target instead of the true class.",
             count(attacks.len() as u64, "attack")
         );
         let value = percent(won as f64 / attacks.len() as f64);

@@ -1,4 +1,4 @@
-//! Reading a run's folder from outside: known names only, plain files only, whole lines only, and never too much.
+//! Reads a run folder: only known names, regular files and complete lines, up to a limit.
 
 use crate::report::{Exit, Outcome};
 use crate::run::commands;

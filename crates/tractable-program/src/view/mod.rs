@@ -1,7 +1,7 @@
-//! What a run's folder says, read while the run may still be writing: the numbers behind `report` and `watch`.
+//! The contents of a run folder, possibly still being written: the data behind `report` and `watch`.
 //!
-//! Files are taken as they are found: a torn last line, a file that is not there yet or that holds something else
-//! leaves a gap or a note, never an error. Only files of known names are opened, and of each no more than a part.
+//! Files are read as found: an incomplete last line, a missing file or unexpected content
+//! leaves a gap or a note, never an error. Only files with known names are opened, and only up to a limit.
 
 mod attack;
 mod chart;

@@ -15,7 +15,7 @@ impl View {
         self.scores.iter().fold(section.facts(&large), |section, s| section.text(&s.meaning))
     }
 
-    /// The page; `state` says whether the run goes on, where that is known.
+    /// The page; `state` says whether the run is in progress, if known.
     pub(crate) fn page(&self, state: Option<&str>) -> Outcome<Page> {
         let mut sections = vec![self.scores_section()];
         let mut numbers = Section::new("numbers", "Numbers");

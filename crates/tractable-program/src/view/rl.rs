@@ -38,7 +38,7 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
     view.number("highest seed", averages.iter().copied().reduce(f64::max));
     if let Some(mean) = mean(&averages) {
         let spread = match (averages.len(), logs.len()) {
-            (1, 1) => "One seed proves little: others may end elsewhere.".into(),
+            (1, 1) => "One seed proves little: others may differ.".into(),
             _ => format!(
                 "Seeds range from {} to {}.",
                 neat(averages.iter().copied().fold(f64::INFINITY, f64::min)),
@@ -46,7 +46,7 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
             ),
         };
         let meaning = format!(
-            "An episode earns this much on average: over its last 100 episodes, and over {}. {spread}",
+            "Average return of an episode, over the last 100 episodes and {}. {spread}",
             count(averages.len() as u64, "seed")
         );
         view.scores.push(Headline { name: "average return".into(), value: neat(mean), meaning });

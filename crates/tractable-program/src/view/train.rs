@@ -95,11 +95,11 @@ fn surest(view: &mut View, line: &Value) {
     let classes = number(line, &["error_rate"]).is_some();
     let (label, factor) = if classes { ("wrong [%]", 100.0) } else { ("root mean squared error", 1.0) };
     let target = text(line, &["target"]).unwrap_or("the class");
-    let of = if text(line, &["type"]) == Some("test") { "rows kept apart" } else { "rows left out" };
+    let of = if text(line, &["type"]) == Some("test") { "test rows" } else { "rows left out" };
     let points = list("share").into_iter().zip(list("error"));
     let line = Line::new("error", points.map(|(share, error)| (100.0 * share, error))).scaled(factor);
-    let title = format!("Error of {target} on {of}: the surest first, then all");
-    view.chart(Chart::new(&title, "share of the rows, surest first [%]", label, vec![line]));
+    let title = format!("Error of {target} on {of}: most certain rows first, then all");
+    view.chart(Chart::new(&title, "share of the rows, most certain first [%]", label, vec![line]));
 }
 
 fn file_name(path: &str) -> String {

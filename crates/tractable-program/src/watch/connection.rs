@@ -1,4 +1,4 @@
-//! One client: what it has said, what it is being told, and how long it may take.
+//! One client: its request, the response, and its time limits.
 
 use super::request::{self, Asked, Refusal, Request};
 use super::{Pages, SCRIPT};
@@ -168,7 +168,7 @@ fn listen(stream: &mut TcpStream, to: &mut Vec<u8>) -> Heard {
     if to.len() > before { Heard::More } else { Heard::Nothing }
 }
 
-/// The head of an answer. A page of ours loads from us alone, runs our script alone and is in nobody's frame.
+/// The head of a response. Our page loads only from us, runs only our script and cannot be framed.
 fn head(code: u16, why: &str, kind: &str, length: Option<usize>) -> String {
     let length = length.map_or(String::new(), |n| format!("Content-Length: {n}\r\n"));
     let allow = if code == 405 { "Allow: GET, HEAD\r\n" } else { "" };

@@ -1,8 +1,8 @@
-//! The live page: a thread that follows a run's folder, and one that serves what it has written to any number of
+//! The live page: one thread follows a run folder, another serves the page to
 //! browsers on this machine.
 //!
-//! There is nothing to attack beyond the page: four paths, no file names, no bodies, one request a connection. What a client
-//! can cost is bounded in memory, in time and in number, and none of them has a thread.
+//! The attack surface is small: four paths, no file names, no bodies, one request per connection. Memory, time and the number of
+//! clients are bounded, and no client has its own thread.
 
 mod connection;
 mod request;

@@ -1,5 +1,5 @@
-//! The head of an HTTP request, read strictly: what is not plainly a request for one of our paths by a page of ours is
-//! refused, and there is nothing else to get wrong.
+//! Parses the head of an HTTP request strictly: anything but a request for one of our paths by our own page is
+//! refused.
 
 /// A head is no longer than this.
 pub(super) const LONGEST: usize = 8 << 10;

@@ -1,4 +1,4 @@
-//! All clients on one thread, each looked at in turn; none can keep another waiting.
+//! All clients on one thread, polled in turn; none can block another.
 
 use super::Pages;
 use super::connection::Connection;
@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-/// Clients at a time. One more takes the place of whoever has been longest in saying what it wants.
+/// Maximum number of clients. One more replaces the slowest unfinished request.
 const CLIENTS: usize = 128;
 /// Open pages at a time.
 const STREAMS: usize = 64;
@@ -53,7 +53,7 @@ pub(crate) fn serve(listener: &TcpListener, pages: &Pages, end: impl Fn() -> boo
     Ok(())
 }
 
-/// Where all places are taken, the one that has been longest in saying what it wants goes; then whoever came first.
+/// When full, drops the slowest unfinished request; then the oldest client.
 fn make_room(clients: &mut Vec<Connection>) {
     if clients.len() >= CLIENTS {
         let slow = clients.iter().position(Connection::is_asking);

@@ -10,7 +10,7 @@ const NOISE_STDS: [f64; 3] = [0.03, 0.1, 0.3];
 /// Draws of weights after which the truth is looked at, and as how many independent draws of the posterior it is to be as good.
 const BLOCK: usize = 256;
 const WELL_KNOWN: f64 = 10_000.0;
-/// With fewer, draws go on so many times as long, and then a case is left out.
+/// With fewer, this many times as many are sampled; then the case is excluded.
 const LONGER: usize = 10;
 const KNOWN: f64 = 1000.0;
 

@@ -54,7 +54,7 @@ struct SplitRow {
     result: Tested,
 }
 
-/// Runs every split; one row a set.
+/// Runs every split; one row per set.
 pub(super) fn rows(args: &Args, sets: &[Loaded], report: Report) -> Outcome<Vec<SetRow>> {
     let mut results: Vec<Vec<Option<Tested>>> = sets.iter().map(|s| vec![None; s.splits.len()]).collect();
     let all: Vec<(usize, usize)> =

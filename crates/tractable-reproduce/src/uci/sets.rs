@@ -101,7 +101,7 @@ pub(super) fn load(benchmark: &'static Benchmark, args: &Args) -> Outcome<Loaded
     Ok(Loaded { benchmark, data, splits, of_splits })
 }
 
-/// One split an input: its middle third is the test part (Foong et al. 2019). Of an input that never changes, the middle
+/// One split per input: its middle third is the test part (Foong et al. 2019). For a constant input, the middle
 /// third of the file.
 fn gaps(data: &Dataset) -> Vec<Split> {
     let one = |input: usize| {

@@ -43,7 +43,7 @@ impl Numbers {
     }
 }
 
-/// All cases; where a checker of memory interprets every instruction, one of so many.
+/// All cases; under Miri, only some of them.
 fn some<T>(cases: impl IntoIterator<Item = T>, one_of: usize) -> impl Iterator<Item = T> {
     cases.into_iter().step_by(if cfg!(miri) { one_of } else { 1 })
 }

@@ -1,11 +1,11 @@
-//! [`Device`]: where a network computes, as a handle that many networks share.
+//! [`Device`]: where a network computes; a handle that many networks share.
 
 use super::{Cpu, Reference};
 use crate::error::{Error, Result};
 use std::sync::{Arc, Mutex, Weak};
 
-/// Where a network computes. A handle: clones, and all networks built on them, share one team of threads. Asking again
-/// for the same processor gives the same team as long as it is in use.
+/// Where a network computes. It is a handle: clones, and all networks built on them, share one team of threads. Requesting
+/// the same processor again gives the same team while it is in use.
 ///
 /// ```
 /// use tractable::{Activation, Device, Matrix, Network};
@@ -45,7 +45,7 @@ static IN_USE: Mutex<Vec<Weak<Cpu>>> = Mutex::new(Vec::new());
 const MOST_THREADS: usize = 1024;
 
 impl Device {
-    /// The processor in f32, with this many threads and the widest vectors it has; 0 means one thread per core, and more
+    /// The CPU in f32, with this many threads and its widest vectors; 0 means one thread per core, and more
     /// than 1024 are refused when a network is built. Results do not depend on the number of threads.
     ///
     /// ```
@@ -57,7 +57,7 @@ impl Device {
         Self::shared(if threads == 0 { cores() } else { threads }, pulp::Arch::new())
     }
 
-    /// The processor in f64 with plain loops on one thread: slow, and the measure of the others.
+    /// The CPU in f64 with plain loops on one thread: slow, the reference for the others.
     ///
     /// ```
     /// assert_eq!(tractable::Device::reference().to_string(), "reference");
@@ -66,7 +66,7 @@ impl Device {
         Device(Handle::Reference(Arc::new(Reference)))
     }
 
-    /// The widths of vectors this processor has, in f32 numbers, from 1 (none) to the widest.
+    /// Vector widths of this CPU, in f32 numbers, from 1 (none) to the widest.
     ///
     /// ```
     /// assert_eq!(tractable::Device::vector_widths()[0], 1);
@@ -75,8 +75,8 @@ impl Device {
         archs().into_iter().map(|(width, _)| width).collect()
     }
 
-    /// The same processor with vectors of this [width](Device::vector_widths): to compare, or to get the bits of a
-    /// machine whose vectors are narrower.
+    /// The same CPU with vectors of this [width](Device::vector_widths): for comparisons, or to reproduce the results of a
+    /// machine with narrower vectors.
     ///
     /// ```
     /// use tractable::Device;
@@ -86,11 +86,11 @@ impl Device {
     /// ```
     pub fn vectors(&self, width: usize) -> Result<Self> {
         let known =
-            || format!("{width} is not a width of this processor; it has {:?}", Self::vector_widths());
+            || format!("{width} is not a vector width of this CPU; it has {:?}", Self::vector_widths());
         match (&self.0, archs().into_iter().find(|(w, _)| *w == width)) {
             (Handle::Cpu(cpu), Some((_, arch))) => Ok(Self::shared(cpu.threads(), arch)),
             (Handle::Cpu(_), None) => Err(Error::invalid("vectors", known())),
-            _ => Err(Error::invalid("vectors", "only the processor has them")),
+            _ => Err(Error::invalid("vectors", "only the CPU has vectors")),
         }
     }
 
@@ -107,7 +107,7 @@ impl Device {
         Device(Handle::Cpu(cpu))
     }
 
-    /// Refuses what cannot be had.
+    /// Refuses unavailable devices.
     pub(crate) fn check(&self) -> Result<()> {
         match &self.0 {
             Handle::Cpu(cpu) if cpu.threads() > MOST_THREADS => {
@@ -143,7 +143,7 @@ pub(super) fn width(arch: pulp::Arch) -> usize {
     arch.dispatch(Lanes)
 }
 
-/// A handle to the same device, so that `&device` can be given wherever a device is taken.
+/// A handle to the same device, so that `&device` is accepted wherever a device is.
 impl From<&Device> for Device {
     fn from(device: &Device) -> Self {
         device.clone()
@@ -151,7 +151,7 @@ impl From<&Device> for Device {
 }
 
 impl Default for Device {
-    /// The processor with one thread per core.
+    /// The CPU with one thread per core.
     fn default() -> Self {
         Device::cpu(0)
     }

@@ -1,8 +1,8 @@
-//! How numbers move: the kernels a device must offer, and the devices there are.
+//! The kernels a device must offer, and the devices.
 //!
-//! `reference` computes in f64 with plain loops and is the thing to read; `cpu` computes in f32 and is the
-//! thing to run. Both call the same formulae in [`crate::moments`]. Nothing above this module knows how a
-//! device lays its numbers out: samples go in and come out as f64, channel after channel.
+//! `reference` computes in f64 with plain loops: read it to understand the kernels. `cpu` computes in f32 and is
+//! fast. Both call the same formulae in [`crate::moments`]. Nothing above this module knows a
+//! device's memory layout: samples go in and come out as f64, channel by channel.
 
 #[cfg(test)]
 mod conformance;
@@ -34,34 +34,34 @@ use std::ops::Range;
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum UpdateRule {
-    /// Add the sum over the batch, as in the paper. Over-counts in batches of more than one sample when the
-    /// noise is small: variances can be driven below zero and are then repaired, and counted.
+    /// Add the sum over the batch, as in the paper. Overcounts in batches of more than one sample if the
+    /// noise is small: variances can fall below zero; they are then repaired and counted.
     Plain,
-    /// The same sum, each step limited: a mean moves by at most `sqrt(var)/c` and a variance falls to no
+    /// The same sum with limited steps: a mean moves by at most `sqrt(var)/c` and a variance falls to no
     /// less than `var/c^2`, with c = 2 for 2 to 255 samples and 3 above. The update of a single sample is
     /// exact: its mean may move by ten standard deviations and its variance is not limited.
     #[default]
     Capped,
-    /// Count every row once, however often it is seen: a row makes room for itself by pulling all weights a little back
-    /// to their prior. Variances do not collapse, and the network does not go deaf. Steps are limited as by `Capped`. For a
-    /// stream, `rows` is how many rows it remembers, and about how many it takes to follow a jump;
-    /// [`forget`](crate::Network::forget) follows faster.
+    /// Count every row once, however often it is seen: every row pulls all weights slightly back
+    /// to their prior. Variances do not collapse, and the network keeps adapting. Steps are limited as in `Capped`. For a
+    /// stream, `rows` is how many rows it remembers, and about how many it takes to adapt to a jump;
+    /// [`forget`](crate::Network::forget) adapts faster.
     ///
-    /// With [`Fit::anneal`](crate::Fit::anneal) a linear network ends at the exact posterior after any number of epochs, as far as
-    /// independent weights can: its predictive standard deviation is 0.98 of the exact one, its mean within 0.05 standard deviations, with
-    /// any batch up to half of the rows. Where a batch is all of the rows, the limits on steps let means arrive late: after hundreds of
-    /// epochs. Single precision counts a million rows as double precision does, ten million within a few percent.
+    /// With [`Fit::anneal`](crate::Fit::anneal) a linear network reaches the exact posterior after any number of epochs, as far as
+    /// independent weights allow: its predictive standard deviation is 0.98 of the exact one, its mean within 0.05 standard deviations, with
+    /// any batch up to half of the rows. If a batch is all of the rows, limited steps make means converge only after hundreds of
+    /// epochs. Single precision agrees with double for a million rows, and within a few per cent for ten million.
     Counted {
-        /// How many different rows there are.
+        /// Number of different rows.
         rows: usize,
-        /// Added to `rows` where the pull is worked out. Weights that count as independent hold each other back when
-        /// every row counts exactly once, the more of them there are; three per parameter let a network follow the data.
+        /// Added to `rows` to compute the pull. Weights treated as independent hold each other back if
+        /// every row counts exactly once, more so the more there are; three per parameter let a network fit the data.
         margin: usize,
     },
 }
 
 impl UpdateRule {
-    /// Every one of so many rows counts once.
+    /// Each of this many rows counts once.
     ///
     /// ```
     /// use tractable::UpdateRule;
@@ -74,14 +74,14 @@ impl UpdateRule {
     pub(crate) fn check(self) -> Result<()> {
         match self {
             UpdateRule::Counted { rows: 0, .. } => {
-                Err(Error::invalid("update rule", "there is at least one row to count"))
+                Err(Error::invalid("update rule", "must count at least one row"))
             }
             _ => Ok(()),
         }
     }
 }
 
-/// A rule, and how much a batch counts now: 1, or less towards the end of a fit.
+/// A rule, and the current weight of a batch: 1, or less towards the end of a fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Update {
     pub(crate) rule: UpdateRule,
@@ -92,7 +92,7 @@ pub(crate) struct Update {
 pub(crate) type Priors = [[f64; 2]; 2];
 
 impl Update {
-    /// The step of weights and of biases for a batch of this many rows. Where a weight is used at several `positions`, even
+    /// The step of weights and of biases for a batch of this many rows. If a weight is used at several `positions`, even
     /// one sample is a sum of several.
     pub(crate) fn steps(self, rows: usize, positions: usize, priors: Priors) -> Steps {
         let cap = cap_for_batch(if positions > 1 { rows.max(2) } else { rows });
@@ -100,7 +100,7 @@ impl Update {
             UpdateRule::Plain => Step::Plain,
             UpdateRule::Capped => Step::Capped(cap),
             UpdateRule::Counted { rows: all, margin } => {
-                // As one row after another: what the first rows of a batch say is forgotten a little by the last.
+                // As if row by row: the last rows of a batch make it forget a little of the first.
                 let one = (self.weight / (all as f64 + margin as f64)).min(1.0);
                 let share = -libm::expm1(rows as f64 * libm::log1p(-one));
                 let weight = self.weight * share / (rows as f64 * one);
@@ -129,10 +129,10 @@ pub(crate) struct Broken {
     pub(crate) value: f64,
 }
 
-/// What a device noted since it was last asked.
+/// What a device recorded since the last query.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Noted {
-    /// The first state that was not finite. While it stands, parameters are left alone.
+    /// The first state that was not finite. While it is set, parameters are not updated.
     pub(crate) broken: Option<Broken>,
     pub(crate) tally: Tally,
 }
@@ -143,7 +143,7 @@ impl Noted {
     }
 }
 
-/// What updates had to limit or mend, in parameters.
+/// Numbers of parameters that were limited or repaired.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) capped: u64,
@@ -176,7 +176,7 @@ impl Map {
 }
 
 /// Gaussian parameters as files and users see them: weights `[out, in]` (dense) or `[out, in, row, column]`
-/// (convolution), one bias per output channel; batch normalisation has one weight and one bias a channel.
+/// (convolution), one bias per output channel; batch normalisation has one weight and one bias per channel.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Parameters {
     pub(crate) mean: Vec<f64>,
@@ -185,7 +185,7 @@ pub(crate) struct Parameters {
     pub(crate) bias_var: Vec<f64>,
 }
 
-/// Statistics of batch normalisation, one entry a channel, and how fast the running ones follow.
+/// Statistics of batch normalisation, one entry per channel, and how fast the running ones follow.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Statistics {
     pub(crate) mean: Vec<f64>,
@@ -221,7 +221,7 @@ impl Pooled {
         self.count = 0.0;
     }
 
-    /// Adds a batch of so many values a channel.
+    /// Adds a batch with this many values per channel.
     fn add(&mut self, mean: &[f64], var: &[f64], count: f64) {
         if self.count == 0.0 {
             self.mean.extend_from_slice(mean);
@@ -266,17 +266,17 @@ impl NoiseVar<'_> {
     }
 }
 
-/// What was seen at the output: `[rows, width]`, entries with `seen` false are missing.
+/// Observed outputs, `[rows, width]`; entries with `seen` false are missing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen<'a> {
     pub(crate) y: &'a [f64],
     pub(crate) noise: NoiseVar<'a>,
     pub(crate) seen: Option<&'a [bool]>,
-    /// Whether it says something about its noise too.
+    /// Whether the noise is inferred from it too.
     pub(crate) infer: bool,
 }
 
-/// The squared noise of what was seen, summed up for every output, and how many entries that were.
+/// Sum of squared noise for every output, and the number of entries.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct NoiseSums {
     pub(crate) squares: Vec<f64>,
@@ -301,13 +301,13 @@ impl NoiseSums {
     }
 }
 
-/// What a pass forward is for.
+/// Purpose of a forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Predict,
     /// A normalisation uses the statistics of the batch, not the running ones.
     Learn,
-    /// Layers note what part of a variance is their own.
+    /// Layers record their own part of a variance.
     Rows,
 }
 
@@ -318,7 +318,7 @@ pub(crate) enum Field {
     Var,
     /// cov(a, z)/var(z) of an activation.
     Slope,
-    /// The part of the variance that is the layer's own: what its weights add, or what is not straight in an activation.
+    /// The part of the variance that is the layer's own: from its weights, or from the nonlinear part of an activation.
     /// Filled by a pass for [`Purpose::Rows`].
     Own,
     /// Normalised innovation of the mean, (posterior - prior)/var.
@@ -335,32 +335,32 @@ pub(crate) struct Units<'a, S> {
     pub(crate) a: &'a S,
 }
 
-/// What a state is made of before anything is observed.
+/// The prior part of a state.
 pub(crate) const PRIOR: [Field; 2] = [Field::Mean, Field::Var];
-/// What an observation says about it.
+/// Its innovation.
 pub(crate) const INNOVATION: [Field; 2] = [Field::DMean, Field::DVar];
 
 /// The kernels of a device. States hold the mean and variance of one layer for a batch and, on the way back,
 /// its normalised innovations; `*_back` turns the innovations of a layer's output into those of its input;
-/// `*_accumulate` sums up what they say about the parameters, `*_apply` makes the posterior of it. Only
-/// `*_apply` and `map_learn`, which is both at once, change parameters, and neither does while the status is broken.
+/// `*_accumulate` sums the updates of the parameters, `*_apply` computes the posterior. Only
+/// `*_apply` and `map_learn`, which does both, change parameters, and not after an error in the status.
 ///
-/// Kernels return nothing: they may still be at work when the call ends. What asks for numbers or memory waits, and can
+/// Kernels return nothing: they may still be running when the call ends. Functions that read numbers or allocate wait, and can
 /// fail.
 pub(crate) trait Backend: Send + Sync + 'static {
     /// Hidden state of one layer for a batch.
     type State: Send;
-    /// Room that a layer's kernels work in, and what they found out about the shape of the batch.
+    /// Work memory of a layer's kernels, and what they computed from the batch shape.
     type Scratch: Default + Send;
     /// Gaussian weights of a [`Map`], in the device's own layout.
     type Weights: Send + Sync;
     /// Scale, shift and running statistics of a batch normalisation.
     type Norm: Send + Sync;
-    /// What batches say about the parameters of one layer, summed up; a normalisation's has its statistics too.
+    /// Summed updates of one layer's parameters; for a normalisation also its statistics.
     type Sums: Send + Sync;
     /// Rows of a data set.
     type RowStore: Send + Sync;
-    /// What went wrong and what was limited.
+    /// Errors, and counts of limited steps.
     type Status: Default + Send;
     /// The derivative of an output by the units of one layer for a batch.
     type Derivative: Default + Send;
@@ -379,20 +379,20 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// Sets the batch: means and, unless exact, variances, `[rows, shape.len()]`.
     fn write(&self, state: &mut Self::State, mean: &[f64], var: Option<&[f64]>) -> Result<()>;
     fn read(&self, state: &Self::State, field: Field) -> Result<Vec<f64>>;
-    /// Room for so many samples of this shape.
+    /// Allocates a table for this many samples of this shape.
     fn table(&self, shape: Shape, rows: usize) -> Result<Self::RowStore>;
     /// Sets rows from `first` on, `[rows, shape.len()]`.
     fn table_write(&self, table: &mut Self::RowStore, first: usize, values: &[f64]) -> Result<()>;
     /// Sets the batch to these rows, known exactly.
     fn gather(&self, table: &Self::RowStore, rows: &[usize], state: &mut Self::State);
-    /// What was noted since the last call.
+    /// What was recorded since the last call.
     fn status(&self, status: &mut Self::Status) -> Result<Noted>;
-    /// Notes the first of these states, in order, that is not finite, unless the last one is finite.
+    /// Records the first of these states, in order, that is not finite, unless the last one is finite.
     fn check_states(&self, states: &[Self::State], status: &mut Self::Status);
-    /// Notes whether the innovation of a state is not finite.
+    /// Records whether the innovation of a state is not finite.
     fn check_innovation(&self, state: &Self::State, number: usize, status: &mut Self::Status);
 
-    /// Room for the weights of a map, all zero.
+    /// Allocates the weights of a map, all zero.
     fn weights(&self, map: Map) -> Result<Self::Weights>;
     /// Sets the weights and biases of some output channels; `parameters` are theirs alone.
     fn set_weights(
@@ -414,7 +414,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
         purpose: Purpose,
     );
     fn map_back(&self, w: &Self::Weights, scratch: &mut Self::Scratch, z: &Self::State, x: &mut Self::State);
-    /// Sums that are zero.
+    /// Zero sums.
     fn map_sums(&self, w: &Self::Weights) -> Self::Sums;
     fn map_accumulate(
         &self,
@@ -456,7 +456,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
         purpose: Purpose,
     );
     fn normalize_back(&self, n: &Self::Norm, scratch: &Self::Scratch, z: &Self::State, x: &mut Self::State);
-    /// Sums that are zero.
+    /// Zero sums.
     fn normalize_sums(&self, norm: &Self::Norm) -> Self::Sums;
     fn normalize_accumulate(
         &self,
@@ -480,16 +480,16 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// `forward` has the slopes: `a` itself or the state whose rows these are.
     fn activate_back(&self, forward: &Self::State, a: &Self::State, z: &mut Self::State);
 
-    /// The sum of the states with these numbers, which count as independent.
+    /// The sum of these states, which are treated as independent.
     fn add(&self, states: &[Self::State], numbers: &[usize], z: &mut Self::State);
     /// A term of a sum has the innovation of the sum.
     fn add_back(&self, z: &Self::State, x: &mut Self::State);
     /// Adds the innovation of one state to that of another.
     fn add_innovation(&self, more: &Self::State, x: &mut Self::State);
 
-    /// Innovation of the output given what was seen there.
+    /// Innovation of the output given the observation.
     fn observe(&self, output: &mut Self::State, seen: Seen<'_>);
-    /// What was seen says about its noise, which adds to the sums; and the innovation of the head, where there is one.
+    /// Infers the noise of the observation, added to the sums, and the innovation of the noise head, if there is one.
     fn infer_noise(
         &self,
         output: &Self::State,
@@ -505,7 +505,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
     fn posterior(&self, state: &mut Self::State);
 
     /// Makes room for `k` rows a sample: innovations of means, laid out like the state `of`. `*_back` takes them down like
-    /// a batch of so many samples.
+    /// a batch of that many samples.
     fn rows(&self, of: &Self::State, k: usize, rows: &mut Self::State);
     /// Covariances that are zero, of `k` rows of every sample of a state.
     fn spread_begin(&self, of: &Self::State, k: usize, spread: &mut Self::Spread);

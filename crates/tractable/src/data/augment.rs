@@ -1,10 +1,10 @@
-//! Random changes to images while a network learns: mirrored, shifted, with a hole.
+//! Image augmentation: flip, shift, cutout.
 
 use super::images::unit;
 use crate::rng::{self, Rng};
 use crate::shape::Shape;
 
-/// How the images of a fit are changed at random, anew in every epoch. What falls outside of an image is 0.
+/// Random augmentation of images in every epoch of a fit. Pixels from outside an image are 0.
 ///
 /// ```
 /// use tractable::data::Augment;
@@ -16,14 +16,14 @@ use crate::shape::Shape;
 pub struct Augment {
     /// Left and right are swapped in half of the images.
     pub flip: bool,
-    /// The image is shifted by up to so many pixels each way: zeros around it, then a crop of its size.
+    /// Shift by up to this many pixels each way: zero padding, then a random crop.
     pub crop: usize,
-    /// A square with this side, around a random pixel, takes the value of the image's mean; 0 is none.
+    /// Cutout: a square with this side, around a random pixel, gets the image's mean; 0 turns it off.
     pub cutout: usize,
 }
 
 impl Augment {
-    /// What is usual for CIFAR-10: mirrored, shifted by up to 4, a hole of 8 by 8.
+    /// The usual augmentation for CIFAR-10: flip, shift by up to 4, cutout of 8 by 8.
     ///
     /// ```
     /// assert!(tractable::data::Augment::cifar10().flip);

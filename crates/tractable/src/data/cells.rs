@@ -1,11 +1,11 @@
-//! Reading a CSV file row by row as it is written: cells may be empty, or names.
+//! Reads a CSV file row by row as text: cells may be empty, or names.
 
 use std::path::Path;
 
 use super::records::Records;
 use crate::error::{Error, Result};
 
-/// A CSV file read one row at a time, cells as texts; for tables in which an empty cell has a meaning.
+/// A CSV file read one row at a time, with cells as text; for tables in which an empty cell has a meaning.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -86,7 +86,7 @@ impl CsvCells {
         self.records.cell(column)
     }
 
-    /// What is wrong with the row, or with a cell of it, as an error that names file, line and column.
+    /// An error about the row, or a cell of it, that names file, line and column.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

@@ -11,7 +11,7 @@ use std::path::Path;
 const PIXELS: usize = 3 * 32 * 32;
 const RECORD: usize = 1 + PIXELS;
 
-/// Reads files of the form of `cifar-10-batches-bin`, one after the other, as one set.
+/// Reads files in the format of `cifar-10-batches-bin` as one set.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -28,7 +28,7 @@ pub fn cifar_batches(paths: &[impl AsRef<Path>], names: Vec<String>) -> Result<I
     let records = plain.map(|most| (most / RECORD as u64) as usize).sum::<usize>();
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     if pixels.try_reserve_exact(records * PIXELS).is_err() {
-        return Err(Error::invalid("images", format!("there is not enough memory for {records}")));
+        return Err(Error::invalid("images", format!("not enough memory for {records}")));
     }
     for (path, (mut bytes, most)) in paths.iter().zip(files) {
         let path = path.as_ref();
@@ -43,7 +43,7 @@ pub fn cifar_batches(paths: &[impl AsRef<Path>], names: Vec<String>) -> Result<I
                     Ok(n) => got += n,
                     Err(e) if e.kind() == ErrorKind::Interrupted => {}
                     Err(e) if matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::UnexpectedEof) => {
-                        return refuse(format!("damaged gzip file ({e}); get it again"));
+                        return refuse(format!("damaged gzip file ({e}); download it again"));
                     }
                     Err(source) => return Err(Error::File { path: path.into(), doing: "read it", source }),
                 }
@@ -58,7 +58,7 @@ pub fn cifar_batches(paths: &[impl AsRef<Path>], names: Vec<String>) -> Result<I
                     pixels.extend_from_slice(&record[1..]);
                 }
                 _ => {
-                    let why = "cut short, or not CIFAR-10's binary form: it must be records of 3073 bytes";
+                    let why = "truncated, or not CIFAR-10's binary format: it must be records of 3073 bytes";
                     return refuse(format!("{why}, and {got} bytes are left over"));
                 }
             }

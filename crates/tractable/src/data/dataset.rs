@@ -9,7 +9,7 @@ use crate::rng;
 #[cfg(feature = "csv")]
 use std::sync::Arc;
 
-/// What is to be predicted, one row for each row of features.
+/// The target to predict, one row per row of features.
 ///
 /// ```
 /// use tractable::Matrix;
@@ -31,7 +31,7 @@ pub enum Target {
         /// Which entries of `y` were observed, row-major; `None`: all.
         observed: Option<Vec<bool>>,
     },
-    /// Classification: one class a row.
+    /// Classification: one class per row.
     Labels {
         /// The class of each row, as a position in `names`.
         labels: Vec<usize>,
@@ -141,7 +141,7 @@ impl Dataset {
         }
     }
 
-    /// Features, `[rows, width]`, as they were given: not standardised.
+    /// Features, `[rows, width]`, not standardised.
     ///
     /// ```
     /// # use tractable::{Matrix, data::Dataset};
@@ -189,7 +189,7 @@ impl Dataset {
         missing as f64 / self.x.data().len().max(1) as f64
     }
 
-    /// What is to be predicted, as it was given: not standardised.
+    /// The target, not standardised.
     ///
     /// ```
     /// # use tractable::{Matrix, data::{Dataset, Target}};
@@ -283,9 +283,9 @@ impl Dataset {
         &self.outputs
     }
 
-    /// Asks that features and numeric targets be standardised when a network is fitted to these data.
+    /// Standardise features and numeric targets when a network is fitted to these data.
     ///
-    /// Nothing is computed here: the [`Scaler`](super::Scaler) must come from the part that is trained on,
+    /// Nothing is computed here: the [`Scaler`](super::Scaler) must come from the training part,
     /// which is known only then.
     ///
     /// ```
@@ -301,7 +301,7 @@ impl Dataset {
         self
     }
 
-    /// Whether [`standardize`](Self::standardize) was asked for.
+    /// Whether [`standardize`](Self::standardize) was called.
     ///
     /// ```
     /// # use tractable::{Matrix, data::Dataset};
@@ -352,7 +352,7 @@ impl Dataset {
         Ok((train, test))
     }
 
-    /// The rows at `rows`, in that order; a row may come more than once.
+    /// The rows at `rows`, in that order; a row may be repeated.
     ///
     /// # Errors
     /// When a row does not exist, or none is selected.
@@ -496,7 +496,7 @@ fn check_columns(what: &str, data: &Matrix, names: &[String], seen: impl Fn(usiz
             _ if spread > 0.0 && spread < SQUARED[0] => spread,
             _ => continue,
         };
-        let why = format!("the square of {refused:e} is beyond what a number can hold; change the unit");
+        let why = format!("the square of {refused:e} overflows; change the unit");
         return Err(Error::invalid(format!("{what} `{name}`"), why));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! IDX files, plain or gzip: the form of MNIST and its relatives. The files are not trusted.
+//! IDX files, plain or gzip: the format of MNIST and similar sets. Files are not trusted.
 
 use super::data_error::data_error;
 use super::images::Images;
@@ -8,12 +8,12 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
-/// The longest side of an image that is believed.
+/// Maximum side of an image.
 const LONGEST_SIDE: u32 = 1 << 14;
 
 /// Reads images and their labels from two IDX files, plain or gzip. `names` are the classes.
 ///
-/// Sizes are compared with what the files can hold before memory is taken for them.
+/// Sizes are compared with what the files can hold before memory is allocated.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -43,7 +43,7 @@ pub fn idx(images: impl AsRef<Path>, labels: impl AsRef<Path>, names: Vec<String
     Images::new(shape, pixels, bytes.into_iter().map(u16::from).collect(), names)
 }
 
-/// The first label that is no class.
+/// The first label that is not a class.
 pub(super) fn check_labels(path: &Path, labels: &[u8], classes: usize) -> Result<()> {
     match labels.iter().position(|&l| usize::from(l) >= classes) {
         None => Ok(()),
@@ -72,12 +72,12 @@ fn read<const D: usize>(path: &Path, what: &str) -> Result<([u32; D], Vec<u8>)> 
     };
     if magic != 0x800 + D as u32 {
         let hint = match magic {
-            0x801 => "; it holds labels: are images and labels swapped?",
-            0x803 => "; it holds images: are images and labels swapped?",
+            0x801 => "; it contains labels: are images and labels swapped?",
+            0x803 => "; it contains images: are images and labels swapped?",
             _ => "",
         };
         let expected = 0x800 + D;
-        return refuse(format!("not an IDX file of {what}: it begins with {magic}, not {expected}{hint}"));
+        return refuse(format!("not an IDX file of {what}: it starts with {magic}, not {expected}{hint}"));
     }
     let mut sizes = [0; D];
     for size in &mut sizes {
@@ -92,25 +92,26 @@ fn read<const D: usize>(path: &Path, what: &str) -> Result<([u32; D], Vec<u8>)> 
         Some(0) => return refuse(format!("it has no {what}: its sizes are {said}")),
         Some(total) if total <= most => total as usize,
         _ => {
-            let why = format!("cut short: its sizes are {said}, more than the file can hold; get it again");
+            let why =
+                format!("truncated: its sizes are {said}, more than the file can hold; download it again");
             return refuse(why);
         }
     };
     let mut content = Vec::new();
     if content.try_reserve_exact(total).is_err() {
-        return refuse(format!("there is not enough memory for its sizes, {said}"));
+        return refuse(format!("not enough memory for its sizes, {said}"));
     }
     match bytes.by_ref().take(total as u64).read_to_end(&mut content) {
         Err(e) => return damaged(path, e),
         Ok(got) if got < total => {
-            let why = format!("cut short: {got} of {total} bytes of {what} are there; get it again");
+            let why = format!("truncated: only {got} of {total} bytes of {what}; download it again");
             return refuse(why);
         }
         Ok(_) => {}
     }
     match bytes.fill_buf() {
         Ok([]) => Ok((sizes, content)),
-        Ok(_) => refuse(format!("more bytes follow than its sizes, {said}, say")),
+        Ok(_) => refuse(format!("it has more bytes than its sizes, {said}")),
         // A gzip file ends with a checksum, which is looked at here.
         Err(e) if e.kind() == ErrorKind::InvalidInput || e.kind() == ErrorKind::UnexpectedEof => {
             damaged(path, e)
@@ -122,10 +123,10 @@ fn read<const D: usize>(path: &Path, what: &str) -> Result<([u32; D], Vec<u8>)> 
 fn damaged<T>(path: &Path, e: std::io::Error) -> Result<T> {
     match e.kind() {
         ErrorKind::UnexpectedEof => {
-            Err(data_error(path, 0, None, "cut short: the file ends too early; get it again"))
+            Err(data_error(path, 0, None, "truncated: the file ends too early; download it again"))
         }
         ErrorKind::InvalidInput | ErrorKind::InvalidData => {
-            Err(data_error(path, 0, None, format!("damaged gzip file ({e}); get it again")))
+            Err(data_error(path, 0, None, format!("damaged gzip file ({e}); download it again")))
         }
         _ => Err(Error::File { path: path.into(), doing: "read it", source: e }),
     }
@@ -134,14 +135,14 @@ fn damaged<T>(path: &Path, e: std::io::Error) -> Result<T> {
 /// A file's content, unpacked if it is gzip, and the most bytes that can come of it.
 pub(super) fn open(path: &Path) -> Result<(Box<dyn BufRead>, u64)> {
     let fail = |doing| move |source| Error::File { path: path.into(), doing, source };
-    // Before it is opened: to open a pipe is to wait for somebody to write to it.
+    // Before it is opened: opening a pipe waits for a writer.
     let about = std::fs::metadata(path).map_err(fail("open it"))?;
     if !about.is_file() {
         return Err(data_error(path, 0, None, "not a file"));
     }
     let file = File::open(path).map_err(fail("open it"))?;
     let mut file = BufReader::with_capacity(1 << 16, file);
-    // Files are told apart by what is in them: names lie.
+    // The content decides, not the name.
     let gzip = file.fill_buf().map_err(fail("read it"))?.starts_with(&[0x1f, 0x8b]);
     match gzip {
         #[cfg(feature = "gzip")]

@@ -7,7 +7,7 @@ use crate::gaussian::Matrix;
 use crate::rng::{self, ChaCha8Rng};
 use crate::shape::Shape;
 
-/// What is done to pixels before a network sees them; the numbers come from the images it is fitted to.
+/// Scaling of pixels, computed from the training images.
 ///
 /// ```
 /// use tractable::data::{PixelScaling, digits};
@@ -17,17 +17,17 @@ use crate::shape::Shape;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum PixelScaling {
-    /// Nothing: 0 to 1.
+    /// None: 0 to 1.
     None,
-    /// The mean of the channel is taken away: the paper's choice for MNIST.
+    /// Subtract the mean of the channel: the paper's choice for MNIST.
     #[default]
     Center,
-    /// And what is left is divided by the channel's standard deviation.
+    /// And divide by the channel's standard deviation.
     Standardize,
 }
 
 /// Images of one shape, each with a class. Pixels are bytes in the order of [`Shape`] (channel, row, column)
-/// and become numbers from 0 to 1 where they are used.
+/// and become numbers from 0 to 1 when used.
 ///
 /// A network is fitted to images as to a [`Dataset`](super::Dataset):
 ///
@@ -69,7 +69,7 @@ impl Images {
             return Err(Error::invalid("images", why));
         }
         if labels.len().checked_mul(shape.len()) != Some(pixels.len()) {
-            let expected = format!("{} images of {shape}, one a label", labels.len());
+            let expected = format!("{} images of {shape}, one per label", labels.len());
             return Err(Error::shape("images", expected, format!("{} bytes", pixels.len())));
         }
         if let Some(row) = labels.iter().position(|&l| usize::from(l) >= names.len()) {
@@ -115,7 +115,7 @@ impl Images {
         self.shape
     }
 
-    /// One image's bytes; panics when there is no such image, as slices do.
+    /// One image's bytes; panics if there is no such image, like a slice.
     ///
     /// ```
     /// assert_eq!(tractable::data::digits(3, 0)?.pixels(2).len(), 28 * 28);
@@ -155,8 +155,8 @@ impl Images {
         &self.names
     }
 
-    /// What is to be done to pixels when a network is fitted to these images; [`PixelScaling::Center`] if
-    /// nothing is said.
+    /// Sets the scaling of pixels for a fit to these images; [`PixelScaling::Center`] unless
+    /// set.
     ///
     /// ```
     /// use tractable::data::{PixelScaling, digits};
@@ -168,7 +168,7 @@ impl Images {
         self
     }
 
-    /// What [`scaling`](Self::scaling) asked for.
+    /// The [`scaling`](Self::scaling) set.
     ///
     /// ```
     /// use tractable::data::{PixelScaling, digits};
@@ -179,7 +179,7 @@ impl Images {
         self.scaling
     }
 
-    /// Asks that every epoch of a fit sees each image changed at random.
+    /// Augment every image at random in every epoch of a fit.
     ///
     /// ```
     /// use tractable::data::{Augment, digits};
@@ -229,7 +229,7 @@ impl Images {
         Ok(part.scaling(self.scaling))
     }
 
-    /// The images `from..to` as numbers from 0 to 1, one a row; panics when there are no such images.
+    /// The images `from..to` as numbers from 0 to 1, one per row; panics when there are no such images.
     ///
     /// ```
     /// let digits = tractable::data::digits(3, 0)?;
@@ -261,7 +261,7 @@ impl Images {
     }
 
     /// The scaler that [`scaling`](Self::scaling) asked for, from the images at `index`: one mean and one
-    /// standard deviation a channel. Counted in whole numbers, so that no order or machine changes it.
+    /// standard deviation per channel. Computed in integers, so that it is bit-identical everywhere.
     pub(crate) fn scaler(&self, index: &[usize]) -> Result<Option<Scaler>> {
         if self.scaling == PixelScaling::None {
             return Ok(None);

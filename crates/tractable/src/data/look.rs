@@ -1,20 +1,20 @@
-//! A look at the cells of a column, and what it takes the column for.
+//! Detects the type of a column from its cells.
 
 use super::dates::{DateForm, FORMS};
 use super::preparation::{Kind, Part};
 use super::text::{is_missing, number, yes_or_no};
 use std::collections::HashMap;
 
-/// Most different texts that are told apart.
+/// Maximum number of distinct texts.
 const MOST_TEXTS: usize = 1024;
-/// Levels of a category that get an input of their own; rarer ones share one.
+/// Levels of a category with their own input; rarer ones share one.
 const MOST_LEVELS: usize = 256;
 /// A category of more levels than this has fewer than half as many as rows.
 const FEW_LEVELS: usize = 20;
 /// A column of numbers may have up to one cell in ten that cannot be read.
 const MOST_ODD: usize = 10;
 
-/// What a user says about a column.
+/// A user's choice for the type of a column.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -41,7 +41,7 @@ pub enum As {
     MonthFirst,
 }
 
-/// What is counted about a column while its cells go by.
+/// Statistics of a column's cells.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Look {
     cells: usize,
@@ -179,7 +179,7 @@ impl Look {
             Some(texts) if texts.len() <= FEW_LEVELS || 2 * texts.len() <= known => {
                 Verdict::Use(self.as_category())
             }
-            _ => Verdict::Leave("text that differs from row to row"),
+            _ => Verdict::Leave("text that is different in every row"),
         }
     }
 
@@ -302,6 +302,6 @@ mod tests {
         assert_eq!(leave(&["a", "a", "a"], "x"), Verdict::Leave("one value in all rows"));
         let names: Vec<String> = (0..30).map(|i| format!("person {i}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        assert_eq!(leave(&names, "x"), Verdict::Leave("text that differs from row to row"));
+        assert_eq!(leave(&names, "x"), Verdict::Leave("text that is different in every row"));
     }
 }

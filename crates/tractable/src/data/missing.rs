@@ -1,4 +1,4 @@
-//! [`Joint`]: how inputs are distributed together, so that what is missing in a row is known as far as the rest of it says.
+//! [`Joint`]: the joint distribution of the inputs, so that missing entries follow from the rest of a row.
 
 use crate::cholesky;
 
@@ -12,7 +12,7 @@ pub(super) struct Joint {
     precision: Vec<f64>,
 }
 
-/// With more inputs than this they are taken as independent.
+/// With more inputs than this they are treated as independent.
 const MOST_INPUTS: usize = 64;
 /// Rows that the covariance is estimated from.
 const MOST_ROWS: usize = 5000;
@@ -26,8 +26,8 @@ impl Joint {
         Joint { mean, std, precision: Vec::new() }
     }
 
-    /// From rows of inputs and which of these are known, by expectation and maximisation: what is missing has the
-    /// distribution that the others give it, and that is counted in.
+    /// Fits to rows of inputs with missing entries, by expectation-maximisation: a missing entry has its
+    /// conditional distribution given the others.
     pub(super) fn fit(x: &[f64], known: &[bool], width: usize) -> Self {
         let rows = x.len() / width;
         let (mut mean, mut std) = (vec![0.0; width], vec![1.0; width]);
@@ -116,7 +116,7 @@ impl Joint {
             && self.std.iter().all(|s| *s >= 0.0 && s.is_finite())
         {
             true => Ok(()),
-            false => Err("a distribution of the inputs that cannot be".into()),
+            false => Err("an invalid distribution of the inputs".into()),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Data from files to numbers a network can learn from: tables and images.
 //!
 //! [`csv`] reads a file into a [`Table`]; naming the target makes it a [`Dataset`]; a [`Scaler`] is
-//! computed from the part that is trained on. [`CsvRows`] reads files larger than memory piece by piece,
-//! for prediction, and [`CsvCells`] row by row as they are written. These four need the feature `csv`; compressed image files need `gzip`.
+//! computed from the training part. [`CsvRows`] reads files larger than memory in chunks,
+//! for prediction, and [`CsvCells`] row by row as text. These four need the feature `csv`; compressed image files need `gzip`.
 //!
 //! [`Images`] are labelled images: [`mnist`], [`fashion_mnist`] and [`cifar10`] read the public sets, [`idx`] and
-//! [`cifar_batches`] any files of their forms, and [`digits`] needs no files at all.
+//! [`cifar_batches`] any files in their formats, and [`digits`] needs no files.
 //!
 //! ```
 //! # let dir = tempfile::tempdir()?;

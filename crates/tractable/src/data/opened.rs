@@ -18,7 +18,7 @@ pub(super) struct Opened {
 
 pub(super) fn open(path: &Path) -> Result<Opened> {
     let fail = |doing| move |source| Error::File { path: path.into(), doing, source };
-    // Before it is opened: to open a pipe is to wait for somebody to write to it.
+    // Before it is opened: opening a pipe waits for a writer.
     let about = std::fs::metadata(path).map_err(fail("open"))?;
     if about.is_dir() {
         return Err(data_error(path, 0, None, "a folder, not a file"));
@@ -29,7 +29,7 @@ pub(super) fn open(path: &Path) -> Result<Opened> {
     let file = File::open(path).map_err(fail("open"))?;
     let length = if about.is_file() { about.len() } else { 0 };
     let mut file = BufReader::with_capacity(BUFFER, file);
-    // Files are told apart by what is in them: names lie.
+    // The content decides, not the name.
     let gzip = file.fill_buf().map_err(fail("read"))?.starts_with(&[0x1f, 0x8b]);
     let (bytes, length): (Box<dyn Read + Send + Sync>, u64) = match gzip {
         #[cfg(feature = "gzip")]
@@ -73,7 +73,7 @@ impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let n = self.bytes.read(out)?;
         self.left = self.left.checked_sub(n as u64).ok_or_else(|| {
-            std::io::Error::new(std::io::ErrorKind::InvalidData, "it unpacks to more than a table would")
+            std::io::Error::new(std::io::ErrorKind::InvalidData, "it unpacks to more than a table should")
         })?;
         Ok(n)
     }

@@ -25,7 +25,7 @@ use std::f64::consts::TAU;
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Preparation {
     pub(super) columns: Vec<Prepared>,
-    /// Columns that only say which row it is.
+    /// Columns that identify rows.
     pub(super) ids: Vec<String>,
     pub(super) joint: Joint,
 }
@@ -216,7 +216,7 @@ impl Preparation {
         self.columns.iter().map(|c| c.name.as_str())
     }
 
-    /// Names of the columns that say which row it is, and nothing to a network.
+    /// Names of the columns that identify rows and are not inputs.
     pub fn ids(&self) -> &[String] {
         &self.ids
     }
@@ -250,8 +250,7 @@ impl Preparation {
     /// When there is no such column, or the cell is nothing that it had in training.
     pub fn inputs_of(&self, name: &str, cell: &str) -> Result<Option<Vec<f64>>> {
         let column = self.columns.iter().find(|c| c.name == name);
-        let column =
-            column.ok_or_else(|| Error::invalid(format!("column `{name}`"), "there is no such column"))?;
+        let column = column.ok_or_else(|| Error::invalid(format!("column `{name}`"), "no such column"))?;
         let mut out = Vec::new();
         match column.kind.push(cell.trim(), &mut out) {
             Cell::Known => Ok(Some(out)),
@@ -326,10 +325,10 @@ impl Preparation {
             _ => true,
         };
         if self.columns.is_empty() || !self.columns.iter().all(|c| sound(&c.kind)) {
-            return Err("columns that cannot be".into());
+            return Err("invalid columns".into());
         }
         if self.inputs() != inputs {
-            return Err("its columns do not give the network's inputs".into());
+            return Err("its columns do not match the network's inputs".into());
         }
         self.joint.check(inputs.len())
     }

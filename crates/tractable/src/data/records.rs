@@ -1,4 +1,4 @@
-//! Rows of CSV files, one at a time, with limits on what a hostile file can cost and a line number for every complaint.
+//! Rows of CSV files, one at a time, with limits against hostile files and line numbers in errors.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

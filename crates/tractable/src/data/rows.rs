@@ -1,4 +1,4 @@
-//! Reading a CSV file piece by piece as a model takes it, for files larger than memory.
+//! Reads a CSV file in chunks as inputs of a model, for files larger than memory.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::records::Records;
 use crate::error::{Error, Result};
 use crate::gaussian::Gaussian;
 
-/// A CSV file read some rows at a time, as the inputs of a model: see [`Preparation`].
+/// A CSV file read in chunks, as inputs of a model: see [`Preparation`].
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -35,7 +35,7 @@ pub struct CsvRows {
 }
 
 impl CsvRows {
-    /// Opens a file; columns are found by name, and others are not looked at. Columns that say which row it is may be
+    /// Opens a file; columns are found by name, and others are ignored. Identifying columns may be
     /// missing.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl CsvRows {
         Ok(Self { records, preparation, places, ids, rows: 0, id_cells: Vec::new(), odd })
     }
 
-    /// Names of the columns that say which row it is and are in the file.
+    /// Names of the identifying columns in the file.
     pub fn id_names(&self) -> Vec<&str> {
         self.ids.iter().map(|&i| self.records.header()[i].as_str()).collect()
     }
@@ -66,10 +66,7 @@ impl CsvRows {
     /// As for [`csv`](super::csv), and when no row is asked for.
     pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<Gaussian>> {
         if max_rows == 0 {
-            return Err(Error::invalid(
-                "max_rows",
-                "at least one row must be asked for; 0 would look like the end",
-            ));
+            return Err(Error::invalid("max_rows", "at least one row is needed; 0 would look like the end"));
         }
         let (mut mean, mut var, mut rows) = (Vec::new(), Vec::new(), 0);
         self.id_cells.clear();
@@ -92,7 +89,7 @@ impl CsvRows {
         if rows == 0 { Ok(None) } else { Gaussian::new(mean, var, self.preparation.width()).map(Some) }
     }
 
-    /// Columns with cells that could not be read and were taken as missing: name, how many, and the first with its line.
+    /// Columns with unreadable cells, treated as missing: name, how many, and the first with its line.
     pub fn unreadable(&self) -> Vec<(&str, usize, usize, &str)> {
         let named = self.preparation.columns().zip(&self.odd);
         named

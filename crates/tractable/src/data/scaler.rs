@@ -5,7 +5,7 @@ use crate::gaussian::Matrix;
 
 /// Mean and standard deviation of each column: `x' = (x - mean) / std`.
 ///
-/// Read from a file it is checked, as by [`check`](Self::check).
+/// Validated by [`check`](Self::check) when read from a file.
 ///
 /// ```
 /// use tractable::{Matrix, data::Scaler};
@@ -22,7 +22,7 @@ pub struct Scaler {
     std: Vec<f64>,
 }
 
-/// What a file says, before it is believed.
+/// As read from a file, before validation.
 #[cfg(feature = "files")]
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -84,8 +84,8 @@ impl Scaler {
         Self::fit_where(data, |_| true)
     }
 
-    /// As [`fit`](Self::fit), over the entries of `y` with `observed` true (row-major, `None`: all). A column
-    /// without any is left as it is.
+    /// Like [`fit`](Self::fit), over the entries of `y` with `observed` true (row-major, `None`: all). A column
+    /// without any is unchanged.
     ///
     /// # Errors
     /// When `observed` does not have one entry for each of `y`.
@@ -109,7 +109,7 @@ impl Scaler {
 
     fn fit_where(data: &Matrix, counts: impl Fn(usize) -> bool) -> Scaler {
         let width = data.width();
-        // Sums over the rows in order, one a column: the same bits whatever the machine.
+        // Sums over the rows in order, one per column: bit-identical on every machine.
         let average = |term: &dyn Fn(usize, f64) -> f64| {
             let (mut sum, mut n) = (vec![0.0; width], vec![0.0; width]);
             for (row, values) in data.data().chunks_exact(width).enumerate() {
@@ -173,7 +173,7 @@ impl Scaler {
         self.mean.len()
     }
 
-    /// Means, one a column.
+    /// Means, one per column.
     ///
     /// ```
     /// assert_eq!(tractable::data::Scaler::identity(2).mean(), [0.0, 0.0]);
@@ -182,7 +182,7 @@ impl Scaler {
         &self.mean
     }
 
-    /// Standard deviations, one a column; never 0.
+    /// Standard deviations, one per column; never 0.
     ///
     /// ```
     /// assert_eq!(tractable::data::Scaler::identity(2).std(), [1.0, 1.0]);

@@ -23,7 +23,7 @@ pub const CIFAR10: [&str; 10] =
 pub const FASHION_MNIST: [&str; 10] =
     ["t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"];
 
-/// Reads MNIST from the folder that holds its four IDX files, plain or `.gz`: training and test images.
+/// Reads MNIST from the folder with its four IDX files, plain or `.gz`: training and test images.
 ///
 /// ```no_run
 /// let (train, test) = tractable::data::mnist("data/mnist")?;
@@ -34,7 +34,7 @@ pub fn mnist(folder: impl AsRef<Path>) -> Result<(Images, Images)> {
     four_files(folder.as_ref(), &["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"])
 }
 
-/// Reads Fashion-MNIST, whose files have the names and the form of MNIST's.
+/// Reads Fashion-MNIST, whose files have MNIST's names and format.
 ///
 /// ```no_run
 /// let (train, test) = tractable::data::fashion_mnist("data/fashion-mnist")?;
@@ -44,7 +44,7 @@ pub fn fashion_mnist(folder: impl AsRef<Path>) -> Result<(Images, Images)> {
     four_files(folder.as_ref(), &FASHION_MNIST)
 }
 
-/// Reads CIFAR-10 from the folder that holds its six binary batches, or the folder above it.
+/// Reads CIFAR-10 from the folder with its six binary batches, or its parent.
 ///
 /// ```no_run
 /// let (train, test) = tractable::data::cifar10("data/cifar10")?;

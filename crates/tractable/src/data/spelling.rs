@@ -1,4 +1,4 @@
-//! Names that are nearly right.
+//! Suggestions for misspelt names.
 
 /// The name that was probably meant: the one with the fewest letters to insert, remove, replace or swap with a neighbour,
 /// if those are at most a third. Case, hyphens, underscores and spaces do not count; of each name only the first 64 letters do.

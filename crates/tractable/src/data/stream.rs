@@ -19,8 +19,8 @@ const WINDOW: usize = 1 << 16;
 /// Numbers in a window, at most.
 const WINDOW_NUMBERS: usize = 1 << 22;
 
-/// CSV files that are read once for every pass over the rows. A sample of the rows is in memory: it says what the columns
-/// are, and half of it is left out of the passes, to judge by.
+/// CSV files that are read once for every pass over the rows. A sample of the rows is kept in memory: it determines the
+/// column types, and half of it is held out for evaluation.
 ///
 /// Memory: the sample, and three windows of 65,536 rows or four million numbers, whichever is less; at most about 250 MB for
 /// any number of rows.

@@ -51,7 +51,7 @@ impl Column {
     }
 }
 
-/// What a column is taken for, for people to read.
+/// The type of a column, in words.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -75,7 +75,7 @@ pub struct ColumnAbout {
     pub what: String,
     /// Share of its cells that are missing.
     pub missing: f64,
-    /// What is odd about it, and how to say otherwise.
+    /// What is unusual about it, and how to change its type.
     pub problem: Option<String>,
 }
 
@@ -142,7 +142,7 @@ impl Table {
         &self.names
     }
 
-    /// Leaves a column out.
+    /// Excludes a column.
     ///
     /// # Errors
     /// When there is no such column.
@@ -159,7 +159,7 @@ impl Table {
         Ok(self)
     }
 
-    /// Leaves a column out that says which row it is; a [`Preparation`] remembers its name.
+    /// Excludes a column that identifies rows; a [`Preparation`] remembers its name.
     ///
     /// # Errors
     /// When there is no such column.
@@ -178,7 +178,7 @@ impl Table {
         Ok(self)
     }
 
-    /// Says what a column is, whatever it looks like.
+    /// Sets the type of a column.
     ///
     /// # Errors
     /// When there is no such column.
@@ -198,7 +198,7 @@ impl Table {
         Ok(self)
     }
 
-    /// What every column is taken for, the targets' aside.
+    /// The type of every column except the targets.
     pub fn columns(&self, targets: &[&str]) -> Vec<ColumnAbout> {
         let about = |(name, column): (&String, &Column)| {
             let missing = column.look.missing_share();
@@ -243,9 +243,9 @@ impl Table {
 
     /// Names the target; the other columns become features.
     ///
-    /// Every column is taken for what most of its cells are: numbers (thousands may be set apart, and currency and percent
-    /// signs are dropped), yes or no, dates and times, or categories, which get one input for each level. Columns that cannot
-    /// help are left out: those that are empty, row numbers, and texts that differ from row to row.
+    /// The type of a column follows from most of its cells: numbers (thousands separators, and currency and percent
+    /// signs are dropped), yes or no, dates and times, or categories, which get one input per level. Useless columns
+    /// are excluded: empty ones, row numbers, and texts that are different in every row.
     /// [`columns`](Self::columns) lists the decisions and [`treat`](Self::treat) changes them. Cells that are empty, `NA`,
     /// `nan`, `null` or `?` are missing, and so are cells that cannot be read. A missing feature is uncertain: it has the mean
     /// and variance that the rest of its row gives it. A missing target is not observed.
@@ -266,7 +266,7 @@ impl Table {
         self.targets(&[name])
     }
 
-    /// Several targets at once; otherwise as [`target`](Self::target).
+    /// Several targets at once; otherwise like [`target`](Self::target).
     ///
     /// # Errors
     /// As for [`target`](Self::target), or when a name is given twice.
@@ -311,8 +311,8 @@ impl Table {
         self.features(None)?.dataset(target, outputs)
     }
 
-    /// Names a target whose values are classes: texts, or numbers that stand for something. Rows without a class are left
-    /// out.
+    /// Names a target whose values are classes: texts, or numbers as labels. Rows without a class are
+    /// excluded.
     ///
     /// Classes are sorted: by value if all of them are whole numbers, as texts otherwise.
     ///
@@ -338,7 +338,7 @@ impl Table {
             return refuse(format!("more than {MAX_CLASSES} {why}"));
         };
         if texts.len() < 2 {
-            return refuse("only one class; there is nothing to tell apart".into());
+            return refuse("only one class; at least two are needed".into());
         }
         let mut sorted: Vec<&str> = texts.keys().map(|t| &**t).collect();
         sorted.sort_unstable();
@@ -354,7 +354,7 @@ impl Table {
         self.labelled(name, &column, names)
     }
 
-    /// Names a target whose classes are known already, in their order, as a trained network has them.
+    /// Names a target with known classes in a given order, as in a trained network.
     ///
     /// # Errors
     /// As for [`classes`](Self::classes), and when a class is not among them.
@@ -373,7 +373,7 @@ impl Table {
         self.labelled(name, &column, known.to_vec())
     }
 
-    /// Names the targets of a trained network and takes the features as it does.
+    /// Names the targets of a trained network and prepares the features for it.
     ///
     /// # Errors
     /// As for [`targets`](Self::targets) or, with classes, [`labels`](Self::labels), and when a column is not there.
@@ -496,7 +496,7 @@ fn problem(kind: &Kind, column: &Column) -> Option<String> {
             Some(format!("{odd} not numbers, taken as missing: {} in line {line}", quoted(cell)))
         }
         (Kind::Date { .. }, _) if column.look.ambiguous_date() => {
-            Some("month or day first? say day-first or month-first".into())
+            Some("month or day first? use day-first or month-first".into())
         }
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! What a cell of a table says: nothing, a number as people write it, yes or no.
+//! Parses a cell of a table: missing, a number as people write it, yes or no.
 
 /// Cells that stand for a value nobody knows: what pandas reads so, a question mark and dashes.
 pub(super) fn is_missing(cell: &str) -> bool {

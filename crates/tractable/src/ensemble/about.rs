@@ -1,4 +1,4 @@
-//! What a model was made from, and a quicker form of it.
+//! The data of a model, and a faster form of it.
 
 use super::folds::{FOLDS, folds, rows_of};
 use super::{Calibrated, Ensemble};
@@ -67,7 +67,7 @@ impl Ensemble {
         self.members[0].net.class_names()
     }
 
-    /// Which rows of the data it was fitted to were left out by a network: all of them or, of a single network, the fifth
+    /// Which training rows were left out by a network: all of them or, for a single network, the fifth
     /// that it was calibrated on.
     ///
     /// ```
@@ -89,7 +89,7 @@ impl Ensemble {
     /// Refuses what is not, by its size, the data it was fitted to.
     pub(super) fn check_fitted(&self, data: &Dataset) -> Result<()> {
         if self.spec.own {
-            let why = "whoever trained the network chose them";
+            let why = "only the trainer of the network knows them";
             return Err(Error::invalid("rows left out", why));
         }
         if data.rows() != self.spec.rows || data.width() != self.input().len() {
@@ -100,9 +100,9 @@ impl Ensemble {
         Ok(())
     }
 
-    /// The same model, which does not work out its doubt away from the data: every row has that of an average row. Predictions
-    /// are several times faster, their means are the same, and so are their intervals where there are data. Outside of
-    /// them the intervals widen only as far as the networks disagree.
+    /// The same model without its own uncertainty away from the data: every row has that of an average row. Predictions
+    /// are several times faster, their means are the same, and so are their intervals where there are data. Elsewhere
+    /// the intervals widen only as far as the networks disagree.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};

@@ -1,4 +1,4 @@
-//! What an input must be, by all networks of a model together: places are weighed by what the calibrated model predicts there.
+//! Conditioning with all networks of a model: points are weighted by the calibrated predictions there.
 
 use super::Ensemble;
 use crate::condition::{Answer, Covariance, EXACTLY, MOST_POINTS, Posterior, Prior};
@@ -11,7 +11,7 @@ const LARGEST: f64 = 1e150;
 
 pub(super) fn condition(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> Result<Posterior> {
     if wanted.layer.is_some_and(|layer| layer != "input") {
-        let why = "hidden layers of several networks have nothing in common; ask one of its networks";
+        let why = "an ensemble has no common hidden layer; use one of its networks";
         return Err(Error::invalid("layer", why));
     }
     let first = model.networks().next().expect("a model has networks");

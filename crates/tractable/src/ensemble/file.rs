@@ -75,8 +75,8 @@ impl Ensemble {
         files::write(path, &bytes.map_err(|why| refuse("header", why))?)
     }
 
-    /// Reads a model from a file, or one network as a model that is not calibrated. The file may come from anywhere: nothing
-    /// in it is run, and whatever does not fit is refused with its place.
+    /// Reads a model from a file, or one network as an uncalibrated model. The file may be untrusted: nothing
+    /// in it is executed, and anything invalid is refused with its location.
     ///
     /// ```
     /// use tractable::{Ensemble, Error};
@@ -92,7 +92,7 @@ impl Ensemble {
             return Ensemble::of_one(Network::read(path, &file, 0..length, Device::cpu(1))?);
         }
         if entry("version") != VERSION {
-            let why = format!("version {} is not known to this build", entry("version"));
+            let why = format!("version {} is unknown to this build", entry("version"));
             return Err(refuse("metadata", why));
         }
         let Rest { spec, members: places }: Rest =
@@ -104,7 +104,7 @@ impl Ensemble {
         for (i, place) in places.into_iter().enumerate() {
             let name = format!("network{i}");
             let info = tensors.info(&name).filter(|info| info.dtype == U8);
-            let info = info.ok_or_else(|| refuse(&name, "is not there as the bytes of a model".into()))?;
+            let info = info.ok_or_else(|| refuse(&name, "is missing or not the bytes of a model".into()))?;
             let net = Network::read(path, &file, tensors.place(info), Device::cpu(1))?;
             let kept = place.kept.iter().enumerate().map(|(output, &of_rows)| {
                 let name = kept_name(i, output);
@@ -130,7 +130,7 @@ impl Ensemble {
         let used = (0..spec.weights.len()).filter(|&k| members.iter().any(|m| m.kind == k));
         let weight: f64 = used.map(|k| spec.weights[k]).sum();
         if spec.weights.iter().any(|w| !(0.0..=1.0).contains(w)) || sums != 1.0 || weight != 1.0 {
-            return Err(refuse("weights", "they are not shares of the networks that are there".into()));
+            return Err(refuse("weights", "they do not match the networks".into()));
         }
         Ok(Ensemble { members, spec })
     }
@@ -169,7 +169,7 @@ fn check(
         _ => false,
     };
     if !outputs {
-        return Err("has an output that the model's calibration does not fit");
+        return Err("has an output that does not fit the calibration");
     }
     let alike = before.first().is_none_or(|first| {
         let first = &first.net;
@@ -177,7 +177,7 @@ fn check(
             == (net.input(), net.output(), net.output_scaler(), net.input_names())
     });
     if !alike {
-        return Err("has other inputs or outputs than the networks before it");
+        return Err("has different inputs or outputs from the networks before it");
     }
     if place.fold >= FOLDS || place.kind >= spec.weights.len() {
         return Err("has no place in the model");

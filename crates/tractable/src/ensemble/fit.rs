@@ -1,4 +1,4 @@
-//! Fitting an [`Ensemble`]: networks side by side, what they say of rows they have not seen, calibration.
+//! Fitting an [`Ensemble`]: networks in parallel, predictions for left-out rows, calibration.
 
 use super::folds::{FOLDS, folds, rows_of};
 use super::side_by_side::side_by_side;
@@ -17,8 +17,7 @@ use crate::train::{Fit, Progress};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A kind of network: a narrow one that is slow to bend and a wide one that bends easily. Left-out rows say how much to
-/// believe each of them.
+/// A kind of network: a smooth one and a flexible one. Left-out rows determine the weight of each.
 pub(super) struct Kind {
     hidden: [usize; 2],
     gain: f64,
@@ -37,7 +36,7 @@ pub(super) const ANNEAL: f64 = 0.5;
 /// Noise of the nodes of a class tree.
 const CLASS_NOISE: f64 = 1.0;
 
-/// How far a fit has come.
+/// Progress of a fit.
 ///
 /// ```
 /// let stage = tractable::ensemble::Stage { what: "learning", done: 3, of: 10 };
@@ -45,15 +44,15 @@ const CLASS_NOISE: f64 = 1.0;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stage {
-    /// What is being done.
+    /// Current activity.
     pub what: &'static str,
     /// Steps done,
     pub done: u64,
-    /// of so many.
+    /// of this many.
     pub of: u64,
 }
 
-/// How good a model is on rows that it has not learned from, but was calibrated on.
+/// Scores of a model on the rows it left out, on which it was also calibrated.
 ///
 /// ```
 /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -69,15 +68,15 @@ pub struct Stage {
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct LeftOut {
-    /// Rows that were left out.
+    /// Number of left-out rows.
     pub rows: usize,
     /// Mean negative log-likelihood, in the units of the target.
     pub nll: f64,
-    /// Root mean squared error of numbers.
+    /// Root mean squared error, for numbers.
     pub rmse: Option<f64>,
-    /// Share of numbers inside their 90 % interval.
+    /// Share inside the 90 % interval, for numbers.
     pub coverage_90: Option<f64>,
-    /// Share of classes that were wrong.
+    /// Error rate, for classes.
     pub error_rate: Option<f64>,
 }
 
@@ -104,7 +103,7 @@ struct Data<'a> {
 }
 
 impl Ensemble {
-    /// Fits a model to a data set, with every setting at its default.
+    /// Fits a model to a data set with default settings.
     ///
     /// # Errors
     /// When there are fewer than five rows, or numbers that cannot be standardised.
@@ -120,8 +119,8 @@ impl Ensemble {
         Ok(fitted.expect("nobody interrupts it"))
     }
 
-    /// A network of your own as a model, calibrated on rows that it has not learned from; `learned` are some that it has, for
-    /// its doubt away from them.
+    /// Makes a model from your own network, calibrated on rows that it was not trained on; `learned` are some training rows, for
+    /// the uncertainty away from them.
     ///
     /// ```
     /// # use tractable::{Activation, Ensemble, Fit, Matrix, Network, data::Dataset};
@@ -165,7 +164,7 @@ impl Ensemble {
         Ok(model)
     }
 
-    /// As [`Ensemble::fit`], telling `progress` how it goes. [`ControlFlow::Break`] stops it: then there is no model.
+    /// Like [`Ensemble::fit`], but calls `progress` as it goes. [`ControlFlow::Break`] stops it without a model.
     ///
     /// ```
     /// # use std::ops::ControlFlow;
@@ -248,7 +247,7 @@ impl<'a> Data<'a> {
     fn new(all: &'a Dataset, settings: &'a Settings) -> Result<Self> {
         settings.check()?;
         if all.rows() < FOLDS {
-            let why = format!("{} are too few to leave some out; there must be at least {FOLDS}", all.rows());
+            let why = format!("{} are too few to leave some out; at least {FOLDS} are needed", all.rows());
             return Err(Error::invalid("rows", why));
         }
         all.check_spread()?;
@@ -453,7 +452,7 @@ impl<'a> Data<'a> {
         (Calibrated::Classes(calibration), ln_likelihood)
     }
 
-    /// How good the model is on rows that were left out.
+    /// Scores on left-out rows.
     fn judge(&self, model: &Ensemble) -> Result<Vec<LeftOut>> {
         let rows: Vec<usize> = match self.settings.single {
             true => rows_of(&self.folds, 0, true),
@@ -529,7 +528,7 @@ fn check_observed(y: &Matrix, observed: Option<&[bool]>, names: &[String]) -> Re
     for (column, name) in names.iter().enumerate() {
         let seen = observed.iter().skip(column).step_by(y.width()).filter(|o| **o).count();
         if seen < FOLDS {
-            let why = format!("it is known in {seen} rows; there must be at least {FOLDS}");
+            let why = format!("it is known in {seen} rows; at least {FOLDS} are needed");
             return Err(Error::invalid(format!("target `{name}`"), why));
         }
     }

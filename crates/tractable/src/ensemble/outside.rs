@@ -1,8 +1,8 @@
-//! How unsure a network is away from its data: the doubt about all of its weights together, to first order.
+//! The uncertainty of a network away from its data: of all its weights jointly, to first order.
 //!
-//! A network that hangs on its weights linearly is a Gaussian process, and its kernel is the product of slopes by the weights.
-//! A weight's slope is the product of what it multiplies and of the slope by what it makes, and all weights of a layer have
-//! one prior: the kernel of two rows needs the products of these vectors only, not one term for every weight.
+//! A network linearised in its weights is a Gaussian process whose kernel is the inner product of slopes with respect to the
+//! weights. A weight's slope is its input times the slope with respect to its result, and all weights of a layer have
+//! one prior: the kernel of two rows needs only inner products of these vectors, not one term per weight.
 
 use crate::cholesky;
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! What little there is to set.
+//! The few settings.
 
 use crate::error::{Error, Result};
 
@@ -16,13 +16,13 @@ const MOST_THREADS: usize = 1024;
 pub struct Settings {
     /// Seed of folds and weights.
     pub seed: u64,
-    /// Networks that are trained side by side; `None`: one for every core.
+    /// Networks trained in parallel; `None`: one per core.
     pub threads: Option<usize>,
-    /// One network instead of ten, calibrated on the fifth of the rows that it leaves out.
+    /// One network instead of ten, calibrated on the fifth of the rows it leaves out.
     pub single: bool,
-    /// Rows that a network looks at in all, again and again, or three times as many where left-out rows say that it helps.
+    /// Total number of rows that a network learns from, over all epochs; three times as many if left-out rows show that it helps.
     pub visits: usize,
-    /// Whether doubt away from the data is worked out; predictions are several times faster without.
+    /// Whether to compute the uncertainty away from the data; predictions are several times faster without.
     pub outside: bool,
 }
 
@@ -43,7 +43,7 @@ impl Settings {
         self
     }
 
-    /// Networks that are trained side by side. The result does not depend on it.
+    /// Networks trained in parallel. The result does not depend on it.
     ///
     /// ```
     /// assert_eq!(tractable::ensemble::Settings::default().threads(2).threads, Some(2));
@@ -63,7 +63,7 @@ impl Settings {
         self
     }
 
-    /// Rows that a network looks at in all; 50,000 unless set.
+    /// Total number of rows that a network learns from, over all epochs; 50,000 unless set.
     ///
     /// ```
     /// assert_eq!(tractable::ensemble::Settings::default().visits(1000).visits, 1000);
@@ -73,7 +73,7 @@ impl Settings {
         self
     }
 
-    /// Whether doubt away from the data is worked out.
+    /// Whether to compute the uncertainty away from the data.
     ///
     /// ```
     /// assert!(!tractable::ensemble::Settings::default().outside(false).outside);

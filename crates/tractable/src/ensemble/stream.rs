@@ -1,4 +1,4 @@
-//! Fitting a model to rows that do not fit into memory: one network goes over them a few times.
+//! Fits a model to rows that do not fit into memory: one network, a few passes.
 
 use super::fit::{BATCH, KINDS, Stage, network};
 use super::{Ensemble, Settings};
@@ -13,8 +13,8 @@ const PASSES: usize = 2;
 const LOOK_EVERY: usize = 512;
 
 impl Ensemble {
-    /// Fits one network to the rows of a stream, pass by pass, and calibrates it on the rows that are held out. `None` where
-    /// `progress` says to stop.
+    /// Fits one network to the rows of a stream, pass by pass, and calibrates it on the held-out rows. `None` if
+    /// `progress` stops it.
     ///
     /// # Errors
     /// When the rows cannot be read, or break the network.

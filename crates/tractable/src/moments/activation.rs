@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 
 /// The nonlinearity between two layers.
 ///
-/// All but [`Activation::MixtureRelu`] are linearised at the mean; that one has the exact mean and variance
+/// All except [`Activation::MixtureRelu`] are linearised at the mean; that one has the exact mean and variance
 /// of `max(0, z)` for a Gaussian `z`.
 ///
 /// ```
@@ -77,7 +77,7 @@ impl Activation {
         }
     }
 
-    /// Whether its slope depends on `z`. Where neither a layer's activation nor the next one's is curved, a
+    /// Whether its slope depends on `z`. If neither a layer's activation nor the next one's is curved, a
     /// derivative has no covariance with the layer.
     ///
     /// ```

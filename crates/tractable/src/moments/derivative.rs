@@ -2,9 +2,9 @@
 //!
 //! `D_j = d(output)/d(z_j)` is a product of weights and slopes along every path from unit `j` to the output. It is built
 //! from the output down, one layer at a time: a [`UnitDerivative`] holds what the layer above passes on, a branch runs from
-//! unit `j` through the weight `w` to unit `i` above it, and branches count as independent of each other. Slopes of
-//! neighbouring layers are correlated, for both depend on the lower one's units; layers further apart are taken to
-//! be independent.
+//! unit `j` through the weight `w` to unit `i` above it, and branches are treated as independent. Slopes of
+//! neighbouring layers are correlated, because both depend on the lower one's units; layers farther apart are treated
+//! as independent.
 
 use super::posterior::REPAIR;
 use super::{Activation, Moments, Real};
@@ -32,7 +32,7 @@ pub struct Curve<R> {
 }
 
 impl<R: Real> Curve<R> {
-    /// T28. A slope that is a known number, as that of ReLU and of the identity: no variance, no bend.
+    /// T28. A constant slope, as for ReLU and the identity: no variance, no bend.
     ///
     /// ```
     /// # use tractable::moments::derivative::Curve;
@@ -67,7 +67,7 @@ impl<R: Real> Curve<R> {
     }
 }
 
-/// A unit as its derivative sees it.
+/// What a derivative needs of a unit.
 ///
 /// ```
 /// # use tractable::moments::derivative::{Curve, Unit};
@@ -101,7 +101,7 @@ impl<R: Real> Unit<R> {
     }
 }
 
-/// Which slopes of neighbouring layers count as correlated.
+/// Which slopes of neighbouring layers are treated as correlated.
 ///
 /// ```
 /// assert_eq!(tractable::Gate::default(), tractable::Gate::Both);
@@ -110,11 +110,11 @@ impl<R: Real> Unit<R> {
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Gate {
-    /// Where the activations of both layers are curved: what the mathematics says.
+    /// If the activations of both layers are curved: the correct rule.
     #[default]
     Both,
-    /// Where that of the lower layer is: what the authors' own code computes. It adds a covariance with slopes that
-    /// are constants, as those of ReLU, and takes them for slopes of the lower layer's activation.
+    /// If that of the lower layer is curved: as in the authors' code. It adds a covariance with constant slopes,
+    /// such as ReLU's, and treats them as slopes of the lower layer's activation.
     Input,
 }
 
@@ -143,8 +143,8 @@ impl Gate {
     }
 }
 
-/// The derivative of the output by one unit's pre-activation, as a sum over the branches that leave the unit, and
-/// what the layer below needs of it.
+/// The derivative of the output with respect to one unit's pre-activation, as a sum over the branches that leave the unit, and
+/// what the layer below needs from it.
 ///
 /// ```
 /// # use tractable::moments::derivative::{Curve, UnitDerivative, Unit};
@@ -162,7 +162,7 @@ pub struct UnitDerivative<R> {
     pub var: R,
     /// Covariance of the derivative with the unit's `z`.
     pub cov: R,
-    /// Mean of the derivative without the unit's own slope: by its activation, as it were.
+    /// Mean of the derivative without the unit's own slope, that is with respect to its activation.
     pub rest: R,
     /// Sum of the squared means of the branches.
     pub mean_mean: R,
@@ -173,8 +173,8 @@ pub struct UnitDerivative<R> {
 }
 
 impl<R: Real> UnitDerivative<R> {
-    /// T30. The derivative of the output by its own pre-activation: its slope; `chosen` is 1 for the output that is
-    /// differentiated, 0 for the others.
+    /// T30. The derivative of the output with respect to its own pre-activation, its slope; `chosen` is 1 for the
+    /// differentiated output, 0 for the others.
     ///
     /// ```
     /// # use tractable::moments::derivative::{Curve, UnitDerivative, Unit};
@@ -261,7 +261,7 @@ pub fn repaired<R: Real>(var: R) -> R {
     R::select(var < R::ZERO, R::ZERO, var) // T31
 }
 
-/// T33. What the condition "the derivative is zero" makes of a unit: the posterior minus the prior of its mean and
+/// T33. Conditions a unit on a derivative of zero: the posterior minus the prior of its mean and
 /// variance, given the derivative's mean, variance (noise included) and covariance with the unit.
 ///
 /// `towards` is 0 for the plain posterior, 1 to climb to a maximum, -1 to descend to a minimum.
@@ -282,8 +282,8 @@ pub fn stationary<R: Real>(mean: R, var: R, cov: R, towards: R) -> (R, R) {
     (R::select(towards == R::ZERO, plain, directed), -gain * cov)
 }
 
-/// T34. The variance after [`stationary`]: `var + d_var`, and never below a thousandth of what it was, which the
-/// approximations of `var` and `cov` do not forbid by themselves.
+/// T34. The variance after [`stationary`]: `var + d_var`, but at least a thousandth of its old value, because
+/// `var` and `cov` are approximate.
 ///
 /// ```
 /// use tractable::moments::derivative::shrunk;

@@ -1,20 +1,20 @@
-//! The maths: pure scalar functions, numbers in, numbers out.
+//! The mathematics, as pure scalar functions.
 //!
-//! Nothing here allocates, branches, reads a file or starts a thread. Every formula of the method stands in exactly
+//! Nothing here allocates, branches, reads a file or starts a thread. Every formula of the method is in exactly
 //! one function of this module, generic over [`Real`]: backends call it in plain loops over `f32` and the compiler
 //! vectorises them, the reference backend calls the same function for `f64`. Formulae carry tags (`T1`, `T2`, ...);
 //! `docs/equations.md` lists each with its source and its test.
 //!
-//! | what | where |
+//! | topic | module |
 //! |---|---|
 //! | standard normal: density, distribution function, tails | [`normal`] |
-//! | mean, variance and slope behind an activation | [`identity`] [`relu`] [`leaky_relu`] [`tanh`] [`sigmoid`] [`softplus`] [`mixture_relu`] |
+//! | mean, variance and slope of an activation | [`identity`] [`relu`] [`leaky_relu`] [`tanh`] [`sigmoid`] [`softplus`] [`mixture_relu`] |
 //! | one product `w a` of a weighted sum | [`product`] |
-//! | what an observation says about the output | [`observe`] |
-//! | how that travels back, and what it does to a hidden unit | [`smooth`] |
-//! | and to a parameter, and what keeps a batch from overshooting | [`posterior`] |
-//! | what a layer adds to the covariance of outputs | [`rows`] |
-//! | moments of a slope, one branch of the chain rule, a derivative that is zero | [`derivative`] |
+//! | the innovation of an output from an observation | [`observe`] |
+//! | how innovations propagate back, and update a hidden unit | [`smooth`] |
+//! | how they update a parameter, and how steps are limited | [`posterior`] |
+//! | the contribution of a layer to the covariance of outputs | [`rows`] |
+//! | moments of a slope, one branch of the chain rule, conditioning on a derivative of zero | [`derivative`] |
 
 mod activation;
 pub mod derivative;
@@ -38,7 +38,7 @@ pub mod tanh;
 pub use activation::Activation;
 pub use real::Real;
 
-/// What an activation `a = f(Z)` of a normal `Z ~ N(mu_z, var_z)` is taken to be.
+/// Moments of an activation `a = f(Z)` of a normal `Z ~ N(mu_z, var_z)`.
 ///
 /// ```
 /// use tractable::moments::{Moments, relu};

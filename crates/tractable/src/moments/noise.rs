@@ -1,7 +1,7 @@
-//! What an observation says about its own noise.
+//! Inferring the noise from an observation.
 //!
-//! An observation `y = a + v` has a Gaussian output `a` and a noise `v` whose variance is not known: a number that follows the
-//! squares of `v`, or `exp(u)` with a Gaussian `u` that a head of the network puts out.
+//! An observation `y = a + v` has a Gaussian output `a` and noise `v` of unknown variance: a number that follows the
+//! squares of `v`, or `exp(u)` with a Gaussian `u`, the output of a head of the network.
 
 use super::Real;
 
@@ -37,7 +37,7 @@ pub fn square<R: Real>(mean: R, var: R, y: R, noise_var: R) -> Square<R> {
     Square { mean: squared + v_var, var: two * v_var * v_var + four * v_var * squared }
 }
 
-/// T41. The noise variance that a head stands for: the mean of `exp(u)`, `u` with this mean and variance.
+/// T41. The noise variance of a head: the mean of `exp(u)`, `u` with this mean and variance.
 ///
 /// ```
 /// use tractable::moments::noise::expected;
@@ -46,7 +46,7 @@ pub fn square<R: Real>(mean: R, var: R, y: R, noise_var: R) -> Square<R> {
 /// ```
 #[inline(always)]
 pub fn expected<R: Real>(mean: R, var: R) -> R {
-    // T41. Beyond these a head has lost its way; what comes out stays a number that can be divided by.
+    // T41. Beyond these limits a head has diverged; the result stays finite and positive.
     let (low, high) = (R::from_f64(-25.0), R::from_f64(10.0));
     let log = mean + R::from_f64(0.5) * var;
     let log = R::select(log < low, low, R::select(log > high, high, log));
@@ -68,7 +68,7 @@ pub fn expected<R: Real>(mean: R, var: R) -> R {
 /// ```
 #[inline(always)]
 pub fn log_innovation<R: Real>(b: R, var: R, square: Square<R>) -> (R, R) {
-    // T42, in shares of b. A head that knows nothing learns as if it knew a little.
+    // T42, in units of b. An untrained head learns as if it had a little certainty.
     let most = R::from_f64(5.0);
     let spread = R::select(var > most, most, var).exp_m1();
     let s = R::from_f64(3.0) * spread + R::from_f64(2.0);

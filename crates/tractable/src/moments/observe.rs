@@ -1,4 +1,4 @@
-//! What an observation of an output says about it.
+//! The innovation of an output from an observation.
 
 use super::Real;
 
@@ -12,8 +12,8 @@ use super::Real;
 ///
 /// "Normalised" means divided by `var` and `var^2`: the posterior of `a` is
 /// [`smooth::posterior`](super::smooth::posterior)`(mean, var, d_mean, d_var)`, and
-/// [`smooth::through_slope`](super::smooth::through_slope) takes the innovation on to what is below an
-/// activation. Both are 0 where nothing is uncertain, that is where `var + noise_var` is 0 (or denormal: its inverse would overflow).
+/// [`smooth::through_slope`](super::smooth::through_slope) propagates the innovation below an
+/// activation. Both are 0 if nothing is uncertain, that is if `var + noise_var` is 0 (or denormal: its inverse would overflow).
 ///
 /// ```
 /// use tractable::moments::observe::innovation;

@@ -2,13 +2,13 @@
 //!
 //! The sums `g_mean = sum mu_a d_mean` and `g_var = sum mu_a^2 d_var <= 0` run over the rows of a batch. For one row
 //! they are the exact update; for several they count the prior once per row, so the step can overshoot and the
-//! variance can become negative. [`plain`] is the sum as it stands, [`capped`] limits the step to a fraction of the
+//! variance can become negative. [`plain`] applies the sum unchanged, [`capped`] limits the step to a fraction of the
 //! prior's standard deviation; [`cap_for_batch`] says which fraction. [`counted`] counts a row once however often it
 //! is seen.
 
 use super::Real;
 
-/// The posterior of one parameter, and whether a policy intervened.
+/// The posterior of one parameter, and whether it was limited or repaired.
 ///
 /// ```
 /// let step = tractable::moments::posterior::plain(0.5f32, 0.25, 2.0, -1.0);
@@ -148,7 +148,7 @@ pub fn limits<R: Real>(cap: Option<R>) -> (R, R) {
     }
 }
 
-/// How a batch counts in [`counted`]: its sums, and the pull back to the prior that makes room for them.
+/// The weight of a batch in [`counted`]: of its sums, and of the pull back to the prior.
 ///
 /// ```
 /// use tractable::moments::posterior::Count;
@@ -158,7 +158,7 @@ pub fn limits<R: Real>(cap: Option<R>) -> (R, R) {
 pub struct Count<R> {
     /// Factor on the sums.
     pub weight: R,
-    /// Share of what was learned that is forgotten first, 0 to 1.
+    /// Share of the learned information to forget first, 0 to 1.
     pub share: R,
     /// Mean of the prior.
     pub mean: R,
@@ -187,7 +187,7 @@ impl<R: Real> Count<R> {
 /// l' = l + rho (precision - l) - weight g_var,   mean' = mu_w + (weight g_mean - rho precision (mu_w - mean))/l'
 /// ```
 ///
-/// Seen again and again, `n` rows with `rho = weight/n` settle where each of them counts once. Steps are limited as in
+/// Seen repeatedly, `n` rows with `rho = weight/n` converge to where each counts once. Steps are limited as in
 /// [`capped`], and repaired as in [`plain`].
 ///
 /// ```
@@ -214,7 +214,7 @@ pub fn counted<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, count: Count<R>)
     Updated { mean, var, capped: !(mean_within & within), repaired: repaired | overflowed }
 }
 
-/// What the precision is multiplied by, less 1.
+/// The factor on the precision, minus 1.
 #[inline(always)]
 fn change<R: Real>(var_w: R, g_var: R, count: Count<R>) -> R {
     count.share * (count.precision * var_w - R::ONE) - count.weight * var_w * g_var
@@ -227,7 +227,7 @@ fn over<R: Real>(var_w: R, change: R) -> R {
     R::select(change < R::ONE, var_w - var_w * (change / grown), var_w / grown)
 }
 
-/// What moves the mean, over the new precision.
+/// The step of the mean, times the new precision.
 #[inline(always)]
 fn pulled<R: Real>(mu_w: R, g_mean: R, count: Count<R>) -> R {
     count.weight * g_mean - count.share * count.precision * (mu_w - count.mean)

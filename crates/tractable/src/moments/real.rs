@@ -8,9 +8,9 @@ use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAss
 ///
 /// Every method is inlined and, for `f32`, free of branches and library calls, so that a plain loop over a
 /// slice is vectorised by the compiler, whatever instruction set the enclosing function was compiled for. No
-/// method fuses a multiplication with an addition: the same bits come out on every CPU.
+/// method fuses a multiplication with an addition: results are bit-identical on every CPU.
 ///
-/// A NaN goes through: no function of [`super`] turns a NaN mean into a number.
+/// NaN propagates: no function of [`super`] turns a NaN mean into a number.
 ///
 /// ```
 /// use tractable::moments::Real;

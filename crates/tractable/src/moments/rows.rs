@@ -1,8 +1,8 @@
-//! Rows: the slopes of a few outputs walked down through a network, and what every layer adds to their covariance.
+//! Rows: the slopes of a few outputs propagated down a network, and the contribution of every layer to their covariance.
 
 use super::{Moments, Real};
 
-/// T44. What an activation adds to the variance of a unit beyond its straight part: `var_a - slope^2 var_z`.
+/// T44. What an activation adds to the variance of a unit beyond its linear part: `var_a - slope^2 var_z`.
 ///
 /// ```
 /// use tractable::moments::{relu, rows};

@@ -1,4 +1,4 @@
-//! How innovations travel back through the network, and what they make of a hidden unit.
+//! How innovations propagate back through the network and update a hidden unit.
 
 use super::Real;
 

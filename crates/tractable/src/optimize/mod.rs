@@ -7,7 +7,7 @@
 //! | you have | use |
 //! |---|---|
 //! | a function to call | [`Optimizer::run`] |
-//! | an experiment outside: ask where to look, tell what came out | [`Optimizer::ask`], [`Optimizer::tell`], [`Optimizer::save`] |
+//! | an external experiment: ask for a point, tell its value | [`Optimizer::ask`], [`Optimizer::tell`], [`Optimizer::save`] |
 //! | a trained network, or a model of several | [`search`], [`search_ensemble`] |
 //! | data, and the paper's algorithm: move the input while the network learns | [`follow`] |
 //!

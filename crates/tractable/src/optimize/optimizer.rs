@@ -58,7 +58,7 @@ pub struct Trial {
     /// The point.
     pub x: Vec<f64>,
     /// Its value; `None` if it was not finite.
-    #[serde(deserialize_with = "Option::deserialize")] // a file without it is no file of ours
+    #[serde(deserialize_with = "Option::deserialize")] // a file without it is not ours
     pub y: Option<f64>,
     /// The region it was asked for.
     pub(super) region: usize,

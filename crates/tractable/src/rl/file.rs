@@ -39,7 +39,7 @@ impl Agent {
     /// let mut agent = Agent::new(&env, Settings { horizon: 32, ..Settings::default() })?;
     /// agent.rollout(&mut env)?;
     /// agent.save(&path)?;
-    /// let mut later = Agent::resume(&path, &mut env)?; // goes on as if nothing had happened
+    /// let mut later = Agent::resume(&path, &mut env)?; // continues identically
     /// later.rollout(&mut env)?;
     /// # Ok::<(), tractable::Error>(())
     /// ```
@@ -77,7 +77,7 @@ impl Agent {
             serde_json::from_str(entry("agent")).map_err(|e| refuse("agent", e.to_string()))?;
         let network = |name: &str| {
             let info = tensors.info(name).filter(|info| info.dtype == U8);
-            let info = info.ok_or_else(|| refuse(name, "is not there as the bytes of a model".into()))?;
+            let info = info.ok_or_else(|| refuse(name, "is missing or not the bytes of a model".into()))?;
             Network::read(path, &file, tensors.place(info), Device::cpu(1))
         };
         let (value, policy) = (network("value")?, network("policy")?);

@@ -181,7 +181,7 @@ const TAMPERINGS: &[Tampering] = &[
     (
         "version 4",
         |m| drop(m.metadata.insert("version".into(), "4".into())),
-        "metadata: version 4 is not known",
+        "metadata: version 4 is unknown",
     ),
     ("no version", |m| drop(m.metadata.remove("version")), "metadata: `version` is missing"),
     ("no spec", |m| drop(m.metadata.remove("spec")), "metadata: `spec` is missing"),

@@ -77,27 +77,27 @@ fn bad_idx_files_are_refused_with_the_reason() {
     let cases: &[(&[u8], &[u8], &str)] = &[
         (&[], &labels, "IMAGES: the file is too short"),
         (&images[..3], &labels, "IMAGES: the file is too short"),
-        (&images[..11], &labels, "IMAGES: cut short"),
-        (&images[..23], &labels, "IMAGES: cut short"),
-        (&packed[..packed.len() - 9], &labels, "IMAGES: cut short"),
-        (&packed[..packed.len() - 3], &labels, "IMAGES: cut short"),
+        (&images[..11], &labels, "IMAGES: truncated"),
+        (&images[..23], &labels, "IMAGES: truncated"),
+        (&packed[..packed.len() - 9], &labels, "IMAGES: truncated"),
+        (&packed[..packed.len() - 3], &labels, "IMAGES: truncated"),
         (&spoiled, &labels, "IMAGES: damaged gzip"),
         (b"PNG image of a cat", &labels, "IMAGES: not an IDX file of images"),
         (
             &labels,
             &images,
-            "IMAGES: not an IDX file of images: it begins with 2049, not 2051; it holds labels",
+            "IMAGES: not an IDX file of images: it starts with 2049, not 2051; it contains labels",
         ),
         (&images, &images, "LABELS: not an IDX file of labels"),
-        (&idx_bytes(&[2, 2, 2], &[1; 9]), &labels, "IMAGES: more bytes follow"),
-        (&gzip(&idx_bytes(&[2, 2, 2], &[1; 9])), &labels, "IMAGES: more bytes follow"),
+        (&idx_bytes(&[2, 2, 2], &[1; 9]), &labels, "IMAGES: it has more bytes"),
+        (&gzip(&idx_bytes(&[2, 2, 2], &[1; 9])), &labels, "IMAGES: it has more bytes"),
         (&idx_bytes(&[0, 2, 2], &[]), &labels, "IMAGES: it has no images"),
         (&idx_bytes(&[1, 100_000, 1], &[1; 100_000]), &labels, "100000 by 1 pixels"),
         // Sizes that would take more memory than there is, or wrap around.
         (&idx_bytes(&[u32::MAX; 3], &[1; 8]), &labels, "more than the file can hold"),
         (&idx_bytes(&[1 << 31, 1 << 31, 4], &[1; 8]), &labels, "more than the file can hold"),
         (&gzip(&idx_bytes(&[60_000, 28, 28], &[1; 8])), &labels, "more than the file can hold"),
-        (&gzip(&idx_bytes(&[500, 3, 3], &[1; 8])), &labels, "8 of 4500 bytes of images are there"),
+        (&gzip(&idx_bytes(&[500, 3, 3], &[1; 8])), &labels, "only 8 of 4500 bytes of images"),
         (&images, &idx_bytes(&[3], &[0; 3]), "LABELS: 3 labels, but"),
         (&images, &idx_bytes(&[2], &[0, 10]), "LABELS: label 10 of image 1 is not one of 10 classes"),
     ];
@@ -147,7 +147,7 @@ fn cifar_batches_are_read_in_order() {
     assert_eq!((pixels[0], pixels[1024], pixels[2047], pixels[2048]), (0, 2, 2, 200));
     assert_eq!(test.class_names()[test.label(0)], "cat");
     for (bytes, says) in [
-        (record(3, [0; 3])[..3000].to_vec(), "data_batch_3.bin: cut short"),
+        (record(3, [0; 3])[..3000].to_vec(), "data_batch_3.bin: truncated"),
         (vec![], "data_batch_3.bin: the file is empty"),
         ([record(3, [0; 3]), vec![1]].concat(), "1 bytes are left over"),
         (record(10, [0; 3]), "data_batch_3.bin: label 10 of image 0"),

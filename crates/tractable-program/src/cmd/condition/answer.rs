@@ -1,4 +1,4 @@
-//! What is answered: the posterior of the inputs, its modes, and what the model predicts there; as text and as JSON.
+//! The answer: the posterior of the inputs, its modes, and predictions there; as text and as JSON.
 
 use super::question::{Asked, Belief, Question, Wish};
 use crate::escape;
@@ -7,13 +7,13 @@ use serde::Serialize;
 use tractable::metrics::{Tails, argmax};
 use tractable::{Found, Matrix, Mode, Posterior, rng};
 
-/// With fewer points that count, mean and spread are a guess.
+/// With a lower effective number of points, mean and standard deviation are a guess.
 const FEW: f64 = 64.0;
-/// Unknown inputs whose covariance is told.
+/// Maximum number of unknown inputs with a covariance in the output.
 const MOST_TOLD: usize = 16;
-/// Places that are tried around a mean that is no answer.
+/// Points to try around a mean that is not an answer.
 const TRIED: usize = 512;
-/// Share of the posterior inside its interval.
+/// Probability of the interval.
 const LEVEL: f64 = 0.9;
 
 pub(super) struct Answer<'a> {
@@ -22,33 +22,33 @@ pub(super) struct Answer<'a> {
     pub(super) posterior: Posterior,
     /// At every mode.
     pub(super) predicted: Vec<Predicted>,
-    /// How far the prediction at the likeliest mode is from the wish, and whether that is within reach.
+    /// Distance of the prediction at the likeliest mode from the wanted output, and whether it is reached.
     off: f64,
     pub(super) reached: Option<Reached>,
 }
 
-/// Whether the model predicts what is wanted at the likeliest mode.
+/// Whether the model predicts the wanted output at the likeliest mode.
 #[derive(Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Reached {
     Yes,
     No,
-    /// Not there, but around: answers on a curve have a mean that lies beside it. One of them.
+    /// Not there, but nearby: the mean of answers on a curve lies off the curve. One of the answers.
     #[serde(untagged)]
     Around(Example),
 }
 
 #[derive(Clone, Serialize)]
 pub(super) struct Example {
-    /// One an input.
+    /// One per input.
     around: Vec<f64>,
 }
 
-/// What the model says of one place.
+/// The prediction at one point.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Predicted {
-    /// One an output; `std` is that of a new value, `std_model` what more data would remove of it.
+    /// One per output; `std` is that of a new value, `std_model` the part that more data would reduce.
     Values {
         mean: Vec<f64>,
         std: Vec<f64>,
@@ -96,7 +96,7 @@ impl<'a> Answer<'a> {
         self.posterior.modes(0)
     }
 
-    /// Between these an input lies with 90 %: by its modes, each a Gaussian.
+    /// 90 % interval of an input, with modes as Gaussians.
     fn interval(&self, input: usize) -> (f64, f64) {
         let below = |x: f64| {
             let one = |m: &Mode| m.weight * Tails::Normal.below((x - m.mean[input]) / m.var[input].sqrt());
@@ -175,7 +175,7 @@ impl<'a> Answer<'a> {
         text
     }
 
-    /// What is predicted at a mode.
+    /// The prediction at a mode.
     fn said(&self, mode: usize) -> String {
         let names = &self.asked.targets;
         match &self.predicted[mode] {
@@ -216,7 +216,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Plain lines on what not to believe.
+    /// Warnings in plain words.
     fn warnings(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let how_far = match self.question.wish {
@@ -228,7 +228,7 @@ impl<'a> Answer<'a> {
                 "the step went too far: the start was better; use a smaller standard deviation, or `tractable optimize --model`"
                     .into(),
             ),
-            // A place that was not settled on says nothing about others.
+            // A point that did not converge says nothing about others.
             Some(Reached::No) if self.how().converged == Some(false) => {
                 lines.push(format!("not met: {how_far}; allow a larger standard deviation"));
             }
@@ -307,7 +307,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Whether a wish for a maximum or minimum has led up or down from where it began.
+/// Whether the search for a maximum or minimum improved on its start.
 fn further(asked: &Asked<'_>, question: &Question, there: &Predicted) -> tractable::Result<Option<Reached>> {
     let (Wish::Extremum { output, highest }, Predicted::Values { mean, .. }) = (&question.wish, there) else {
         return Ok(None);
@@ -317,7 +317,7 @@ fn further(asked: &Asked<'_>, question: &Question, there: &Predicted) -> tractab
     Ok(Some(if (gain < 0.0) == *highest && gain != 0.0 { Reached::No } else { Reached::Yes }))
 }
 
-/// A place of the posterior, as a Gaussian, where the wish is met: the likeliest of some.
+/// The likeliest of some points of the posterior, as a Gaussian, where the wanted output is met.
 fn around(
     asked: &Asked<'_>,
     question: &Question,
@@ -374,7 +374,7 @@ fn spread(mean: f64, std: f64) -> String {
     format!("{} ± {}", short(mean), short(std))
 }
 
-/// What the model says of places that are known exactly, one entry a row.
+/// Predictions at known points, one entry per row.
 fn predict(asked: &Asked<'_>, places: &Matrix) -> tractable::Result<Vec<Predicted>> {
     if asked.is_classes() {
         let p = asked.model.predict_classes(places)?;

@@ -16,7 +16,7 @@ const INSIDE: usize = 4;
 /// Standard deviations of prior and posterior that are shown.
 const SHOWN: [f64; 2] = [2.5, 3.0];
 
-/// Refuses what cannot be drawn before it is worked out.
+/// Refuses what cannot be drawn before computing anything.
 pub(super) fn check(question: &Question) -> Outcome {
     match question.unknown().len() {
         1 | 2 => Ok(()),
@@ -33,7 +33,7 @@ pub(super) fn draw(asked: &Asked<'_>, answer: &Answer<'_>) -> Outcome<Figure> {
     Ok(figure?)
 }
 
-/// What is shown of an input: the prior, and all modes.
+/// Range shown of an input: the prior, and all modes.
 fn range(answer: &Answer<'_>, input: usize) -> (f64, f64) {
     let prior = answer.question.prior[input];
     let start = (prior.mean - SHOWN[0] * prior.std, prior.mean + SHOWN[0] * prior.std);
@@ -47,7 +47,7 @@ fn evenly((low, high): (f64, f64), n: usize) -> Vec<f64> {
     (0..n).map(|i| low + (high - low) * i as f64 / (n - 1) as f64).collect()
 }
 
-/// What the model says where some inputs are varied and the others are as they are known.
+/// Predictions with some inputs varied and the others at their known values.
 fn say(
     asked: &Asked<'_>,
     question: &Question,
@@ -58,7 +58,7 @@ fn say(
     asked.say(&Matrix::new(rows, question.prior.len())?)
 }
 
-/// Which outputs are drawn: those that are wanted, with the wish and its spread.
+/// The outputs to draw: the wanted ones, with value and standard deviation.
 fn wanted(wish: &Wish) -> Vec<(usize, Option<(f64, f64)>)> {
     match wish {
         Wish::Class(label) => vec![(*label, None)],

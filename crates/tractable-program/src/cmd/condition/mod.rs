@@ -22,17 +22,16 @@ Examples:
   tractable condition run/ --want 'kind=low'
   tractable condition run/ wishes.csv -o answers.csv
 
---given says what is known before: COLUMN=MEAN±STD, or COLUMN=VALUE for what is known exactly. ± may be
+--given is the prior of the inputs: COLUMN=MEAN±STD, or COLUMN=VALUE if known exactly. ± may be
 written +- or +/-. A column that is not named has the mean and standard deviation of the training data.
---want says what is to come out: OUTPUT=VALUE±STD, or OUTPUT=VALUE exactly, of one output or several; a class
-by its name; OUTPUT=max or OUTPUT=min for a place where the slope is zero, near the one given. Names with
-commas go in double quotes. The spread of a wish is about the model's mean; what the model does not
-know counts too, noise does not.
-A CSV file has the inputs as columns, with their spread in COLUMN_std, and the outputs that are wanted, with
-theirs in OUTPUT_std. An empty input is as in the training data; an empty output is not wanted.
-Where several places explain the wish, each is listed with its probability: the mean of them is no answer.";
+--want is the wanted output: OUTPUT=VALUE±STD, or OUTPUT=VALUE exactly, for one output or several; a class
+by its name; OUTPUT=max or OUTPUT=min for a nearby point where the slope is zero. Put names with commas in
+double quotes. STD is the tolerance around the model's mean; the model's uncertainty is added, noise is not.
+A CSV file has the inputs as columns, with standard deviations in COLUMN_std, and the wanted outputs, with
+theirs in OUTPUT_std. An empty input is distributed as in the training data; an empty output is free.
+If there are several answers, each is listed with its probability; their mean is not an answer.";
 
-/// What the inputs must be, given what is known of them and what is wanted of the outputs
+/// Find the inputs that give the wanted outputs
 #[derive(clap::Args, Clone)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -57,7 +56,7 @@ pub struct Args {
     /// With FILE.csv: file to write [default: stdout]
     #[arg(short, long = "output", alias = "out", value_name = "FILE.csv")]
     out: Option<PathBuf>,
-    /// Replace files that are there
+    /// Replace existing files
     #[arg(long)]
     force: bool,
     /// Results as JSON Lines
@@ -66,7 +65,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    interrupt::leave_at_once("the output is not whole; a file is not kept")?;
+    interrupt::leave_at_once("the output is incomplete; no file was kept")?;
     let out = args.out.as_deref().map(|path| Target::new(path, args.force)).transpose()?;
     for picture in args.plot.iter().flat_map(|path| picture_files(path)) {
         Target::new(&picture, args.force)?;
@@ -93,7 +92,7 @@ pub fn run(args: &Args) -> Outcome {
     args.plot.as_ref().map_or(Ok(()), |path| figure::draw(&asked, &answer)?.save(path))
 }
 
-/// Inputs of which nothing is said.
+/// Inputs that are not given.
 fn note_missing(names: &[&str]) {
     if !names.is_empty() {
         note(&format!("not given, so taken as in the training data, mean ± std: {}", listed(names)));

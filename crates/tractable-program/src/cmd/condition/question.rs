@@ -1,4 +1,4 @@
-//! What is asked: what is known of every input, and what is wanted of the outputs; read from flags or cells.
+//! The question: the prior of every input, and the wanted outputs; read from flags or cells.
 
 use crate::report::{Exit, Outcome};
 use crate::run::class_names;
@@ -15,7 +15,7 @@ pub(super) struct Belief {
 
 /// What is wanted.
 pub(super) enum Wish {
-    /// One entry an output; none where it may come out as it likes.
+    /// One entry per output; none for free outputs.
     Values(Vec<Option<Belief>>),
     Class(usize),
     Extremum {
@@ -24,7 +24,7 @@ pub(super) enum Wish {
     },
 }
 
-/// The model, the names of what goes in and comes out, and what its training data were like.
+/// The model, the names of its inputs and outputs, and the distribution of its training data.
 pub(super) struct Asked<'m> {
     pub(super) model: &'m Ensemble,
     pub(super) inputs: &'m [String],
@@ -37,7 +37,7 @@ pub(super) struct Asked<'m> {
 }
 
 pub(super) struct Question {
-    /// One an input.
+    /// One per input.
     pub(super) prior: Vec<Belief>,
     pub(super) wish: Wish,
 }
@@ -131,7 +131,7 @@ impl<'m> Asked<'m> {
         }
     }
 
-    /// Inputs of which nothing is said are as in the training data.
+    /// Inputs that are not given are distributed as in the training data.
     pub(super) fn ask(&self, said: Vec<Option<Belief>>, wish: Wish) -> Read<Question> {
         let as_trained = |i: usize| match self.training {
             Some(s) => Ok(Belief { mean: s.mean()[i], std: s.std()[i] }),
@@ -215,7 +215,7 @@ impl<'m> Asked<'m> {
         }
     }
 
-    /// What the model says of places, one row a place: the mean of every output and what is not known of it, or the
+    /// Predictions at points, one row per point: mean and model variance of every output, or the
     /// probability of every class.
     pub(super) fn say(&self, places: &Matrix) -> tractable::Result<Matrix> {
         if self.is_classes() {
@@ -233,8 +233,8 @@ impl<'m> Asked<'m> {
 }
 
 impl Wish {
-    /// How far what a row of [`Asked::say`] says is from the wish, in standard deviations of both together; the worst
-    /// output. Classes: more than 1 where another is likelier.
+    /// Distance of a row of [`Asked::say`] from the wanted output, in standard deviations of both together; for the worst
+    /// output. Classes: more than 1 if another is likelier.
     pub(super) fn off(&self, said: &[f64]) -> Option<f64> {
         match self {
             Wish::Extremum { .. } => None,
@@ -252,7 +252,7 @@ impl Wish {
         }
     }
 
-    /// Whether so far from the wish is too far.
+    /// Whether this distance is too large.
     pub(super) fn missed(&self, off: f64) -> bool {
         off > if matches!(self, Wish::Class(_)) { 1.0 } else { FAR }
     }
@@ -276,7 +276,7 @@ impl Wish {
     }
 }
 
-/// A wish is out of reach where the prediction is off by more standard deviations than this.
+/// A wanted output is out of reach if the prediction differs by more standard deviations than this.
 const FAR: f64 = 3.0;
 
 /// A prediction that differs by this share is the wish.
@@ -285,7 +285,7 @@ const DIGITS: f64 = 2e-3;
 /// Variance of a wish that is to be met exactly, beside others that are not.
 const EXACT: f64 = 1e-60;
 
-/// `NAME=VALUE,...`; what stands in double quotes may hold commas and equals signs.
+/// `NAME=VALUE,...`; double quotes may contain commas and equals signs.
 fn assignments(text: &str) -> Read<Vec<(String, String)>> {
     if text.trim().is_empty() {
         return Err("it is empty; write COLUMN=VALUE±STD, separated by commas".into());

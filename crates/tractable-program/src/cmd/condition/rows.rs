@@ -19,7 +19,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// A column that is an input or output itself is no spread of another.
+    /// A column that is itself an input or output is not the standard deviation of another.
     fn of(file: &CsvCells, name: &str, own: &dyn Fn(&str) -> bool) -> Self {
         let at = |name: &str| file.names().iter().position(|n| n == name);
         let spread = format!("{name}_std");
@@ -27,7 +27,7 @@ impl Columns {
     }
 }
 
-/// The file, and where in it what is.
+/// The file and its columns.
 struct Wishes<'a> {
     file: CsvCells,
     asked: &'a Asked<'a>,

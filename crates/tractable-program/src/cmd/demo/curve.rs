@@ -1,4 +1,4 @@
-//! The first act: a noisy curve with its band, inside the data and beyond them, and its highest and lowest points by
+//! Part 1: a noisy curve with its uncertainty band, inside and outside the data, and its maximum and minimum by
 //! conditioning.
 
 use super::Stage;

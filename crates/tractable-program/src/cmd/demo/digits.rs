@@ -1,4 +1,4 @@
-//! The second act: a small convolutional network learns digits, is asked how sure it is, and is fooled.
+//! Part 2: a small convolutional network learns digits; its calibration, and an attack.
 
 use super::Stage;
 use crate::attack::pictures::picture;

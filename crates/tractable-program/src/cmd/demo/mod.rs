@@ -1,4 +1,4 @@
-//! `tractable demo`: what it can do, in a minute, with no data, as numbers, pictures and a page that holds them all.
+//! `tractable demo`: a one-minute demonstration without data: numbers, pictures and a page.
 
 mod curve;
 mod digits;

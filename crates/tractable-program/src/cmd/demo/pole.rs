@@ -1,4 +1,4 @@
-//! The third act: a cart learns to balance a pole, before and after.
+//! Part 3: a cart learns to balance a pole, before and after.
 
 use super::Stage;
 use crate::files;

@@ -152,7 +152,7 @@ fn calibration(all: &Value, output: usize) -> String {
         None => "normal tails".into(),
     };
     format!(
-        "noise variance x {}, {:.0} % of it by input; doubt x {}; {tails}",
+        "noise variance x {}, {:.0} % of it by input; model uncertainty x {}; {tails}",
         number("noise"),
         100.0 * c["local"].as_f64().unwrap_or(0.0),
         number("doubt")

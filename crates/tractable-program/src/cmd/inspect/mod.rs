@@ -1,4 +1,4 @@
-//! `tractable inspect`: what is in a model file: networks, layers, parameters, settings, columns.
+//! `tractable inspect`: shows the contents of a model file: networks, layers, parameters, settings, columns.
 
 mod ensemble;
 

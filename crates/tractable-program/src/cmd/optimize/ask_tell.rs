@@ -1,4 +1,4 @@
-//! An experiment outside: one call says where to look, a later one what came out there.
+//! An external experiment: one call prints the next point, a later one records its value.
 
 use super::{Args, Found, names};
 use crate::report::{Exit, Outcome, Report, short};
@@ -24,7 +24,7 @@ struct Told<'a> {
     set_aside: usize,
 }
 
-/// Asking and telling read the file and write it again: one at a time, and whoever comes second waits.
+/// Asking and telling read and rewrite the file: one at a time, others wait.
 fn held(path: &Path) -> Outcome<FolderLock> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Ok(FolderLock::wait(folder, Duration::from_secs(30))?)

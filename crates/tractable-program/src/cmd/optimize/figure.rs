@@ -1,5 +1,5 @@
-//! The picture of an optimisation: of one number prediction, derivative, covariance and how the optimum was come to;
-//! of several how the best value got better.
+//! The picture of an optimisation: for one variable the prediction, derivative, covariance and path to the optimum;
+//! for several, the best value so far.
 
 use crate::plot::{Color, Figure, OptimumFigure, Panel, Places, four_panels};
 use tractable::data::{Dataset, Scaler};
@@ -75,7 +75,7 @@ pub(super) fn of_model(
         .band("90 % of new values", Color::Blue, &x, &of(&all_low), &of(&all_high))
         .line("expected", Color::Blue, &x, &of(out.mean()))
         .points("optima", Color::Vermillion, &places, &values);
-    Ok(Figure::new("Optima of what was learned").panel(panel))
+    Ok(Figure::new("Optima of the fitted model").panel(panel))
 }
 
 /// A search of several numbers that is done; beside a known best value as the distance from it.

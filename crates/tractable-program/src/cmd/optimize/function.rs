@@ -1,4 +1,4 @@
-//! A function that can be called: expression or test function, optimised by asking for its values.
+//! Optimises a function that can be called: an expression or a test function.
 
 use super::{Args, Found, figure, keep, names, parse_error};
 use crate::console::note;
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
         let x = search.ask()?;
         search.tell(&x, objective.value(&x))?;
         progress.at(search.history().len() as u64, || said(&search));
-        // A crash loses little, and whoever watches sees it go on.
+        // A crash loses little, and `watch` sees the progress.
         if let Some(dir) = args.out.as_deref().filter(|_| saved.elapsed() >= SAVE_EVERY) {
             save(&search, dir)?;
             saved = Instant::now();
@@ -132,7 +132,7 @@ fn save(search: &Optimizer, dir: &Path) -> Outcome {
     files::write(&dir.join("history.csv"), history(search).as_bytes())
 }
 
-/// Between two saves while it goes on.
+/// Time between two saves.
 const SAVE_EVERY: Duration = Duration::from_secs(1);
 /// The file that a search is kept in.
 const STATE: &str = "search.json";

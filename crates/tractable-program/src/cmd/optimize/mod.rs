@@ -1,4 +1,4 @@
-//! `tractable optimize`: where is a function, a trained model or a data file's target largest or smallest?
+//! `tractable optimize`: the maximum or minimum of a function, a trained model or a data file's target.
 //!
 //! One way per file: a function to call (`function`), data or a model to search (`model`), an experiment of
 //! your own (`ask_tell`).
@@ -57,13 +57,13 @@ pub struct Args {
     /// Print the next point to evaluate; FILE stores the search and is created by the first call
     #[arg(long, value_name = "FILE")]
     ask: Option<PathBuf>,
-    /// Take in the value that came out at a point that was asked for, or with --point at one of your own
+    /// Record the value at a point that --ask printed, or with --point at one of your own
     #[arg(long, value_name = "FILE", requires = "value")]
     tell: Option<PathBuf>,
     /// With --tell: the value; `nan` if the experiment failed
     #[arg(long, value_name = "Y", allow_hyphen_values = true, conflicts_with_all = ["objective", "data", "model", "ask"])]
     value: Option<f64>,
-    /// With --tell: where; needed when several points are pending, and for a point of your own
+    /// With --tell: the point; needed if several are pending, and for a point of your own
     #[arg(
         long,
         value_name = "X1,X2,..",
@@ -81,7 +81,7 @@ pub struct Args {
     /// Minimise
     #[arg(long)]
     minimize: bool,
-    /// With --objective: how often the function may be called
+    /// With --objective: number of evaluations
     #[arg(long, value_name = "N", default_value = "50", value_parser = whole)]
     evaluations: usize,
     /// Standard deviation of the noise in the values; 0 means none, or with --data a tenth of their standard deviation
@@ -98,7 +98,7 @@ pub struct Args {
     #[serde(skip)]
     #[arg(short, long, value_name = "DIR", conflicts_with_all = ["ask", "tell"])]
     out: Option<PathBuf>,
-    /// Replace a search that is in -o DIR
+    /// Replace an existing search in -o DIR
     #[serde(skip)]
     #[arg(long, requires = "out", conflicts_with = "resume")]
     force: bool,
@@ -146,11 +146,11 @@ fn check_folder(dir: &Path, wanted: bool) -> Outcome {
     out::check_folder(dir, "optimize")?;
     let cure = match ["search.json", "optimize.json"].map(|name| dir.join(name).exists()) {
         _ if wanted => return Ok(()),
-        [true, _] => "go on with --resume, replace it with --force, or choose another folder with -o",
+        [true, _] => "continue with --resume, replace it with --force, or choose another folder with -o",
         [false, true] => "replace it with --force, or choose another folder with -o",
         [false, false] => return Ok(()),
     };
-    Err(Exit::Error(format!("{}: holds a search already; {cure}", dir.display())))
+    Err(Exit::Error(format!("{}: already contains a search; {cure}", dir.display())))
 }
 
 /// The caret under what could not be read, then the error itself.
@@ -187,7 +187,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The settings of a search and what it has come to, for whoever looks at the folder.
+/// The settings and results of a search, for `report` and `watch`.
 fn keep(dir: &Path, args: &Args, goal: Goal, optima: &[Optimum]) -> Outcome {
     #[derive(Serialize)]
     struct Kept<'a> {

@@ -72,7 +72,7 @@ pub(super) fn of_data(args: &Args, path: &Path, target: &str) -> Outcome {
 pub(super) fn of_run(args: &Args, path: &Path) -> Outcome {
     let model = run::load_model(path)?;
     let Output::Values { width, .. } = model.output() else {
-        let why = format!("{}: a model of classes has no number that could be optimised", path.display());
+        let why = format!("{}: a classifier cannot be optimised; use a regression model", path.display());
         return Err(Exit::Error(why));
     };
     let names = model.output_names();
@@ -130,7 +130,7 @@ fn finish(args: &Args, net: &Network, bounds: &Bounds, output: usize, data: (&[f
     let std: Vec<f64> = optima.iter().map(|o| o.x.std()[0]).collect();
     let value: Vec<f64> = optima.iter().map(|o| o.value.mean()[0]).collect();
     let figure = four_panels(&OptimumFigure {
-        title: "Optima of what was learned",
+        title: "Optima of the fitted model",
         x_label: net.input_names().first().map_or("x", |n| n),
         y_label: net.output_names().get(output).map_or("y", |n| n),
         net,

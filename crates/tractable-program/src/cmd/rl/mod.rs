@@ -1,4 +1,4 @@
-//! `tractable rl`: agents that learn to act, several seeds side by side; and what they have learned, played.
+//! `tractable rl`: trains agents, several seeds in parallel, and plays them.
 
 mod model;
 mod play;
@@ -18,8 +18,8 @@ Examples:
 
 A pole is learned with --settings gentle, the other tasks with --settings default; config.json in RUN/ has them all. Three seeds are
 trained unless --seeds says otherwise. With --resume a run keeps its settings and seeds.
-RUN/ gets config.json, curve.svg and curve.png (mean over seeds and their spread), result.json and for each
-seed a folder with agent.safetensors (everything, to go on from), episodes.csv, progress.jsonl and a
+RUN/ gets config.json, curve.svg and curve.png (mean and range over seeds), result.json and, for each
+seed, a folder with agent.safetensors (the complete state, for --resume), episodes.csv, progress.jsonl and a
 TensorBoard event file.";
 
 /// Train agents

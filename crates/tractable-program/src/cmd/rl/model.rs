@@ -1,4 +1,4 @@
-//! `tractable rl mujoco`: a task out of a user's own model and a formula of what is paid.
+//! `tractable rl mujoco`: a task from your own model and a reward formula.
 
 use super::train;
 use crate::report::Outcome;
@@ -21,7 +21,7 @@ the length of the step in seconds. Needs a real MuJoCo: run `tractable mujoco fe
 pub(super) struct Args {
     #[command(flatten)]
     model: OwnModel,
-    /// MuJoCo's library, or a folder that holds it
+    /// MuJoCo's library, or the folder that contains it
     #[arg(long, value_name = "PATH")]
     mujoco: Option<PathBuf>,
     #[command(flatten)]

@@ -30,10 +30,10 @@ pub(crate) struct Args {
     /// Seed of the episodes
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// The first of them: FILE.svg moves, FILE.png shows six moments
+    /// Draw the first episode: FILE.svg is animated, FILE.png shows six moments
     #[arg(long, value_name = "FILE")]
     picture: Option<PathBuf>,
-    /// Replace the picture if it is there
+    /// Replace an existing picture
     #[arg(long, requires = "picture")]
     force: bool,
     /// Steps in the picture
@@ -65,7 +65,7 @@ fn moves(path: &Path) -> Outcome<bool> {
 
 pub(super) fn run(args: &Args) -> Outcome {
     if args.episodes == 0 || args.frames == 0 {
-        return Err(Exit::Error("--episodes and --frames: one is the least".into()));
+        return Err(Exit::Error("--episodes and --frames: must be at least 1".into()));
     }
     if let Some(path) = &args.picture {
         moves(path)?;
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     let seed = args.agent.unwrap_or(config.first_seed);
     let mut env = config.world.make()?;
     if args.picture.is_some() && env.segments().is_empty() {
-        return Err(Exit::Error("--picture: the task has nothing that can be drawn".into()));
+        return Err(Exit::Error("--picture: this task cannot be drawn".into()));
     }
     let agent = Agent::load(Log::agent_of(&args.run.join(format!("seed-{seed}"))), &*env)?;
     let played = agent.evaluate(&mut *env, args.episodes, args.seed)?;

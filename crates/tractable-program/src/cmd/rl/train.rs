@@ -22,10 +22,10 @@ pub(crate) struct Args {
     /// Steps per seed, such as 2e6; rounded up to whole rollouts of 1024
     #[arg(long, value_name = "N", default_value = "2e6", value_parser = steps)]
     steps: u64,
-    /// How many seeds; results differ between them, so that one alone proves little [default: 3, or the run's]
+    /// Number of seeds; results differ between them, so that one alone proves little [default: 3, or the run's]
     #[arg(long, value_name = "N")]
     seeds: Option<u64>,
-    /// The first seed; each further one is the next [default: 0, or the run's]
+    /// First seed; the others follow it [default: 0, or the run's]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Folder for agents, logs and the learning curve
@@ -37,10 +37,10 @@ pub(crate) struct Args {
     /// Replace the run in -o RUN
     #[arg(long, conflicts_with = "resume")]
     force: bool,
-    /// Settings by name [default: gentle for a pole, else default]
+    /// Named settings [default: gentle for inverted-pendulum, otherwise default]
     #[arg(long, value_enum, value_name = "NAME")]
     settings: Option<Named>,
-    /// Short for --settings as-published
+    /// Same as --settings as-published
     #[arg(long, hide = true, conflicts_with = "settings")]
     as_published: bool,
     /// Set a setting by its name in config.json
@@ -74,11 +74,11 @@ pub(crate) fn on_engine(args: &OnEngine, task: Task) -> Outcome {
 /// Settings that have a name.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Named {
-    /// First actions are small, and so are moves: for tasks that a few wild actions end
+    /// Small first actions and small steps: for tasks that end after a few extreme actions
     Gentle,
-    /// Explores widely and moves far
+    /// Explores widely, with large steps
     Default,
-    /// Those of the authors' code
+    /// As in the authors' code
     AsPublished,
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn run(args: &Args, world: World) -> Outcome {
     let together = Together { task: world.name(), steps: args.steps, seeds: seeds.len(), returns };
     report.say("result", &together, || match (returns.mean, returns.std, returns.lowest) {
         (Some(mean), ..) if together.seeds == 1 => {
-            format!("{}: average return {}, of one seed, which proves little", world.name(), short(mean))
+            format!("{}: average return {} (one seed proves little)", world.name(), short(mean))
         }
         (Some(mean), Some(std), Some(lowest)) => format!(
             "{}: average return {} ± {} over {} seeds, lowest {}",
@@ -206,15 +206,14 @@ fn prepare(
     let config = AgentConfig::of(plan);
     if let Some(old) = old {
         if (&old.world, &old.settings, old.first_seed) != (&config.world, &config.settings, plan.first) {
-            let why = "was made with another task, other settings or another first seed";
+            let why = "was trained on another task, or with other settings or another first seed";
             return Err(Exit::Error(format!("{}: {why}; give the same flags", out.display())));
         }
     } else {
         *held = Some(files::folder(out)?);
         if out.join("config.json").exists() {
             if !args.force {
-                let why =
-                    "holds a run already; go on with --resume, replace it with --force, or choose another -o";
+                let why = "already contains a run; continue with --resume, replace it with --force, or choose another -o";
                 return Err(Exit::Error(format!("{}: {why}", out.display())));
             }
             AgentConfig::remove_run(out)?;

@@ -1,4 +1,4 @@
-//! What every column of a table is taken for: printed once, with how to say otherwise.
+//! The detected type of every column: printed once, with how to change it.
 
 use crate::console::{self, note};
 use crate::report::table;
@@ -29,7 +29,7 @@ pub(super) fn show(columns: &[ColumnAbout]) {
     }
     let usual = columns.iter().all(|c| ["number", "target"].contains(&&c.what[..]));
     if !usual {
-        note("say otherwise with --as COLUMN=number|category|date, --drop COLUMN or --id COLUMN");
+        note("to change this, use --as COLUMN=number|category|date, --drop COLUMN or --id COLUMN");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Training the usual model on the rows of a CSV file.
+//! Trains the default model on the rows of a CSV file.
 
 use super::source::Source;
 use super::{Args, columns, data_files, describe, say_left_out, say_test};
@@ -35,7 +35,7 @@ struct End<'a> {
     seconds: f64,
 }
 
-/// `out` is the folder of the run; `old` its settings where it is started again.
+/// `out` is the folder of the run; `old` its settings if it is restarted.
 pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSettings>>) -> Outcome {
     let report = Report::new(args.json).ignoring_closed_pipe();
     let files = data_files(args, old.map(|o| &o.data))?;
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
     config.check_same(old)?;
     let folder = RunFolder::new(out);
     let done = if old.is_some() && folder.model().is_file() {
-        let why = "the run is finished; start a new one to learn from more rows";
+        let why = "the run is finished; start a new one to train on more rows";
         let model = Ensemble::load(folder.model())?;
         report.say("end", &finished(out, &folder, &model), || format!("{}: {why}", out.display()))?;
         if folder.is_scored()? {
@@ -78,8 +78,8 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
         settings,
     };
     let start_again =
-        format!("nothing is saved of it; start again with `tractable train --resume -o {}`", out.display());
-    let as_it_was = "nothing was saved; the run that was there is as it was";
+        format!("nothing was saved; start again with `tractable train --resume -o {}`", out.display());
+    let as_it_was = "nothing was saved; an earlier run is unchanged";
     let mut prepared = None;
     // Called once the data have been looked at: before that no file is touched.
     let mut begin = || {

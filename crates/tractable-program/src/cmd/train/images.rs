@@ -22,7 +22,7 @@ struct Start<'a> {
     settings: &'a ImageSettings,
 }
 
-/// `out` is the folder of the run; `old` its settings where it is resumed.
+/// `out` is the folder of the run; `old` its settings if it is resumed.
 pub(super) fn run(args: &Args, out: &Path, set: ImageSet, old: Option<&ImageConfig>) -> Outcome {
     let report = Report::new(args.json).ignoring_closed_pipe();
     let settings = match old {
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args, out: &Path, set: ImageSet, old: Option<&ImageConf
     let (train, test) = set.load(folder.as_deref(), settings.limit)?;
     let hash = fingerprint(&train);
     if old.is_some_and(|o| o.images.hash != hash) {
-        let why = "are not the images the run began with, and cannot give the same result; start a new run";
+        let why = "have changed since the run started; start a new run";
         return Err(Exit::Error(format!("{}: these {why}", set.name())));
     }
     let config =

@@ -1,5 +1,5 @@
-//! `tractable train`: fits a model to a CSV file, the usual one (`ensemble`) or a network of the user's own (`network`), or
-//! a network to images (`images`), and keeps the run in a folder.
+//! `tractable train`: fits a model to a CSV file, the default one (`ensemble`) or a single network (`network`), or
+//! a network to images (`images`), and writes a run folder.
 
 mod columns;
 mod ensemble;
@@ -30,11 +30,11 @@ Examples:
   tractable train mnist --epochs 5 -o run/          (or fashion-mnist, cifar10, digits)
   tractable train --resume -o run/
 
-Ten networks learn from a CSV file, each leaves out a fifth of the rows, and intervals and probabilities are made to hold on those.
-RUN gets model.safetensors, metrics.jsonl and config.json. Ctrl-C stops at once; --resume starts again, to the same model.
-Flags of a network make one with these settings; then Ctrl-C saves whole epochs and --resume goes on from there. Image sets are
-mnist, fashion-mnist, cifar10 (get them with `tractable data fetch`) and digits, which needs no files; they take the flags
-under Images and those of a network.";
+For a CSV file, trains ten networks, each without a fifth of the rows, and calibrates intervals and probabilities on the rows left out.
+RUN gets model.safetensors, metrics.jsonl and config.json. Ctrl-C stops at once; --resume starts again and gives the same model.
+Network flags train one network with these settings; then Ctrl-C saves finished epochs and --resume continues from there. Image sets are
+mnist, fashion-mnist, cifar10 (download them with `tractable data fetch`) and digits, which needs no files; they take the flags
+under Images and the network flags.";
 
 /// Fit a model to a CSV file or to images
 #[derive(clap::Args)]
@@ -43,15 +43,15 @@ pub struct Args {
     /// Tables with a header row, all with the same columns; - is stdin. Or an image set
     #[arg(value_name = "FILE.csv|SET", required_unless_present = "resume")]
     files: Vec<PathBuf>,
-    /// Folder of the run [default: the file's name with "-run"]
+    /// Run folder [default: the file's name with "-run"]
     #[arg(short, long, value_name = "RUN")]
     out: Option<PathBuf>,
     #[command(flatten)]
     flags: TrainFlags,
-    /// Replace a run that is there, once there is something to replace it with
+    /// Replace an existing run, once the new one has a model
     #[arg(long, conflicts_with = "resume")]
     force: bool,
-    /// Go on with the run in the folder, or start it again, with its settings
+    /// Continue the run in the folder, or restart it, with its settings
     #[arg(long)]
     resume: bool,
     /// Results as JSON Lines
@@ -102,18 +102,18 @@ pub fn run(args: &Args) -> Outcome {
     }
 }
 
-/// The usual model, or one network where flags describe it.
+/// The default model, or one network if flags describe it.
 fn table(args: &Args, out: &Path) -> Outcome {
     let own = args.flags.own_network().join(", ");
     if own.is_empty() {
         return ensemble::run(args, out, None);
     }
     if args.flags.single() {
-        let why = "makes one network with settings of its own";
+        let why = "cannot be combined with network flags";
         return Err(Exit::Error(format!("--single: {why}; leave out {own}, or --single")));
     }
     if args.flags.stream() {
-        let why = "reads the rows for every pass, which is for the usual network";
+        let why = "works only with the default network";
         return Err(Exit::Error(format!("--stream: {why}; leave out {own}, or --stream")));
     }
     network::run(args, out, None)
@@ -122,7 +122,7 @@ fn table(args: &Args, out: &Path) -> Outcome {
 /// The rows to learn from: those that were given, or the run's.
 fn data_files(args: &Args, run: Option<&DataFile>) -> Outcome<DataFiles> {
     if let Some(flag) = args.images.given().keys().next() {
-        return Err(Exit::Error(format!("--{flag}: is for image sets, not for CSV files; leave it out")));
+        return Err(Exit::Error(format!("--{flag}: applies to image sets, not to CSV files; leave it out")));
     }
     match (&args.files[..], run) {
         ([], Some(run)) => run.open(),
@@ -142,7 +142,7 @@ fn new_table(args: &Args, files: &DataFiles) -> Outcome<(Table, TrainFlags)> {
 
 fn note_classes(found: bool, target: &[String]) {
     if found {
-        note(&format!("target `{}` has words, so they are classes", target[0]));
+        note(&format!("target `{}` has text values, so it is treated as classes", target[0]));
     }
 }
 
@@ -192,7 +192,7 @@ fn say_left_out(folder: &RunFolder, report: Report, model: &Ensemble, judged: &J
 /// Rows beyond which it would take too long to ask about all of them again.
 const MOST_JUDGED: usize = 50_000;
 
-/// What the usual model says of rows that it left out.
+/// Predictions of the default model for the rows it left out.
 fn judge_left_out(model: &Ensemble, train: &Dataset) -> Outcome<Judged> {
     let mut judged = Judged::default();
     if train.rows() > MOST_JUDGED {
@@ -234,6 +234,6 @@ fn out_folder(args: &Args) -> Outcome<PathBuf> {
         // Twice, for `rows.csv.gz`.
         file => file.and_then(|f| f.file_stem()).and_then(|stem| Path::new(stem).file_stem()),
     };
-    let stem = stem.ok_or_else(|| Exit::Error("--resume: say which run with -o RUN".into()))?;
+    let stem = stem.ok_or_else(|| Exit::Error("--resume: name the run with -o RUN".into()))?;
     Ok(PathBuf::from(format!("{}-run", stem.to_string_lossy())))
 }

@@ -1,4 +1,4 @@
-//! Training one network, with settings of the user's own, on the rows of a CSV file; it is calibrated at the end.
+//! Trains one network with the user's settings on the rows of a CSV file, and calibrates it at the end.
 
 use super::{Args, columns, data_files, describe, new_table, say_left_out, say_test};
 use crate::console::{self, note};
@@ -25,7 +25,7 @@ struct Start<'a> {
     settings: &'a TableSettings,
 }
 
-/// `out` is the folder of the run; `old` its settings where it is resumed.
+/// `out` is the folder of the run; `old` its settings if it is resumed.
 pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<TableSettings>>) -> Outcome {
     let report = Report::new(args.json).ignoring_closed_pipe();
     let files = data_files(args, old.map(|o| &o.data))?;
@@ -86,7 +86,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<TableSetting
         let own = args.flags.own_network().join(", ");
         if !own.is_empty() && old.is_none() {
             note(&format!(
-                "one network with these settings; leave out {own} for ten that are calibrated together"
+                "training one network with these settings; leave out {own} for a calibrated ensemble of ten"
             ));
         }
         report.say("start", &start, String::new)
@@ -159,7 +159,7 @@ fn check_same(net: &Network, data: &Dataset, path: &Path) -> Outcome {
         && net.class_names() == classes;
     // Before the first epoch a model has no names yet.
     if net.epochs() > 0 && !same {
-        let why = "its columns or classes are not those of the run's data";
+        let why = "its columns or classes do not match the run's data";
         return Err(Exit::Error(format!("{}: {why}", path.display())));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The rows that the usual model learns from: in memory, or read again for every pass.
+//! Training rows of the default model: in memory, or streamed for every pass.
 
 use super::{Args, columns, judge_left_out, new_table, note_classes};
 use crate::report::Outcome;

@@ -90,7 +90,7 @@ impl<R, F: FnMut() -> R> pulp::WithSimd for Loop<F> {
 }
 
 impl Cpu {
-    /// With these vectors and so many threads.
+    /// With these vectors and this many threads.
     pub(super) fn with_arch(arch: pulp::Arch, threads: usize) -> Self {
         Self { arch, threads, team: OnceLock::new() }
     }

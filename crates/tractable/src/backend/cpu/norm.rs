@@ -1,4 +1,4 @@
-//! Batch normalisation on the fast device: channels side by side, one task a sample. Sums over the batch are
+//! Batch normalisation on the fast device: channels side by side, one task per sample. Sums over the batch are
 //! kept sample by sample and added up in order, so that threads do not change them.
 
 use super::lines::Lines;
@@ -104,7 +104,7 @@ impl Cpu {
         let values = (x.rows * pixels) as f64;
         s.mean.resize(channels, 0.0);
         s.var.resize(channels, 0.0);
-        // One value a channel has no spread of its own: the running statistics serve.
+        // One value per channel has no variance: use the running statistics.
         if purpose == Purpose::Learn && values > 1.0 {
             s.clear_sums(x.rows * 2 * channels);
             let sums = Shared(s.sums.as_mut_ptr());

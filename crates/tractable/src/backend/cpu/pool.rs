@@ -50,7 +50,7 @@ impl Cpu {
                             Pool::Max => {
                                 // SAFETY: as above.
                                 let pick = unsafe { std::slice::from_raw_parts_mut(picked.at(at), stride) };
-                                // A window in the padding alone picks nothing and stays 0.
+                                // A window that covers only padding picks nothing and stays 0.
                                 pick.fill(u32::MAX);
                                 for (i, pixel) in pixels.enumerate() {
                                     let at = row * x_sample + pixel * stride;

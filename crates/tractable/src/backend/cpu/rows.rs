@@ -1,4 +1,4 @@
-//! Rows on the fast device: slopes of a few outputs a sample, walked down like a batch of so many samples, and their
+//! Rows on the fast device: slopes of a few outputs per sample, propagated like a batch of that many samples, and their
 //! covariance.
 
 use super::state::State;

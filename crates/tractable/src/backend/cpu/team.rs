@@ -1,8 +1,8 @@
 //! A fork-join team of threads for kernels that take microseconds: workers spin a little before they sleep,
-//! so that the next kernel finds them awake, and a round never waits for a worker that has not come. Every member
-//! has a share of neighbouring tasks, the same from kernel to kernel, so that a sample stays in one core's cache;
-//! who is done helps the others. Kernels give every output element to exactly one task, so results do not depend
-//! on who did it.
+//! so that the next kernel finds them awake, and a round never waits for a worker that has not joined. Every member
+//! has a share of neighbouring tasks, the same for every kernel, so that a sample stays in one core's cache;
+//! members that are done help the others. Kernels assign every output element to exactly one task, so results do not
+//! depend on which thread ran it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, TryLockError};
@@ -68,7 +68,7 @@ impl Team {
         let workers = (1..threads)
             .map_while(|id| {
                 let shared = shared.clone();
-                // A thread that cannot be had only makes the team smaller; numbers stay without gaps.
+                // A thread that cannot be created only makes the team smaller.
                 std::thread::Builder::new()
                     .name(format!("tractable-{id}"))
                     .spawn(move || work(&shared, id))
@@ -90,7 +90,7 @@ impl Team {
             (0..tasks).for_each(|task| job(task, 0));
             return;
         }
-        // One round at a time: whoever finds the team at work does without it.
+        // One round at a time: a caller that finds the team busy runs alone.
         let _turn = match self.turn.try_lock() {
             Ok(turn) => turn,
             Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
@@ -113,7 +113,7 @@ impl Team {
             }
         }
         let mine = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| take_tasks(s, job, tasks, 0)));
-        // No task is left: whoever has not come by now need not come any more.
+        // No task is left: nobody else needs to join.
         s.gate.fetch_sub(OPEN, Ordering::AcqRel);
         let mut spins = 0u32;
         while s.gate.load(Ordering::Acquire) > 0 {

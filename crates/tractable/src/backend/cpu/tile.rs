@@ -2,9 +2,9 @@
 //!
 //! Weights lie in panels: for every 32 outputs, for every input in turn, a line of 32 means and 32 variances.
 //! Inputs lie as pairs (mean, squared mean), and `far` behind them in the same buffer as pairs (second moment,
-//! variance), so that one pointer a row reaches all of them, and where the inputs are known exactly the first
+//! variance), so that one pointer per row reaches all of them, and where the inputs are known exactly the first
 //! pairs are enough. Each tile covers a few rows (or inputs) and up to 32 neighbouring numbers. The order of the
-//! sums of one element never depends on the tile's size, so that a batch and its rows give the same bits.
+//! sums of one element never depends on the tile's size, so that a batch and its single rows give bit-identical results.
 
 use pulp::Simd;
 

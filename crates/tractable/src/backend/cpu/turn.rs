@@ -1,4 +1,4 @@
-//! Turns the means of a map's weights round for the way back: from lines of 32 outputs per input to lines of
+//! Transposes the means of a map's weights for the backward pass: from lines of 32 outputs per input to lines of
 //! 32 inputs per output.
 
 use super::tile::{LINE, PANEL};

@@ -1,5 +1,4 @@
-//! Learning on the fast device: what a batch says about the weights of a map, summed up over its rows, and the step that
-//! they take.
+//! Learning on the fast device: updates of a map's weights, summed over the rows of a batch, and the resulting step.
 
 use super::lines::Lines;
 use super::map::{ALONE, tiles};
@@ -44,7 +43,7 @@ impl Cpu {
         s.sums = all_sums;
     }
 
-    /// The posterior of the weights from sums in so many parts over so many rows, unless something is broken.
+    /// The posterior of the weights from sums in these parts over this many rows, unless there was an error.
     pub(super) fn step_by(
         &self,
         w: &mut Weights,

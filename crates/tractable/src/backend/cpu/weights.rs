@@ -1,4 +1,4 @@
-//! Gaussian weights of a map as the fast device keeps them, and the step that learning takes them.
+//! Gaussian weights of a map on the fast device, and their learning step.
 
 use super::lines::Lines;
 use super::norm::NormSums;
@@ -25,7 +25,7 @@ impl Weights {
         self.map.fan_in()
     }
 
-    /// Outputs in a panel: 32, but for the last.
+    /// Outputs in a panel: 32, except the last.
     pub(super) fn lanes(&self, panel: usize) -> usize {
         PANEL.min(self.map.output.channels - panel * PANEL)
     }

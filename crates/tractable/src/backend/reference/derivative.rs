@@ -1,4 +1,4 @@
-//! Derivatives on the reference device: a sum over the branches of every unit, as the formulae stand.
+//! Derivatives on the reference device: a literal sum over the branches of every unit.
 
 use super::Reference;
 use super::parts::State;

@@ -1,5 +1,5 @@
-//! The reference device: f64, plain loops, one thread. Never optimised; every other device is measured
-//! against it, and a reader who wants to know what a kernel does reads it here.
+//! The reference device: f64, plain loops, one thread. Never optimised; every other device is compared
+//! with it. Read this to learn what a kernel does.
 //!
 //! Layout: states `[row][channel][y][x]`, weights `[out][in]` or `[out][in][y][x]`.
 
@@ -213,7 +213,7 @@ impl Backend for Reference {
                             z.mean[out] += x.mean[unit] / cells;
                             z.var[out] += x.var[unit] / (cells * cells);
                         }),
-                        // A window that lies in the padding alone picks nothing and stays 0.
+                        // A window that covers only padding picks nothing and stays 0.
                         Pool::Max => {
                             z.picked[out] = usize::MAX;
                             for unit in units {
@@ -260,7 +260,7 @@ impl Backend for Reference {
         let per_channel = (x.rows() * pixels) as f64;
         let channel = |unit: usize| unit / pixels % channels;
         (scratch.mean, scratch.var) = (norm.running.mean.clone(), norm.running.var.clone());
-        // One value a channel has no spread of its own: the running statistics serve.
+        // One value per channel has no variance: use the running statistics.
         if purpose == Purpose::Learn && per_channel > 1.0 {
             scratch.mean.fill(0.0);
             scratch.var.fill(0.0);

@@ -1,4 +1,4 @@
-//! What the reference device computes with: states, weights, and the loops over their connections.
+//! States, weights and loops over connections of the reference device.
 
 use crate::backend::{Broken, Field, Map, Noted, Parameters, Pooled, Statistics, Step, Steps};
 use crate::moments::posterior;
@@ -19,7 +19,7 @@ pub(crate) struct State {
     pub(super) d_var: Vec<f64>,
 }
 
-/// Weights as files keep them, `[out][in]` or `[out][in][y][x]`.
+/// Weights as in files, `[out][in]` or `[out][in][y][x]`.
 pub(crate) struct Weights {
     pub(super) map: Map,
     pub(super) p: Parameters,

@@ -1,4 +1,4 @@
-//! Digits as if written by hand, made from nothing but a seed: data for tests and for trying things out.
+//! Synthetic handwriting-like digits from a seed, for tests and experiments.
 
 mod strokes;
 
@@ -12,8 +12,8 @@ const SIDE: usize = 28;
 /// Straight pieces between two points of a stroke.
 const PIECES: usize = 6;
 
-/// `n` grey images of 28 by 28 with handwriting-like digits. Image `i` depends on the seed and `i` alone, with
-/// the same bits on every machine.
+/// `n` grey images of 28 by 28 with handwriting-like digits. Image `i` depends only on the seed and `i`, and is
+/// bit-identical on every machine.
 ///
 /// Strokes of one of several styles are moved about, bent, slanted, turned and stretched, and drawn with a
 /// pen of random width and pressure; the paper has grain.
@@ -28,7 +28,7 @@ pub fn digits(n: usize, seed: u64) -> Result<Images> {
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     let room = n.checked_mul(shape.len()).map(|n| pixels.try_reserve_exact(n));
     if !matches!(room, Some(Ok(()))) || labels.try_reserve_exact(n).is_err() {
-        return Err(Error::invalid("digits", format!("there is not enough memory for {n} images")));
+        return Err(Error::invalid("digits", format!("not enough memory for {n} images")));
     }
     for i in 0..n {
         let mut draw = Draw(rng::stream(seed, "digits", i as u64));

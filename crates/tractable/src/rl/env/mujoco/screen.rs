@@ -198,7 +198,7 @@ fn product(text: &str) -> Option<f64> {
             _ => 1.0,
         };
         let number = if unit > 1.0 { &word[..word.len() - 1] } else { word };
-        // A NaN is no size.
+        // NaN is not a size.
         let number = number.parse().ok().filter(|n: &f64| n.is_finite())?;
         Some(product * (number.abs() * unit).max(1.0))
     })
