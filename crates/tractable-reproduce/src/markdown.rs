@@ -240,7 +240,12 @@ fn missing(file: &Value) -> Table {
     };
     let rows = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
     let head = ["", "removed", "missing inputs are", "RMSE", "log-likelihood", "in the 90 % interval"];
-    Ok(markdown(file, &head, rows, "means over the first splits of each set; cells removed from training and test rows alike"))
+    Ok(markdown(
+        file,
+        &head,
+        rows,
+        "means over the first splits of each set; cells removed from training and test rows alike",
+    ))
 }
 
 fn fit(file: &Value) -> Table {

@@ -28,7 +28,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
     /// Data sets
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "boston,concrete,energy,yacht")]
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "boston,concrete,energy,yacht"
+    )]
     sets: Vec<String>,
     /// Number of splits of each
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -119,9 +124,10 @@ pub(crate) fn run(args: &Args) -> Outcome {
         }
     }
     let tested = side_by_side(&jobs, "missing", one)?;
-    let tested: Vec<Tested> = tested.into_iter().collect::<Option<_>>().ok_or_else(|| {
-        Exit::Interrupted("nothing was written".into())
-    })?;
+    let tested: Vec<Tested> = tested
+        .into_iter()
+        .collect::<Option<_>>()
+        .ok_or_else(|| Exit::Interrupted("nothing was written".into()))?;
     let row = |first: usize| {
         let Job { set, share, repair, .. } = jobs[first];
         let same = |j: &Job<'_>| j.set.name == set.name && j.share == share && j.repair == repair;
@@ -165,7 +171,8 @@ fn one(job: &Job<'_>) -> tractable::Result<Option<Tested>> {
         Repair::Mean => filled_with_means(set, split_rows, &removed)?,
         _ => {
             // By way of a file, as a user's table would come.
-            let (train, test) = (write(set, &split_rows.train, &removed)?, write(set, &split_rows.test, &removed)?);
+            let (train, test) =
+                (write(set, &split_rows.train, &removed)?, write(set, &split_rows.test, &removed)?);
             let train = data::csv(train.path())?.target("y")?;
             let preparation = train.preparation().expect("it was read from a file").clone();
             let test = data::csv(test.path())?.as_trained(&preparation, &["y".into()], &[])?;

@@ -30,6 +30,7 @@ mod report;
 mod resume;
 mod rl;
 mod run;
+mod tables;
 mod verbs;
 #[cfg(unix)]
 mod watch;

@@ -82,6 +82,23 @@ impl Place {
         }
     }
 
+    /// Runs with these bytes as its standard input.
+    pub(crate) fn run_with(&self, args: &[&str], input: &str) -> Ran {
+        let output =
+            self.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = output.unwrap();
+        let (mut pipe, bytes) = (child.stdin.take().unwrap(), input.as_bytes().to_vec());
+        let writer = std::thread::spawn(move || std::io::Write::write_all(&mut pipe, &bytes));
+        let output = child.wait_with_output().unwrap();
+        // It need not be read to its end.
+        let _ = writer.join().unwrap();
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
     /// Runs and expects success; what came on stdout.
     pub(crate) fn ok(&self, args: &[&str]) -> String {
         let ran = self.run(args);

@@ -23,7 +23,8 @@ Examples:
 Numbers: TARGET_mean; TARGET_lower and TARGET_upper, which contain 90 % of new values; TARGET_std, the standard deviation of
 a new value, split into TARGET_std_model, which more data would reduce, and TARGET_std_noise, which they would not (their
 squares add up). Classes: TARGET, the most probable class, and p_CLASS for each; unnamed classes have their number, from 0.
-Columns are found by name; others are ignored. The file may be larger than memory.";
+Columns are found by name and read as in training; others are ignored. Missing cells widen the interval. - is stdin. The file may
+be larger than memory.";
 
 /// Numbers read and written at a time.
 const CHUNK_NUMBERS: usize = 1 << 20;

@@ -463,7 +463,7 @@ impl Dataset {
     /// Inputs that are missing, zeros in `x` by now,
     /// are put in: with their distribution in these rows where the preparation is `new`.
     pub(super) fn with_gaps(mut self, missing: Vec<bool>, preparation: Preparation, new: bool) -> Self {
-        if missing.contains(&true) {
+        if !missing.is_empty() {
             self.gaps = Some(Gaps { var: vec![0.0; missing.len()], missing });
         }
         let preparation = if new { self.refit(&preparation) } else { preparation };

@@ -300,12 +300,16 @@ impl Table {
             let Ok(Kind::Number { decimal_comma }) = column.look.forced(As::Number, self.commas) else {
                 return Err(data_error(&self.path, 0, Some(name), "no cell is a number"));
             };
-            columns.push(column.cells().map(|cell| number(cell, decimal_comma)).collect::<Vec<_>>());
+            columns.push((column, decimal_comma));
         }
-        let entries = || (0..self.rows).flat_map(|r| columns.iter().map(move |c| c[r]));
-        let y: Vec<f64> = entries().map(|v| v.unwrap_or(0.0)).collect();
-        let observed: Vec<bool> = entries().map(|v| v.is_some()).collect();
-        let observed = observed.contains(&false).then_some(observed);
+        let mut y = Vec::with_capacity(self.rows * columns.len());
+        for row in 0..self.rows {
+            y.extend(columns.iter().map(|(c, comma)| number(c.cell(row), *comma).unwrap_or(f64::NAN)));
+        }
+        drop(columns);
+        let missing = y.iter().any(|v| v.is_nan());
+        let observed = missing.then(|| y.iter().map(|v| !v.is_nan()).collect());
+        y.iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = 0.0);
         let target = Target::Values { y: Matrix::new(y, names.len())?, observed };
         let outputs = names.iter().map(|n| n.to_string()).collect();
         self.features(None)?.dataset(target, outputs)
@@ -436,12 +440,16 @@ impl Table {
             preparation.columns().map(|n| find(&self.path, &self.names, n)).collect::<Result<_>>()?;
         let width = preparation.width();
         let count = rows.as_ref().map_or(self.rows, Vec::len);
-        let (mut x, mut missing) = (Vec::with_capacity(count * width), Vec::with_capacity(count * width));
+        let (mut x, mut missing) = (Vec::with_capacity(count * width), Vec::new());
         for i in 0..count {
             let row = rows.as_ref().map_or(i, |r| r[i]);
             for (column, &place) in preparation.columns.iter().zip(&places) {
-                let cell = column.kind.push(self.columns[place].cell(row), &mut x);
-                missing.resize(x.len(), cell != Cell::Known);
+                let from = x.len();
+                if column.kind.push(self.columns[place].cell(row), &mut x) != Cell::Known {
+                    // Most tables have all cells: then there is no list.
+                    missing.resize(count * width, false);
+                    missing[from..x.len()].fill(true);
+                }
             }
         }
         Ok(Features { x: Matrix::new(x, width)?, missing, preparation, new })

@@ -25,11 +25,13 @@ use tractable::ensemble::LeftOut;
 const AFTER_HELP: &str = "\
 Examples:
   tractable train housing.csv --target price -o run/ --test 0.1
-  tractable train iris.csv --target species --classes
+  tractable train iris.csv --target species
+  zcat log.csv.gz | tractable train - --target delay --as route=category --id flight -o run/
   tractable train housing.csv --target price --hidden 100,100 --epochs 40
   tractable train mnist --epochs 5 -o run/          (or fashion-mnist, cifar10, digits)
   tractable train --resume -o run/
 
+Every column gets a type, which is printed: numbers, yes or no, categories, dates. Missing cells become uncertain inputs.
 For a CSV file, trains ten networks, each without a fifth of the rows, and calibrates intervals and probabilities on the rows left out.
 RUN gets model.safetensors, metrics.jsonl and config.json. Ctrl-C stops at once; --resume starts again and gives the same model.
 Network flags train one network with these settings; then Ctrl-C saves finished epochs and --resume continues from there. Image sets are
