@@ -51,6 +51,8 @@ impl ImageSet {
         let Some(name) = file.to_str().filter(|_| !file.is_file()) else { return Ok(None) };
         match Self::parse(name) {
             Ok(set) => Ok(Some(set)),
+            // The standard input.
+            Err(_) if name == "-" => Ok(None),
             // A word without a dot or a slash is probably not a CSV file.
             Err(why) if !name.contains(['.', '/', '\\']) => {
                 Err(Exit::Error(format!("{name}: no such file, and {why}")))

@@ -43,12 +43,12 @@ const CASES: [Case; 36] = [
     ("latin-1.csv", "y", &[("größe", NUMBER), KIND, Y]),
     ("twice-the-name.csv", "y", &[A, ("a (2)", "category, 3 levels"), ("column 3", NUMBER), Y]),
     ("trailing-commas.csv", "y", &[A, KIND, Y, ("column 4", "left out: empty")]),
-    ("free-text.csv", "y", &[("name", "left out: text that differs from row to row"), A, KIND, Y]),
+    ("free-text.csv", "y", &[("name", "left out: text that is different in every row"), A, KIND, Y]),
     ("constant.csv", "y", &[("country", "left out: one value in all rows"), A, KIND, Y]),
     ("empty-column.csv", "y", &[A, ("notes", "left out: empty"), KIND, Y]),
     ("classes.csv", "kind", &[A, ("b", NUMBER), ("kind", "target")]),
     ("missing-classes.csv", "kind", &[A, ("b", NUMBER), ("kind", "target")]),
-    ("many-levels.csv", "y", &[("shop", "category, 29 levels, rare ones together"), A, Y]),
+    ("many-levels.csv", "y", &[("shop", "category, 26 levels, rare ones together"), A, Y]),
     ("part-1.csv", "y", &[A, KIND, Y]),
     ("packed.csv.gz", "y", &[A, KIND, Y]),
 ];
@@ -111,15 +111,22 @@ fn the_same_table_in_every_dialect_gives_the_same_model() {
 fn odd_cells_are_named_and_taken_as_missing() {
     let place = Place::new();
     let ran = place.run(&["train", &file("typo-in-a-number.csv"), "--target", "y", "--single", "-o", "run"]);
-    assert!(ran.err.contains("`a`: 1 not numbers, taken as missing: \"abc\" in line 19"), "{}", ran.err);
-    place.write("new.csv", "kind,a\npurple,1\nred,x\n,\n");
-    let ran = place.run(&["predict", "run", "new.csv"]);
     assert!(
-        ran.err.contains("`kind`: 1 not as in training, taken as missing: \"purple\" in line 2"),
+        ran.err.contains("`a`: 1 cell is not a number and counted as missing: \"abc\" in line 19"),
         "{}",
         ran.err
     );
-    assert!(ran.err.contains("`a`: 1 not as in training") && ran.out.lines().count() == 4, "{ran:?}");
+    place.write("new.csv", "kind,a\npurple,1\nred,x\n,\n");
+    let ran = place.run(&["predict", "run", "new.csv"]);
+    assert!(
+        ran.err.contains("`kind`: 1 cell unlike those in training, counted as missing: \"purple\" in line 2"),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.err.contains("`a`: 1 cell unlike those in training") && ran.out.lines().count() == 4,
+        "{ran:?}"
+    );
     // The less is known, the wider.
     let std =
         |row: usize| -> f64 { ran.out.lines().nth(row).unwrap().split(',').nth(3).unwrap().parse().unwrap() };

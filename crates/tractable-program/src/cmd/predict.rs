@@ -112,8 +112,9 @@ fn predict(
     progress.done(&count(total, "row"));
     for (name, n, line, cell) in rows.unreadable() {
         let cell: String = cell.chars().take(40).collect();
+        let cells = count(n as u64, "cell");
         note(&format!(
-            "`{name}`: {n} cells unlike the training data, treated as missing: \"{cell}\" in line {line}"
+            "`{name}`: {cells} unlike those in training, counted as missing: \"{cell}\" in line {line}"
         ));
     }
     Ok(())

@@ -501,7 +501,8 @@ fn problem(kind: &Kind, column: &Column) -> Option<String> {
     let (odd, first) = column.look.odd();
     match (kind, first) {
         (Kind::Number { .. }, Some((line, cell))) if odd > 0 => {
-            Some(format!("{odd} not numbers, taken as missing: {} in line {line}", quoted(cell)))
+            let are = if odd == 1 { "cell is not a number" } else { "cells are not numbers" };
+            Some(format!("{odd} {are} and counted as missing: {} in line {line}", quoted(cell)))
         }
         (Kind::Date { .. }, _) if column.look.ambiguous_date() => {
             Some("month or day first? use day-first or month-first".into())
