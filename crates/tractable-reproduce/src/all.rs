@@ -15,7 +15,7 @@ Examples:
   tractable reproduce all --uci data/uci --data data/ --runs runs/
   tractable reproduce tables --write README.md           (the tables into the documentation)
 
-Each part is a separate command, printed before it runs: table-2, regret, numerics, toys, uci and its
+Each part is a separate command, printed before it runs: table-2, regret, numerics, toys, uci, missing, uci's
 gaps, images with table-1, table-3. A part without data is skipped with a note. --quick runs everything
 except the training on images in about a minute, with fewer seeds, splits, steps and images: a
 check that it works, not a result.";
@@ -125,6 +125,7 @@ fn parts(args: &Args, out: &Path) -> Vec<PlannedCommand> {
         parts.push((part, args.uci.is_dir().then_some(words).ok_or_else(no_uci)));
     };
     uci("uci", quick("uci --sets boston,energy,yacht --splits 1", "uci"));
+    uci("missing", quick("missing --sets yacht --splits 1 --shares 0.3", "missing"));
     uci("gaps", quick("uci --gaps --sets yacht --splits 1", "uci --gaps"));
     let sets: Vec<&str> = ["mnist", "cifar10"].into_iter().filter(|s| has(s)).collect();
     if !args.quick {

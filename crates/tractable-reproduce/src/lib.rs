@@ -3,6 +3,7 @@
 mod all;
 mod images;
 mod markdown;
+mod missing;
 mod numerics;
 mod pictures;
 mod regret;
@@ -21,6 +22,7 @@ Examples:
   tractable reproduce all --quick
   tractable reproduce uci --data uci/
   tractable reproduce toys
+  tractable reproduce missing --data uci/
   tractable reproduce images --data data/ -o runs/
   tractable reproduce table-1 --mnist runs/mnist --cifar10 runs/cifar10
   tractable reproduce table-2 --seeds 5 -o table-2/
@@ -42,6 +44,8 @@ enum What {
     Uci(uci::Args),
     /// The default model on cases with a known answer, compared with a Gaussian process; training time
     Toys(toys::Args),
+    /// Tables with missing cells: uncertain inputs compared with filling in numbers
+    Missing(missing::Args),
     /// Retrain the paper's image classifiers on MNIST and CIFAR-10, one command each
     Images(images::Args),
     /// Attacks on MNIST and CIFAR-10: success compared with the paper, distances, usual budgets compared with PGD
@@ -78,6 +82,7 @@ fn run_one(what: &What) -> Outcome {
     match what {
         What::Uci(args) => uci::run(args),
         What::Toys(args) => toys::run(args),
+        What::Missing(args) => missing::run(args),
         What::Images(args) => images::run(args),
         What::Table1(args) => table1::run(args),
         What::Table2(args) => table2::run(args),

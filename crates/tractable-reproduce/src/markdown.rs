@@ -3,12 +3,13 @@
 use serde_json::Value;
 
 /// Every table and the file, without its ending, that it is made of.
-pub(super) const TABLES: [(&str, &str); 20] = [
+pub(super) const TABLES: [(&str, &str); 21] = [
     ("uci", "uci"),
     ("uci-paper", "uci"),
     ("gaps", "uci"),
     ("toys", "toys"),
     ("fit", "toys"),
+    ("missing", "missing"),
     ("table-1", "table-1"),
     ("budgets", "table-1"),
     ("table-2", "table-2"),
@@ -41,6 +42,7 @@ pub(super) fn table(name: &str, file: &Value) -> Table {
         "gaps" => gaps(file),
         "toys" => toys(file),
         "fit" => fit(file),
+        "missing" => missing(file),
         "table-1" => table_1(file),
         "budgets" => budgets(file),
         "table-2" => table_2(file),
@@ -221,6 +223,24 @@ fn toys(file: &Value) -> Table {
         rows,
         "ratio: geometric mean over the seeds; error: |mean - truth| in units of own std",
     ))
+}
+
+fn missing(file: &Value) -> Table {
+    let one = |row: &Value| {
+        let n = |name: &str, digits: usize| number(row, &[name]).map(|v| format!("{v:.digits$}"));
+        let percent = |name: &str| number(row, &[name]).map(|v| format!("{:.0} %", 100.0 * v));
+        Ok(vec![
+            word(row, "set")?.to_string(),
+            percent("share")?,
+            word(row, "repair")?.to_string(),
+            n("rmse", 3)?,
+            n("log_likelihood", 3)?,
+            percent("coverage_90")?,
+        ])
+    };
+    let rows = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
+    let head = ["", "removed", "missing inputs are", "RMSE", "log-likelihood", "in the 90 % interval"];
+    Ok(markdown(file, &head, rows, "means over the first splits of each set; cells removed from training and test rows alike"))
 }
 
 fn fit(file: &Value) -> Table {

@@ -180,7 +180,7 @@ fn wrong_types_and_huge_numbers_are_refused() {
         (&["report", "data.csv"], "not a folder"),
         (&["attack", "run", "--images", "0"], "--images"),
         (&["data", "fetch", "../../etc/passwd"], "is not an image set"),
-        (&["bench", "--threads", "-1"], "--threads"),
+        (&["bench", "--threads", "-1"], "-1"),
     ];
     all_refused(&place, cases);
     // What is read as it stands is not a number that a network could learn from.
@@ -252,14 +252,8 @@ fn metadata_that_a_terminal_obeys_is_shown() {
     fs::write(place.path("odd.safetensors"), bytes).unwrap();
     for json in [&[][..], &["--json"]] {
         let said = place.run(&[&["inspect", "odd.safetensors"], json].concat());
-        assert!(
-            !format!("{said:?}").contains("\\u{1b}[2J\\u{7}") || !said.out.contains('\u{1b}'),
-            "{said:?}"
-        );
-        assert!(
-            !said.out.contains(['\u{1b}', '\u{7}']) && !said.err.contains(['\u{1b}', '\u{7}']),
-            "{said:?}"
-        );
+        assert_eq!(said.code, 0, "{said:?}");
+        assert!(![&said.out, &said.err].iter().any(|text| text.contains(['\u{1b}', '\u{7}'])), "{said:?}");
     }
 }
 
@@ -346,7 +340,6 @@ fn what_no_memory_holds_is_one_line() {
     };
     let train = ["train", "data.csv", "--target", "y", "-o", "new", "--hidden"];
     limited(&[&train[..], &["20000,20000"]].concat());
-    limited(&[&train[..], &["10000000"]].concat());
     limited(&["train", "digits", "--limit", "50", "--net", "mlp", "--hidden", "30000,10000", "-o", "new"]);
     limited(&["rl", "pendulum", "--set", "value_layers=[20000,20000]", "-o", "new"]);
     limited(&["rl", "pendulum", "--set", "policy_layers=[30000,20000]", "-o", "new"]);

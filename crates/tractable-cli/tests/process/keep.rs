@@ -118,7 +118,8 @@ fn a_forced_run_that_is_killed_leaves_the_old_run_or_the_new_one() {
     for kill in 0..60 {
         let other = ["1", "0"][now];
         let args = [&TRAIN[..], &["3", "--seed", other, "-o", "run", "--force"]].concat();
-        let mut child = place.command(&args).stderr(Stdio::null()).spawn().unwrap();
+        let mut command = place.command(&args);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let began = || [".next", ".ready", ".moving"].iter().any(|n| place.path("run").join(n).exists());
         let mut over = false;
         while !over && !began() {

@@ -99,7 +99,10 @@ fn surest(view: &mut View, line: &Value) {
     let points = list("share").into_iter().zip(list("error"));
     let line = Line::new("error", points.map(|(share, error)| (100.0 * share, error))).scaled(factor);
     let title = format!("Error of {target} on {of}: most certain rows first, then all");
-    view.chart(Chart::new(&title, "share of the rows, most certain first [%]", label, vec![line]));
+    // Also where it is the same for all of them.
+    if !line.x.is_empty() {
+        view.charts.push(Chart::new(&title, "share of the rows, most certain first [%]", label, vec![line]));
+    }
 }
 
 fn file_name(path: &str) -> String {

@@ -83,6 +83,8 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
     let mut prepared = None;
     // Called once the data have been looked at: before that no file is touched.
     let mut begin = || {
+        // Remembered while files are touched.
+        interrupt::listen()?;
         match old {
             Some(_) => folder.resume(&config)?,
             None => {
