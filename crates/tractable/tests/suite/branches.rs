@@ -210,7 +210,7 @@ fn what_does_not_fit_is_refused() {
         (
             "a later layer",
             flat().layer(Layer::linear(1).of(["linear2"])),
-            "`linear2` is not a layer before it",
+            "`linear2` is not an earlier layer",
         ),
         (
             "two inputs",
