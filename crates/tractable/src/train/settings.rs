@@ -260,7 +260,7 @@ impl Fit {
             && !(positive(n.start) && positive(n.decay) && n.floor >= 0.0 && positive(n.at(self.epochs - 1)))
         {
             let why =
-                format!("a schedule from {} by {} to {} does not stay positive", n.start, n.decay, n.floor);
+                format!("{}, times {} per epoch and at least {}, does not stay positive", n.start, n.decay, n.floor);
             return Err(Error::invalid("noise", why));
         }
         if let Some((_, std)) = self.settle.filter(|(_, std)| !positive(*std)) {

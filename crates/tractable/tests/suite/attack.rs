@@ -332,7 +332,7 @@ fn mistakes_are_named() {
     refused(with(Settings::new().frozen(vec![false; 10])), "64 entries, one per pixel, or 128");
     refused(with(Settings::new().frozen(vec![true; 64])), "all pixels are frozen");
     let half = [vec![false; 64], vec![true; 64]].concat();
-    refused(with(Settings::new().frozen(half)), "all of image 1 are frozen");
+    refused(with(Settings::new().frozen(half)), "all pixels of image 1 are frozen");
     refused(attack::pgd(&net, &images, &any, &Settings::new().budget(Budget::L2(1.0)).step(0.0)), "step: 0");
     for method in [attack::pgd, attack::fgsm] {
         refused(method(&net, &images, &any, &Settings::new()), "budget: gradient attacks need a budget");

@@ -205,12 +205,12 @@ fn what_does_not_fit_is_refused() {
         (
             "an unknown layer",
             flat().layer(Layer::linear(1).of(["linear7"])),
-            "layer `linear2`: `linear7` is not a layer",
+            "layer `linear2`: `linear7` is not an earlier layer",
         ),
         (
             "a later layer",
             flat().layer(Layer::linear(1).of(["linear2"])),
-            "`linear2` is not a layer before it",
+            "`linear2` is not an earlier layer",
         ),
         (
             "two inputs",

@@ -193,7 +193,7 @@ const TAMPERINGS: &[Tampering] = &[
     (
         "no layers",
         |m| (edit(m, "/layers", json!([])), edit(m, "/names", json!([]))).0,
-        "spec: layers: a network has 1 to 1000, not 0",
+        "spec: layers: a network must have 1 to 1000 layers, not 0",
     ),
     (
         "too few names",
@@ -485,7 +485,7 @@ fn absurd_specifications_cost_nothing() {
     };
     assert_eq!(layers(1000).unwrap().layers().len(), 1000);
     for n in [1001, 60_000] {
-        assert!(layers(n).unwrap_err().to_string().contains("a network has 1 to 1000"));
+        assert!(layers(n).unwrap_err().to_string().contains("a network must have 1 to 1000"));
     }
 }
 

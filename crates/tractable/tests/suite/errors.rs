@@ -181,7 +181,7 @@ fn building() {
     let flat = |layer: Layer| Network::builder(tractable::Shape::flat(4)).layer(layer);
     let cases = [
         ("nothing", mlp(&[]), "input shape"),
-        ("no layers", mlp(&[3]), "layers: a network has 1 to 1000, not 0"),
+        ("no layers", mlp(&[3]), "layers: a network must have 1 to 1000 layers, not 0"),
         ("no inputs", mlp(&[0, 2]), "input shape: 0"),
         ("no units", mlp(&[3, 0, 1]), "layer `linear1`: outputs of a linear layer"),
         ("no outputs", mlp(&[3, 4, 0]), "layer `linear2`: outputs of a linear layer"),
@@ -242,7 +242,7 @@ fn building() {
         (
             "too many layers",
             (0..1001).fold(Network::builder(tractable::Shape::flat(1)), |net, _| net.layer(Activation::Relu)),
-            "layers: a network has 1 to 1000, not 1001",
+            "layers: a network must have 1 to 1000 layers, not 1001",
         ),
         ("a reserved name", named("input"), "layer name `input`"),
         ("no classes", mlp(&[2, 1]).classes(0), "classes: 0"),
@@ -397,7 +397,7 @@ fn observing() {
         ),
     ];
     let of_classes: Vec<Call<'_>> = vec![
-        ("numbers", x.clone(), Observation::from(&y), Invalid, "knows 5 classes: give labels, not numbers"),
+        ("numbers", x.clone(), Observation::from(&y), Invalid, "has 5 classes: give labels, not numbers"),
         ("label too large", x.clone(), Observation::from(&[4, 5]), OutOfRange, "label: row 1, column 0 is 5"),
         ("absurd label", x.clone(), Observation::from(&[usize::MAX, 0]), OutOfRange, "label: row 0"),
         ("too few labels", x.clone(), Observation::from(&[1]), Shape, "observation: expected 2 rows, got 1"),

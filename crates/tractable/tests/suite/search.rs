@@ -134,7 +134,7 @@ fn nonsense_is_refused() {
         }
     };
     says(Wanted::from(Wanted::maximum().output(0)).only(&[true; 7]), "`only` does not apply to a maximum");
-    says(Wanted::maximum().output(99).into(), "output: 99 is not there");
+    says(Wanted::maximum().output(99).into(), "there is no output 99");
     says(Wanted::maximum().into(), "choose one of the 2");
     says(Wanted::minimum().output(0).noise_var(-1.0).into(), "noise");
     let y = Draw::new(1).matrix(1, 2);
