@@ -144,7 +144,10 @@ fn rows_of_a_file_are_questions_of_their_own() {
     assert_eq!((lines.len(), &lines[2]["row"]), (3, &2.into()));
     let ran = place.run(&["condition", "run", "wishes.csv"]);
     assert!(ran.err.contains("not of the model, ignored: note") && ran.err.contains("3 rows"), "{ran:?}");
-    place.refused(&["condition", "run", "wishes.csv", "-o", "wishes.csv", "-q"], &["that is the input"]);
+    place.refused(
+        &["condition", "run", "wishes.csv", "-o", "wishes.csv", "-q", "--force"],
+        &["that is the input"],
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A trained model, or a model of a data file: searched for its optima.
 
-use super::{Args, Found, figure, keep, names};
+use super::{Args, Found, check_folder, figure, keep, names};
 use crate::files;
 use crate::plot::{OptimumFigure, Places, four_panels};
 use crate::report::{Exit, Outcome, Report, file_error};
@@ -19,6 +19,7 @@ const MODEL: &str = "model.safetensors";
 
 /// Learns a column of a CSV file and searches inside the range of the others.
 pub(super) fn of_data(args: &Args, path: &Path, target: &str) -> Outcome {
+    check_folder(args)?;
     files::check_table(path)?;
     let data = data::csv(path)?.target(target)?.standardize();
     let Target::Values { y, observed } = data.target() else {
@@ -69,7 +70,8 @@ pub(super) fn of_data(args: &Args, path: &Path, target: &str) -> Outcome {
 
 /// Searches a model that was trained before.
 pub(super) fn of_run(args: &Args, path: &Path) -> Outcome {
-    let model = run::load_model(path)?;
+    check_folder(args)?;
+    let model = run::load_any(path)?;
     let Output::Values { width, .. } = model.output() else {
         let why = format!("{}: a model of classes has no number that could be optimised", path.display());
         return Err(Exit::Error(why));
