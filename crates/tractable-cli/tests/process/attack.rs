@@ -122,7 +122,7 @@ fn what_cannot_be_attacked_is_named() {
         (&["kinds", "--set", "digits"], &["kinds: the network has 3 classes, and the images 10"]),
         (&["run", "--transfer", "nowhere"], &["nowhere: cannot"]),
         (&["run", "--data", "nowhere", "--set", "mnist"], &["mnist: no such folder"]),
-        (&["run", "-o", "numbers"], &["numbers: already exists", "--force"]),
+        (&["run", "-o", "numbers"], &["numbers: contains a run of `tractable train`"]),
         (&["run", "-o", "new", "--iterations", "0"], &["iterations"]),
     ];
     for (args, says) in cases {

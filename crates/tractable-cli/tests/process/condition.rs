@@ -147,7 +147,10 @@ fn rows_of_a_file_are_questions_of_their_own() {
         ran.err.contains("not columns of the model, ignored: note") && ran.err.contains("3 rows"),
         "{ran:?}"
     );
-    place.refused(&["condition", "run", "wishes.csv", "-o", "wishes.csv", "-q"], &["that is the input"]);
+    place.refused(
+        &["condition", "run", "wishes.csv", "-o", "wishes.csv", "-q", "--force"],
+        &["that is the input"],
+    );
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn the_second_in_a_folder_is_refused() {
         let first = started(&place, &args);
         wait_until(shows, || place.path(shows).exists());
         let says = "run: another process is using this folder";
-        let again: &[&str] = if args[0] == "optimize" { &[] } else { &["--force"] };
+        let again: &[&str] = &["--force"];
         for more in [&["--resume"], again] {
             let second = if args[0] == "train" && more == ["--resume"] {
                 place.run(&["train", "--resume", "-o", "run"])

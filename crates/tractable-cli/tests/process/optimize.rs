@@ -192,10 +192,7 @@ fn an_experiment_outside() {
     assert_eq!((&told["best_y"], &told["pending"], &told["told"]), (&7.0.into(), &0.into(), &3.into()));
     let told_twice = ["optimize", "--tell", "s.json", "--point", a, "--value", "7"];
     place.refused(&told_twice, &["already has a value"]);
-    place.refused(
-        &["optimize", "--tell", "s.json", "--point", "0.5", "--value", "7"],
-        &["not returned by ask()"],
-    );
+    place.refused(&["optimize", "--tell", "s.json", "--point", "0.5", "--value", "7"], &["not in the box"]);
     place.refused(&["optimize", "--tell", "s.json", "--value", "high"], &["--value"]);
 
     // From some points on the posterior is said as well.
@@ -261,7 +258,7 @@ fn data_and_the_model_of_it() {
     assert!((number(&again[0]["x"][0]) - number(&lines[0]["x"][0])).abs() < 1e-3, "{again:?}");
     place.refused(&["optimize", "--model", "run"], &["--bounds"]);
     place.refused(&["optimize", "--model", "run", "--bounds", "0:1,0:1"], &["expected 1 coordinates, got 2"]);
-    place.refused(&with(&data, &["-o", "run"]), &["run: already contains a model"]);
+    place.refused(&with(&data, &["-o", "run"]), &["run: already contains a search"]);
     place.refused(&["optimize", "--data", "bump.csv", "--target", "force"], &["force"]);
     place.refused(&["optimize", "--data", "classes.csv", "--target", "kind"], &["kind"]);
     place.refused(&["optimize", "--data", "none.csv", "--target", "y"], &["none.csv"]);

@@ -67,12 +67,19 @@ pub(crate) fn model_first(model: &mut PathBuf, table: &mut PathBuf) {
 
 /// Loads the model of a run or file to predict with: an epoch of it is finished.
 pub(crate) fn load_model(path: &Path) -> Outcome<Ensemble> {
+    let model = load_any(path)?;
+    if !model.is_calibrated() {
+        let path = locate(path)?;
+        note(&format!("{}: the model is not calibrated; its intervals may be wrong", path.display()));
+    }
+    Ok(model)
+}
+
+/// The same, for what does not ask for intervals.
+pub(crate) fn load_any(path: &Path) -> Outcome<Ensemble> {
     let path = locate(path)?;
     let model = Ensemble::load(&path)?;
     check_trained(model.networks().next().expect("there is one"), &path)?;
-    if !model.is_calibrated() {
-        note(&format!("{}: the model is not calibrated; its intervals may be wrong", path.display()));
-    }
     Ok(model)
 }
 

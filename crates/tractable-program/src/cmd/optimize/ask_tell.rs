@@ -74,7 +74,8 @@ pub(super) fn tell(args: &Args, path: &Path, value: f64) -> Outcome {
         (given, _) => given.to_vec(),
     };
     // A point of one's own needs no asking.
-    match search.pending().contains(&x) {
+    let known = search.pending().contains(&x) || search.history().iter().any(|t| t.x == x);
+    match known {
         true => search.tell(&x, value)?,
         false => search.add(&x, value)?,
     }

@@ -1,13 +1,13 @@
 //! Optimises a function that can be called: an expression or a test function.
 
-use super::{Args, Found, figure, keep, names, parse_error};
+use super::{Args, Found, check_folder, figure, keep, names, parse_error};
 use crate::console::note;
 use crate::objective::{Direction, Known, Objective};
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report, count, short};
 use crate::run::RunFolder;
 use crate::run::commands;
-use crate::{files, interrupt};
+use crate::{files, interrupt, out};
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -45,9 +45,13 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
     // Before anything of the search is read: another process may be about to change it.
     let _held = match &args.out {
         Some(dir) if args.resume => RunFolder::hold(dir)?,
-        Some(dir) => Some(crate::files::folder(dir)?),
+        Some(dir) => {
+            out::check_folder(dir, "optimize")?;
+            Some(files::folder(dir)?)
+        }
         None => None,
     };
+    check_folder(args)?;
     let fresh = || Optimizer::new(bounds.clone(), goal).seed(args.seed).noise_std(args.noise_std);
     let mut search: Optimizer = match &args.out {
         Some(dir) if args.resume => resumed(dir, &pairs, goal, &objective)?,

@@ -125,9 +125,6 @@ impl Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    if let Some(dir) = &args.out {
-        check_folder(dir, args.force || args.resume)?;
-    }
     if !(args.noise_std >= 0.0 && args.noise_std.is_finite()) {
         return Err(Exit::Error(format!("--noise-std: {} is not a number of at least 0", args.noise_std)));
     }
@@ -142,8 +139,10 @@ pub fn run(args: &Args) -> Outcome {
 }
 
 /// Refuses a folder whose files are somebody else's, or those of an earlier search unless that is wanted.
-fn check_folder(dir: &Path, wanted: bool) -> Outcome {
+fn check_folder(args: &Args) -> Outcome {
+    let Some(dir) = &args.out else { return Ok(()) };
     out::check_folder(dir, "optimize")?;
+    let wanted = args.force || args.resume;
     let cure = match ["search.json", "optimize.json"].map(|name| dir.join(name).exists()) {
         _ if wanted => return Ok(()),
         [true, _] => "continue with --resume, replace it with --force, or choose another folder with -o",

@@ -1,6 +1,6 @@
 //! A trained model, or a model of a data file: searched for its optima.
 
-use super::{Args, Found, figure, keep, names};
+use super::{Args, Found, check_folder, figure, keep, names};
 use crate::plot::{OptimumFigure, Places, four_panels};
 use crate::report::{Exit, Outcome, Report, file_error};
 use crate::run::{self, commands};
@@ -18,6 +18,7 @@ const MODEL: &str = "model.safetensors";
 
 /// Learns a column of a CSV file and searches inside the range of the others.
 pub(super) fn of_data(args: &Args, path: &Path, target: &str) -> Outcome {
+    check_folder(args)?;
     let data = data::csv(path)?.target(target)?.standardize();
     let Target::Values { y, observed } = data.target() else {
         return Err(Exit::Error(format!("{}: column `{target}` is not a number", path.display())));
@@ -70,7 +71,8 @@ pub(super) fn of_data(args: &Args, path: &Path, target: &str) -> Outcome {
 
 /// Searches a model that was trained before.
 pub(super) fn of_run(args: &Args, path: &Path) -> Outcome {
-    let model = run::load_model(path)?;
+    check_folder(args)?;
+    let model = run::load_any(path)?;
     let Output::Values { width, .. } = model.output() else {
         let why = format!("{}: a classifier cannot be optimised; use a regression model", path.display());
         return Err(Exit::Error(why));

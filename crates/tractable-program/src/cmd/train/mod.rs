@@ -67,7 +67,10 @@ pub struct Args {
 pub fn run_typed(words: impl IntoIterator<Item = std::ffi::OsString>) -> Outcome {
     let command = Args::augment_args(clap::Command::new("tractable train").no_binary_name(true));
     let typed = command.try_get_matches_from(words).and_then(|m| Args::from_arg_matches(&m));
-    run(&typed.map_err(|e| Exit::Error(e.to_string()))?)
+    let done = run(&typed.map_err(|e| Exit::Error(e.to_string()))?);
+    // Whoever called goes on, and looks for signals itself.
+    interrupt::listen()?;
+    done
 }
 
 pub fn run(args: &Args) -> Outcome {
