@@ -259,8 +259,10 @@ impl Fit {
         if let Some(n) = self.noise
             && !(positive(n.start) && positive(n.decay) && n.floor >= 0.0 && positive(n.at(self.epochs - 1)))
         {
-            let why =
-                format!("{}, times {} per epoch and at least {}, does not stay positive", n.start, n.decay, n.floor);
+            let why = format!(
+                "{}, times {} per epoch and at least {}, does not stay positive",
+                n.start, n.decay, n.floor
+            );
             return Err(Error::invalid("noise", why));
         }
         if let Some((_, std)) = self.settle.filter(|(_, std)| !positive(*std)) {
