@@ -37,7 +37,7 @@ pub fn csv(path: impl AsRef<Path>) -> Result<Table> {
 /// Reads several CSV files as one table. All have the columns of the first, in any order.
 ///
 /// # Errors
-/// As for [`csv`], and when a file has other columns.
+/// As for [`csv()`], and when a file has other columns.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
