@@ -119,7 +119,7 @@ fn what_cannot_be_attacked_is_named() {
         (&["run/model.safetensors"], &["not a run on images", "--set"]),
         (&["numbers"], &["not a run on images", "--set"]),
         (&["numbers", "--set", "digits"], &["numbers: the network is a regression model"]),
-        (&["kinds", "--set", "digits"], &["kinds: the network has 3 classes, and the images 10"]),
+        (&["kinds", "--set", "digits"], &["kinds: the network has 3 classes, but the images have 10"]),
         (&["run", "--transfer", "nowhere"], &["nowhere: cannot"]),
         (&["run", "--data", "nowhere", "--set", "mnist"], &["mnist: no such folder"]),
         (&["run", "-o", "numbers"], &["numbers: contains a run of `tractable train`"]),
