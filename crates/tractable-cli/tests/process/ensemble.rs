@@ -152,7 +152,7 @@ fn ctrl_c_stops_at_once_and_resume_starts_again() {
     place.ok(&["report", "run"]);
     place.refused(
         &["train", "--resume", "-o", "run", "--hidden", "9"],
-        &["--resume: --hidden is for a network"],
+        &["--resume: --hidden applies only to a single network"],
     );
     place.refused(&["train", "--resume", "-o", "run", "--seed", "9"], &["the run has seed 0, not 9"]);
     place.ok(&["train", "--resume", "-o", "run", "-q"]);
