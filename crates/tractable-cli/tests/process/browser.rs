@@ -83,7 +83,7 @@ fn the_demo_and_reports_are_whole() {
     let mut browser = Browser::new();
     let url = |name: &str| format!("file://{}", place.path(name).canonicalize().unwrap().display());
     looked_at(&mut browser, &url("demo/index.html"), "demo", 7);
-    for (run, pictures) in [("run", 3), ("images", 5), ("attacked", 4), ("found", 2), ("agents", 4)] {
+    for (run, pictures) in [("run", 4), ("images", 5), ("attacked", 4), ("found", 2), ("agents", 4)] {
         place.ok(&["report", run]);
         looked_at(&mut browser, &url(&format!("{run}/report.html")), run, pictures);
     }
@@ -97,13 +97,13 @@ fn the_live_page_changes_by_itself() {
     let watching = Watching::new(&place, "run");
     let url = format!("http://127.0.0.1:{}/", watching.port);
     let mut browser = Browser::new();
-    looked_at(&mut browser, &url, "watch", 2);
-    browser.until("document.querySelector('dd').textContent == '5 of 5'");
+    looked_at(&mut browser, &url, "watch", 3);
+    browser.until("document.querySelector('#numbers dd').textContent == '5 of 5'");
     // Parts that stay as they are are not replaced: what was opened stays open.
     browser.value("document.querySelector('#settings').mark = document.querySelector('details').open = true");
     for n in 6..9 {
         epoch(&place, n);
-        browser.until(&format!("document.querySelector('dd').textContent == '{n} of 5'"));
+        browser.until(&format!("document.querySelector('#numbers dd').textContent == '{n} of 5'"));
     }
     assert_eq!(
         browser.value("document.querySelector('#settings').mark && document.querySelector('details').open"),
