@@ -131,7 +131,7 @@ fn a_broken_run_is_not_resumed() {
     place.refused(&resume, &["model.safetensors"]);
     std::fs::write(place.path("run/model.safetensors"), model).unwrap();
     place.ok(&resume);
-    place.refused(&["train", "--resume", "-o", "nowhere"], &["nowhere/config.json: cannot open"]);
+    place.refused(&["train", "--resume", "-o", "nowhere"], &["nowhere: no run yet"]);
     place.refused(&["train", "--resume"], &["-o RUN"]);
 }
 

@@ -353,12 +353,10 @@ fn signals_end_whatever_takes_long() {
     let place = Place::trained();
     // Rows that come slowly: whoever reads them waits.
     let slow = |args: &[&str], name: &str| {
-        let pipe = place.path("slow.csv");
-        let _ = fs::remove_file(&pipe);
-        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let mut command = place.command(args);
-        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut writer = fs::File::create(&pipe).unwrap();
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut writer = child.stdin.take().unwrap();
         let row = if args[0] == "condition" { "0.5,,30" } else { "0.5,0.25,30" };
         std::io::Write::write_all(&mut writer, format!("a,b,y\n{row}\n").as_bytes()).unwrap();
         // Until it listens.
@@ -373,9 +371,9 @@ fn signals_end_whatever_takes_long() {
     };
     for name in ["-INT", "-TERM"] {
         for args in [
-            &["train", "slow.csv", "--target", "y", "-o", "new", "-q"][..],
-            &["predict", "run", "slow.csv", "-o", "out.csv", "-q"],
-            &["condition", "run", "slow.csv", "-o", "out.csv", "-q"],
+            &["train", "-", "--target", "y", "-o", "new", "-q"][..],
+            &["predict", "run", "-", "-o", "out.csv", "-q"],
+            &["condition", "run", "-", "-o", "out.csv", "-q"],
         ] {
             let (code, err) = slow(args, name);
             assert_eq!(code, Some(130), "{args:?}: {err}");

@@ -49,7 +49,8 @@ fn a_resumed_run_on_images_ends_with_the_same_bits() {
 #[test]
 fn images_are_learned_and_evaluated() {
     let place = Place::new();
-    let flags = ["--net", "mlp", "--hidden", "40", "--limit", "2000", "--epochs", "3", "--noise-std", "0.5"];
+    let flags = "--net mlp --hidden 40 --limit 2000 --epochs 3 --noise-std 0.5 --calibration 0.02";
+    let flags: Vec<&str> = flags.split(' ').collect();
     let lines = place.json(&[&["train", "digits", "-o", "run"], &flags[..]].concat());
     let kinds: Vec<_> = lines.iter().map(|l| l["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["start", "epoch", "epoch", "epoch", "end", "uncalibrated", "test"]);

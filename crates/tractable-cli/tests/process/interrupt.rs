@@ -166,7 +166,7 @@ fn untrained(place: &Place, train: &[&str], verbs: &[&[&str]]) {
     assert!(err.contains("interrupted: 0 of 1000 epochs are saved; continue with"), "{err}");
     assert!(!place.path("run/model.safetensors").exists());
     for verb in verbs {
-        place.refused(verb, &["run: no epoch finished, the model is untrained", "--resume -o RUN"]);
+        place.refused(verb, &["run: no epoch finished; the model is untrained", "--resume -o RUN"]);
     }
     place.ok(&["report", "run"]);
     place.ok(&["train", "--resume", "-o", "run", "--epochs", "1", "-q"]);
@@ -205,10 +205,9 @@ fn a_run_on_images_stopped_in_its_first_epoch_is_untrained() {
 fn ctrl_c_in_predict_leaves_no_file() {
     let place = Place::trained();
     // Rows without end, as far as this test is concerned.
-    assert!(Command::new("mkfifo").arg(place.path("pipe.csv")).status().unwrap().success());
-    let mut command = place.command(&["predict", "run", "pipe.csv", "-o", "out.csv"]);
-    let child = command.stderr(Stdio::null()).spawn().unwrap();
-    let mut pipe = std::fs::File::create(place.path("pipe.csv")).unwrap();
+    let mut command = place.command(&["predict", "run", "-", "-o", "out.csv"]);
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
     use std::io::Write;
     pipe.write_all(b"a,b\n").unwrap();
     let rows = "0.5,0.25\n".repeat(1000);
@@ -222,7 +221,7 @@ fn ctrl_c_in_predict_leaves_no_file() {
     }
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
     let left: Vec<_> = std::fs::read_dir(place.path(".")).unwrap().map(|e| e.unwrap().file_name()).collect();
-    let kept = |n: &std::ffi::OsString| ["data.csv", "classes.csv", "pipe.csv", "run"].iter().any(|k| n == k);
+    let kept = |n: &std::ffi::OsString| ["data.csv", "classes.csv", "run"].iter().any(|k| n == k);
     assert!(left.iter().all(kept), "{left:?}");
 }
 

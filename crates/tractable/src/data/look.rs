@@ -211,8 +211,9 @@ impl Look {
     fn as_category(&self) -> Kind {
         let mut levels: Vec<(&str, usize)> = self.texts.iter().map(|(t, n)| (&**t, *n)).collect();
         levels.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-        let kept =
-            levels.iter().take(MOST_LEVELS).filter(|(_, n)| *n > 1 || levels.len() <= FEW_LEVELS).count();
+        // Levels that occur once say little, unless all do.
+        let rare = |n: usize| n == 1 && levels.len() > FEW_LEVELS && levels[0].1 > 1;
+        let kept = levels.iter().take(MOST_LEVELS).filter(|(_, n)| !rare(*n)).count();
         let other = kept < levels.len();
         let mut levels: Vec<String> = levels[..kept].iter().map(|(t, _)| t.to_string()).collect();
         levels.sort();

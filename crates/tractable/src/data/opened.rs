@@ -20,11 +20,8 @@ pub(super) fn open(path: &Path) -> Result<Opened> {
     let fail = |doing| move |source| Error::File { path: path.into(), doing, source };
     // Before it is opened: opening a pipe waits for a writer.
     let about = std::fs::metadata(path).map_err(fail("open"))?;
-    if about.is_dir() {
-        return Err(data_error(path, 0, None, "a folder, not a file"));
-    }
     if !about.is_file() && !is_open_already(path, &about) {
-        return Err(data_error(path, 0, None, "not a file: a device, or a pipe that is not open"));
+        return Err(data_error(path, 0, None, format!("is {}, not a CSV file", kind(&about))));
     }
     let file = File::open(path).map_err(fail("open"))?;
     let length = if about.is_file() { about.len() } else { 0 };
@@ -87,6 +84,21 @@ fn is_open_already(path: &Path, about: &std::fs::Metadata) -> bool {
     let kind = about.file_type();
     let pipe = kind.is_fifo() || kind.is_socket();
     pipe && given.iter().any(|start| path.to_string_lossy().starts_with(start))
+}
+
+#[cfg(unix)]
+fn kind(about: &std::fs::Metadata) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    match about.file_type() {
+        kind if kind.is_dir() => "a folder",
+        kind if kind.is_fifo() => "a named pipe",
+        _ => "a device",
+    }
+}
+
+#[cfg(not(unix))]
+fn kind(about: &std::fs::Metadata) -> &'static str {
+    if about.is_dir() { "a folder" } else { "a device" }
 }
 
 #[cfg(not(unix))]
