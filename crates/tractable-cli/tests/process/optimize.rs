@@ -125,7 +125,7 @@ fn where_a_function_has_no_value() {
     ];
     let ran = place.run(&none);
     assert_eq!((ran.code, &ran.out[..]), (2, ""));
-    assert!(ran.err.contains("none of 5 values was a number"), "{ran:?}");
+    assert!(ran.err.contains("none of the 5 values was a number"), "{ran:?}");
     assert_eq!(place.text("no/history.csv").lines().count(), 6);
 }
 

@@ -100,7 +100,11 @@ fn names_from_files_are_only_text() {
     }
     has(
         &html,
-        &["do not fit on an axis", "metrics.jsonl: 1 lines are not JSON", "tractable &#39;&lt;a&gt;&#39;"],
+        &[
+            "do not fit on an axis",
+            "metrics.jsonl: skipped 1 lines that are not JSON",
+            "tractable &#39;&lt;a&gt;&#39;",
+        ],
     );
     place.write("run/config.json", "{");
     has(&page(&place, "run"), &["config.json is not JSON"]);

@@ -32,11 +32,9 @@ Examples:
   tractable train --resume -o run/
 
 Every column gets a type, which is printed: numbers, yes or no, categories, dates. Missing cells become uncertain inputs.
-For a CSV file, trains ten networks, each without a fifth of the rows, and calibrates intervals and probabilities on the rows left out.
-RUN gets model.safetensors, metrics.jsonl and config.json. Ctrl-C stops at once; --resume starts again and gives the same model.
-Network flags train one network with these settings; then Ctrl-C saves finished epochs and --resume continues from there. Image sets are
-mnist, fashion-mnist, cifar10 (download them with `tractable data fetch`) and digits, which needs no files; they take the flags
-under Images and the network flags.";
+For a CSV file, trains ten networks, each without a fifth of the rows, calibrated on the rows left out; Ctrl-C stops at once, --resume
+restarts to the same model. Network flags train one network; then Ctrl-C saves finished epochs and --resume continues. RUN gets
+model.safetensors, metrics.jsonl, config.json. Image sets: mnist, fashion-mnist, cifar10 (`tractable data fetch`), digits (no files).";
 
 /// Fit a model to a CSV file or to images
 #[derive(clap::Args)]
