@@ -182,7 +182,7 @@ mod tests {
         joint.fill(&mut mean, &mut var, &[1]);
         // Two deviations above the mean: -5 + 0.5 * 0.8 * 2, and 0.5 * 0.6 is left open.
         assert!((mean[1] + 4.2).abs() < 0.05, "{mean:?}");
-        assert!((var[1].sqrt() - 0.3).abs() < 0.01, "{var:?}");
+        assert!((var[1].sqrt() - 0.3).abs() < 0.02, "{var:?}");
         assert_eq!((mean[0], var[0]), (14.0, 0.0));
         let (mut mean, mut var) = ([0.0; 2], [0.0; 2]);
         joint.fill(&mut mean, &mut var, &[0, 1]);

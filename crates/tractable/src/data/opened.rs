@@ -41,7 +41,7 @@ pub(super) fn open(path: &Path) -> Result<Opened> {
         false => (Box::new(file), length),
     };
     let mut text = BufReader::with_capacity(BUFFER, bytes);
-    let first = text.fill_buf().map_err(fail("read"))?;
+    let first = text.fill_buf().map_err(|e| damaged(path, e))?;
     if first.starts_with(&[0xff, 0xfe]) || first.starts_with(&[0xfe, 0xff]) {
         return Err(data_error(path, 1, None, "UTF-16; save the file as UTF-8"));
     }
@@ -104,6 +104,15 @@ fn kind(about: &std::fs::Metadata) -> &'static str {
 #[cfg(not(unix))]
 fn is_open_already(_: &Path, _: &std::fs::Metadata) -> bool {
     false
+}
+
+/// What became of reading: a damaged file, or one that cannot be read.
+pub(super) fn damaged(path: &Path, source: std::io::Error) -> Error {
+    use std::io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    match [InvalidData, InvalidInput, UnexpectedEof].contains(&source.kind()) {
+        true => data_error(path, 0, None, format!("damaged gzip file ({source})")),
+        false => Error::File { path: path.into(), doing: "read", source },
+    }
 }
 
 /// What the first line has most of, outside quotes; a comma where there is nothing to choose from.

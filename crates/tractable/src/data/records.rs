@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::cell::find;
 use super::data_error::data_error;
-use super::opened::open;
+use super::opened::{damaged, open};
 use super::source::Source;
 use crate::error::{Error, Result};
 
@@ -161,10 +161,7 @@ impl Records {
                     ::csv::ErrorKind::Io(source) => source,
                     other => io::Error::other(format!("{other:?}")),
                 };
-                if [io::ErrorKind::InvalidInput, io::ErrorKind::InvalidData].contains(&source.kind()) {
-                    return Err(self.error(0, None, format!("damaged gzip file ({source})")));
-                }
-                Err(Error::File { path: self.path.clone(), doing: "read", source })
+                Err(damaged(&self.path, source))
             }
         }
     }

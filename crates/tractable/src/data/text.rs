@@ -2,9 +2,8 @@
 
 /// Cells that stand for a value nobody knows: what pandas reads so, a question mark and dashes.
 pub(super) fn is_missing(cell: &str) -> bool {
-    const MISSING: [&str; 16] = [
-        "", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "na", "NaN", "nan", "-nan", "NULL", "null", "None",
-        "?", "-",
+    const MISSING: [&str; 15] = [
+        "", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None", "?", "-",
     ];
     MISSING.contains(&cell) || cell == "--"
 }

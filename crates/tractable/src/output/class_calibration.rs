@@ -91,7 +91,7 @@ mod tests {
             p.extend(row);
         }
         let (found, _) = ClassCalibration::fit(&p, &labels);
-        assert!((found.temperature - 2.0).abs() < 0.1, "{found:?}");
+        assert!((found.temperature - 2.0).abs() < 0.25, "{found:?}");
         assert!((found.of(&[0.2, 0.3, 0.5]).iter().sum::<f64>() - 1.0).abs() < 1e-12);
     }
 }

@@ -153,5 +153,5 @@ fn files_that_say_too_little_are_no_pass() {
     let skipped = check(pass, |g| g["net"][0]["act"] = json!("gelu")).unwrap();
     assert_eq!(skipped.status, verify::Status::Skipped("the activation gelu is not supported".into()));
     let skipped = check(pass, |g| g["net"][0]["kind"] = json!("lstm")).unwrap();
-    assert_eq!(skipped.status, verify::Status::Skipped("layers of kind lstm are not built".into()));
+    assert_eq!(skipped.status, verify::Status::Skipped("layers of kind lstm are not supported".into()));
 }
