@@ -9,7 +9,11 @@ fn bad_data_is_refused_with_its_place() {
         ("empty.csv", "", "empty.csv: the file is empty"),
         ("header.csv", "a,b,y\n", "header but no rows"),
         ("ragged.csv", "a,b,y\n1,2,3\n4,5\n", "ragged.csv, line 3: expected 3 cells"),
-        ("inf.csv", "a,b,y\n1,2,inf\n1,2,3\n", "inf.csv, line 2, column `y`: \"inf\" is not a number"),
+        (
+            "inf.csv",
+            "a,y\n1,inf\n2,2\n3,3\n4,4\n5,5\n6,6\n7,7\n8,8\n9,9\n10,9\n11,8\n12,7\n",
+            "inf.csv, line 2, column `y`: \"inf\" is not a number",
+        ),
         ("few.csv", "a,b,y\n1,2,3\n1,high,3\n", "rows: 2 are too few"),
         (
             "dates.csv",

@@ -77,10 +77,9 @@ fn a_verb_does_not_write_into_the_run_of_another() {
 #[test]
 fn two_that_write_one_file_do_not_lose_the_first() {
     let place = Place::trained();
-    assert!(std::process::Command::new("mkfifo").arg(place.path("rows.csv")).status().unwrap().success());
-    let args = ["predict", "run", "rows.csv", "-q", "-o", "out.csv"];
-    let child = place.command(&args).stderr(Stdio::piped()).spawn().unwrap();
-    let mut pipe = fs::File::create(place.path("rows.csv")).unwrap();
+    let args = ["predict", "run", "-", "-q", "-o", "out.csv"];
+    let mut child = place.command(&args).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
     std::io::Write::write_all(&mut pipe, b"a,b\n0.5,0.25\n").unwrap();
     let begun = || {
         let names = fs::read_dir(place.path(".")).unwrap().map(|e| e.unwrap().file_name());

@@ -5,6 +5,7 @@ use crate::report::{Outcome, file_error};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use tractable::data::CsvCells;
 
 /// Files to read rows from, as often as needed.
 pub(crate) struct DataFiles {
@@ -31,7 +32,11 @@ impl DataFiles {
             let path = readable(name);
             match is_stdin(name) || is_pipe(path) {
                 true => files.copy(name)?,
-                false => files.paths.push(name.clone()),
+                false => {
+                    // Refuses what is not a table before anything else reads it, for ever perhaps.
+                    CsvCells::open(name)?;
+                    files.paths.push(name.clone());
+                }
             }
         }
         Ok(files)

@@ -101,7 +101,7 @@ mod tests {
             assert_eq!(number(cell, false), Some(value), "{cell}");
         }
         let comma = [
-            ("3,14", 3.14),
+            ("3,25", 3.25),
             ("1.234,56", 1234.56),
             ("1.234", 1234.0),
             ("7", 7.0),

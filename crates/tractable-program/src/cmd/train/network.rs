@@ -30,15 +30,16 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<TableSetting
     let report = Report::new(args.json).ignoring_closed_pipe();
     let files = data_files(args, old.map(|o| &o.data))?;
     let (table, settings) = match old {
-        Some(old) => (old.settings.columns().table(files.paths())?, args.flags.settings_of(&old.settings)?),
+        Some(old) => (None, args.flags.settings_of(&old.settings)?),
         None => {
             let (table, flags) = new_table(args, &files)?;
-            (table, flags.settings()?)
+            (Some(table), flags.settings()?)
         }
     };
     let config = TableConfig::new(DataFile::read(&files)?, settings);
     config.check_same(old)?;
     let settings = &config.settings;
+    let table = table.map_or_else(|| settings.columns().table(files.paths()), Ok)?;
     let columns = columns::about(&table, &settings.target);
     let rows = Rows::of_network(table, settings)?;
     let folder = RunFolder::keeping(out, settings.patience.is_some(), settings.calibration > 0.0);
