@@ -219,3 +219,18 @@ fn a_file_may_be_read_for_every_pass() {
     assert_eq!(place.json(&["predict", "run", "long.csv"]).len(), 3000);
     place.refused(&["train", "long.csv", "--target", "y", "--stream", "--hidden", "9"], &["--stream"]);
 }
+
+#[test]
+fn parquet_files_are_read_where_the_program_was_built_for_them() {
+    let place = Place::new();
+    let train = ["train", &file("plain.parquet"), "--target", "y", "--single", "-o", "run"];
+    if !cfg!(feature = "parquet") {
+        return place.refused(&train, &["a Parquet file", "the feature `parquet`"]);
+    }
+    let lines = place.json(&train);
+    let date = "date (year first): days, time of year, day of week";
+    let expected = [A, KIND, ("when", date), ("flag", "yes or no"), Y];
+    assert_eq!(columns(&lines[0]), expected.map(|(a, b)| (a.to_string(), b.to_string())));
+    assert_eq!(lines[0]["columns"][0]["missing"], 0.1);
+    assert_eq!(place.json(&["predict", "run", &file("plain.parquet")]).len(), 40);
+}

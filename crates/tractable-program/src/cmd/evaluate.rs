@@ -3,9 +3,7 @@
 use crate::console::{self, note};
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, Report, short};
-use crate::run::{
-    AnyConfig, DataFile, DataFiles, Rows, RunFolder, load_model, load_trained, model_first, readable,
-};
+use crate::run::{AnyConfig, DataFile, DataFiles, Rows, RunFolder, load_model, load_trained, model_first};
 use crate::scores::{self, Judged, RowsAre, Score};
 use crate::settings::{DeviceName, whole};
 use std::path::{Path, PathBuf};
@@ -289,5 +287,6 @@ fn broken(args: &Args, of: &str, nll: f64, rmse: Option<f64>, error_rate: Option
 fn read(file: &Path, model: &Ensemble) -> Outcome<Dataset> {
     let preparation = model.preparation().expect("a trained model has names");
     let classes = if let Output::Classes { .. } = model.output() { model.class_names() } else { &[] };
-    Ok(data::csv(readable(file))?.as_trained(&preparation, model.output_names(), classes)?)
+    let file = DataFiles::once(file)?;
+    Ok(data::csv(&file.paths()[0])?.as_trained(&preparation, model.output_names(), classes)?)
 }

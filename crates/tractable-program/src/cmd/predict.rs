@@ -6,7 +6,7 @@ use crate::interrupt;
 use crate::out::Target;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, count, json_text};
-use crate::run::{class_names, load_model, model_first, readable};
+use crate::run::{DataFiles, class_names, load_model, model_first};
 use crate::scores::in_parts;
 use serde::Serialize;
 use std::io::Write;
@@ -75,7 +75,8 @@ pub fn run(args: &Args) -> Outcome {
     let model = load_model(&args.model)?;
     let model = &if args.fast { model.quick() } else { model };
     let preparation = model.preparation().expect("a trained model has names");
-    let mut rows = CsvRows::open(readable(&args.file), &preparation)?;
+    let file = DataFiles::once(&args.file)?;
+    let mut rows = CsvRows::open(&file.paths()[0], &preparation)?;
     csv::write_to(out, &args.file, |out, fail| predict(args, model, &mut rows, out, fail))
 }
 

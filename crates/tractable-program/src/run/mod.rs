@@ -22,12 +22,14 @@ mod config;
 mod curves;
 mod data_files;
 mod folder;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod replace;
 mod rows;
 mod session;
 
 pub(crate) use config::{AnyConfig, DataFile, ImageConfig, ImageData, TableConfig};
-pub(crate) use data_files::{DataFiles, readable};
+pub(crate) use data_files::DataFiles;
 pub(crate) use folder::RunFolder;
 pub(crate) use replace::settle;
 pub(crate) use rows::Rows;

@@ -7,7 +7,7 @@ use crate::csv::{self, Fail};
 use crate::out::Target;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, count, json_line};
-use crate::run::readable;
+use crate::run::DataFiles;
 use std::io::Write;
 use std::path::Path;
 use tractable::data::CsvCells;
@@ -39,7 +39,8 @@ struct Wishes<'a> {
 
 /// Answers all rows of a file.
 pub(super) fn run(asked: &Asked<'_>, path: &Path, out: Option<Target<'_>>, json: bool) -> Outcome {
-    let mut wishes = Wishes::open(asked, path)?;
+    let file = DataFiles::once(path)?;
+    let mut wishes = Wishes::open(asked, &file.paths()[0])?;
     csv::write_to(out, path, |out, fail| answer(&mut wishes, json, out, fail))
 }
 
@@ -115,7 +116,7 @@ fn cells(answer: &Answer<'_>) -> Vec<String> {
 
 impl<'a> Wishes<'a> {
     fn open(asked: &'a Asked<'a>, path: &Path) -> Outcome<Self> {
-        let file = CsvCells::open(readable(path))?;
+        let file = CsvCells::open(path)?;
         let own = |name: &str| asked.inputs.iter().chain(&asked.targets).any(|n| n == name);
         let columns =
             |names: &[String]| names.iter().map(|n| Columns::of(&file, n, &own)).collect::<Vec<_>>();
