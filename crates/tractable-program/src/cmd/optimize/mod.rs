@@ -27,7 +27,7 @@ Examples:
   tractable optimize --model run/ --bounds 0:1,0:1             (a run of `tractable train`)
   tractable optimize --ask search.json --bounds -5:10,0:15     (an experiment of your own: where?)
   tractable optimize --tell search.json --value 3.7            (what came out there)
-  tractable optimize --tell search.json --point 0.5,2 --value 4  (a point of your own)
+  tractable optimize --tell search.json --point 0.5,2 --value 4           (a point of your own)
 
 Variables of an expression are x, or x, y and z, or x1, x2, ...; it may use + - * / ^, sqrt, exp, ln, sin, ...
 Named functions: cubic, branin, hartmann6, ackley5, rosenbrock4. A point whose value
