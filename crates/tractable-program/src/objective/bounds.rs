@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn what_bounds_nothing_is_refused() {
         for (text, why) in [
-            ("", "bounds ``: two numbers with a colon"),
+            ("", "bounds ``: expected two numbers with a colon"),
             ("2", "expected two numbers with a colon, such as -2:2"),
             ("-2:", "`` is not a number"),
             ("a:2", "`a` is not a number"),
@@ -87,7 +87,7 @@ mod tests {
             ("0:inf", "`inf` is not finite"),
             ("0:1e999", "`1e999` is not finite"),
             ("-1.7e308:1.7e308", "too far apart"),
-            ("0:1,", "bounds `` of dimension 2: two numbers"),
+            ("0:1,", "bounds `` of dimension 2: expected two numbers"),
             ("0:1,3:2", "bounds `3:2` of dimension 2: the ends are reversed"),
         ] {
             let said = parse_bounds(text).expect_err(text);

@@ -193,8 +193,8 @@ mod tests {
         assert_eq!(typed.bounds(Some(&[(0.0, 1.0), (2.0, 3.0)])).unwrap()[1], (2.0, 3.0));
         assert_eq!(
             typed.bounds(Some(&pair)).unwrap_err(),
-            "the expression has 2 variables but there are 1 pair of bounds: give a pair for every variable, \
-             as in -2:2,-2:2"
+            "the expression has 2 variables but there are 1 pair of bounds: give one pair per variable, \
+             such as -2:2,-2:2"
         );
         assert!(typed.bounds(None).unwrap_err().contains("--bounds -2:2,-2:2"));
     }
