@@ -80,6 +80,21 @@ fn every_file_is_trained_on_and_read_again() {
             None => row["probabilities"].as_array().is_some_and(|p| p.len() == 3),
         };
         assert!(predicted.iter().all(finite), "{name}: {predicted:?}");
+        // The other commands of the README.
+        let score = &place.json(&["evaluate", "run", &path])[0];
+        assert!(score["nll"].as_f64().is_some(), "{name}: {score}");
+        let wish = match target {
+            "kind" => "kind=red".to_string(),
+            _ => format!("y={}±1", predicted[0]["mean"][0]),
+        };
+        let answer = &place.json(&["condition", "run", "--want", &wish])[0];
+        assert_eq!(
+            answer["inputs"].as_array().map(Vec::len),
+            lines[0]["inputs"].as_array().map(Vec::len),
+            "{name}"
+        );
+        place.ok(&["inspect", "run"]);
+        place.ok(&["report", "run"]);
     }
 }
 
