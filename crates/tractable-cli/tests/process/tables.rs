@@ -232,6 +232,7 @@ fn a_file_may_be_read_for_every_pass() {
     // What is missing costs 2 * 2.9 in one row of nine.
     assert!(rmse < 3.0, "{left_out}");
     assert_eq!(place.json(&["predict", "run", "long.csv"]).len(), 3000);
+    assert_eq!(place.json(&["evaluate", "run", "long.csv"])[0]["rows_are"], "learned");
     place.refused(&["train", "long.csv", "--target", "y", "--stream", "--hidden", "9"], &["--stream"]);
 }
 

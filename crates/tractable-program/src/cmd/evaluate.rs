@@ -129,8 +129,6 @@ fn own_rows(args: &Args, file: &Path) -> Outcome<Option<AnyConfig>> {
     // Settings that cannot be read are no reason not to judge a model by other rows.
     let Ok(config) = RunFolder::config(run) else { return Ok(None) };
     let data = match &config {
-        // Rows that were read pass by pass are judged as others are; nearly all were learned from.
-        AnyConfig::Ensemble(config) if config.settings.stream => return Ok(None),
         AnyConfig::Ensemble(config) => &config.data,
         AnyConfig::Network(config) => &config.data,
         AnyConfig::Images(_) => return Ok(None),
@@ -148,6 +146,16 @@ fn judge_own(model: &Ensemble, file: &Path, config: &AnyConfig) -> Outcome<Vec<S
     let mut judged = Judged::default();
     let files = DataFiles::open(std::slice::from_ref(&file.to_path_buf()))?;
     let (rows, learned) = match config {
+        // Which rows were held out of the passes is not kept; they are few.
+        AnyConfig::Ensemble(config) if config.settings.stream => {
+            let data = read(file, model)?;
+            note(&format!(
+                "{}: the model was trained on nearly all of these rows, so the scores are optimistic",
+                file.display()
+            ));
+            judged.predict(model, data.input(), data.target())?;
+            return judged.scores(data.output_names(), RowsAre::Learned);
+        }
         AnyConfig::Ensemble(config) => {
             let table = config.settings.columns().table(files.paths())?;
             let rows = Rows::of_ensemble(table, &config.settings)?;
