@@ -120,6 +120,8 @@ fn the_same_table_in_every_dialect_gives_the_same_model() {
     let place = Place::new();
     place.ok(&["train", &file("part-1.csv"), &file("part-2.csv"), "--target", "y", "--single", "-o", "run"]);
     assert_eq!(place.ok(&["predict", "run", &file("plain.csv")]), plain, "two files");
+    let part = &place.json(&["evaluate", "run", &file("part-2.csv")])[0];
+    assert_eq!((&part["rows_are"], &part["rows"]), (&"learned".into(), &20.into()));
 }
 
 #[test]
@@ -213,6 +215,7 @@ fn rows_come_from_a_pipe_too() {
     // The rows are not there to start again from.
     let config = place.text("run/config.json");
     assert!(config.contains("\"path\": \"-\""), "{config}");
+    place.refused(&["train", "--resume", "-o", "run"], &["standard input", "tractable train - --resume"]);
 }
 
 #[test]

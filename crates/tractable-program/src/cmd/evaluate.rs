@@ -138,24 +138,28 @@ fn own_rows(args: &Args, file: &Path) -> Outcome<Option<AnyConfig>> {
         return Ok(None);
     }
     let files = DataFiles::open(std::slice::from_ref(&file.to_path_buf()))?;
-    Ok(DataFile::read(&files)?.same_content(data).then_some(config))
+    let own = data.is_one_of_several(file) || DataFile::read(&files)?.same_content(data);
+    Ok(own.then_some(config))
 }
 
 /// Scores on the file that the model learned from, as far as they can be honest.
 fn judge_own(model: &Ensemble, file: &Path, config: &AnyConfig) -> Outcome<Vec<Score>> {
     let mut judged = Judged::default();
+    // Which rows of it were held out is not kept.
+    let unknown = match config {
+        AnyConfig::Ensemble(config) => config.settings.stream || config.data.is_one_of_several(file),
+        AnyConfig::Network(config) => config.data.is_one_of_several(file),
+        AnyConfig::Images(_) => false,
+    };
+    if unknown {
+        let why = "the model was trained on most of these rows, so the scores are optimistic";
+        note(&format!("{}: {why}", file.display()));
+        let data = read(file, model)?;
+        judged.predict(model, data.input(), data.target())?;
+        return judged.scores(data.output_names(), RowsAre::Learned);
+    }
     let files = DataFiles::open(std::slice::from_ref(&file.to_path_buf()))?;
     let (rows, learned) = match config {
-        // Which rows were held out of the passes is not kept; they are few.
-        AnyConfig::Ensemble(config) if config.settings.stream => {
-            let data = read(file, model)?;
-            note(&format!(
-                "{}: the model was trained on nearly all of these rows, so the scores are optimistic",
-                file.display()
-            ));
-            judged.predict(model, data.input(), data.target())?;
-            return judged.scores(data.output_names(), RowsAre::Learned);
-        }
         AnyConfig::Ensemble(config) => {
             let table = config.settings.columns().table(files.paths())?;
             let rows = Rows::of_ensemble(table, &config.settings)?;

@@ -7,7 +7,7 @@ use crate::settings::{EnsembleSettings, ImageSettings, TableSettings};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tractable::fnv;
 
 /// The rows of a run, so that changed ones are noticed.
@@ -52,12 +52,21 @@ impl DataFile {
         (self.bytes, &self.hash) == (other.bytes, &other.hash)
     }
 
+    /// Whether a file is one of several that the run learned from.
+    pub(crate) fn is_one_of_several(&self, file: &Path) -> bool {
+        let place = |path: &Path| path.canonicalize().ok();
+        !self.more.is_empty()
+            && std::iter::once(&self.path)
+                .chain(&self.more)
+                .any(|own| place(own).is_some_and(|own| Some(own) == place(file)))
+    }
+
     /// The files again.
     pub(crate) fn open(&self) -> Outcome<DataFiles> {
         let all: Vec<PathBuf> = std::iter::once(&self.path).chain(&self.more).cloned().collect();
         if all.iter().any(|path| files::is_stdin(path)) {
             return Err(Exit::Error(
-                "--resume: the run read its rows from standard input; provide them again".into(),
+                "--resume: the run read its rows from standard input; pipe them in again: `tractable train - --resume -o RUN`".into(),
             ));
         }
         DataFiles::open(&all)

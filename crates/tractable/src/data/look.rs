@@ -228,8 +228,8 @@ impl Look {
     /// Whether day and month could be swapped.
     pub(super) fn ambiguous_date(&self) -> bool {
         let [_, month, day, ..] = self.forms;
-        let slashes = self.texts.keys().any(|t| !t.contains('.'));
-        month > 0 && month == day && slashes
+        // Dots are in days first alone, so equal numbers mean that none is in doubt by them.
+        month > 0 && month == day
     }
 
     fn as_date(&self, form: usize) -> Kind {
