@@ -42,9 +42,14 @@ fn killed_and_resumed_ends_in_the_same_bits() {
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             break;
         }
-        let (code, _) = stopped(child, "-KILL");
-        assert_eq!(code, None, "killed");
-        kills += 1;
+        match stopped(child, "-KILL") {
+            (None, _) => kills += 1,
+            // It ended by itself between the look and the signal.
+            (code, err) => {
+                assert_eq!(code, Some(0), "{err}");
+                break;
+            }
+        }
         let left = fs::read_dir(place.path("run")).unwrap().count();
         assert!(left <= 6, "{left} files: five, and one that was being written");
     }
