@@ -22,14 +22,21 @@ pub struct Flags {
 }
 
 static FLAGS: OnceLock<Flags> = OnceLock::new();
+static ARGS: OnceLock<Vec<String>> = OnceLock::new();
 
 fn flags() -> Flags {
     FLAGS.get().copied().unwrap_or_default()
 }
 
 /// Holds for the rest of the process.
-pub fn init(flags: Flags) {
+pub fn init(flags: Flags, args: Vec<String>) {
     let _ = FLAGS.set(flags);
+    let _ = ARGS.set(args);
+}
+
+/// What was typed after the program's name.
+pub(crate) fn args() -> &'static [String] {
+    ARGS.get().map_or(&[], Vec::as_slice)
 }
 
 /// No progress and no notes.

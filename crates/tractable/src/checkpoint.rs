@@ -12,10 +12,9 @@ use crate::layer::{Contents, Layer};
 use crate::network::{Network, Spec};
 use crate::output::{NoiseStd, Output};
 use std::collections::HashSet;
-use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
-use tensors::{F32, F64, Tensors, to_file};
+use tensors::{Bytes, F32, F64, Tensors, to_file};
 
 /// The file version this build writes. It reads older ones too: version 1 has no `inputs`, layers form a chain; version 2 has
 /// no `noise` in the output, it is known.
@@ -23,6 +22,8 @@ const VERSION: &str = "3";
 const OLDER: [&str; 2] = ["1", "2"];
 /// Files larger than this are not opened: the largest network there may be, mean and variance as f64, is smaller.
 pub(crate) const MOST_BYTES: u64 = 33 << 30;
+/// Stands for the name of a file in errors about a model in memory.
+pub(crate) const MEMORY: &str = "model in memory";
 /// Numbers of a tensor that are read at once.
 const AT_ONCE: usize = 1 << 16;
 
@@ -40,11 +41,35 @@ impl Network {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        files::write(path.as_ref(), &self.to_bytes(path.as_ref())?)
+        files::write(path.as_ref(), &self.bytes_of_file(path.as_ref())?)
+    }
+
+    /// The bytes that [`save`](Network::save) would write.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Device, Network};
+    /// let net = Network::mlp([2, 8, 1], Activation::Relu).seed(5).build()?;
+    /// assert_eq!(Network::from_bytes(&net.to_bytes()?, Device::default())?.seed(), 5);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.bytes_of_file(Path::new(MEMORY))
+    }
+
+    /// [`load`](Network::load) from the bytes of a file.
+    ///
+    /// ```
+    /// # use tractable::{Device, Error, Network};
+    /// let err = Network::from_bytes(b"no model", Device::default()).unwrap_err();
+    /// assert!(matches!(err, Error::Model { .. }));
+    /// ```
+    pub fn from_bytes(bytes: &[u8], device: impl Into<Device>) -> Result<Network> {
+        let all = 0..bytes.len() as u64;
+        Network::read(Path::new(MEMORY), Bytes::Memory(bytes), all, device.into())
     }
 
     /// The content of a file that holds the network; `path` is for errors.
-    pub(crate) fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
+    pub(crate) fn bytes_of_file(&self, path: &Path) -> Result<Vec<u8>> {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let spec = serde_json::to_string(&self.spec).map_err(|e| refuse("metadata", e.to_string()))?;
         let dtype = if self.is_double() { F64 } else { F32 };
@@ -72,11 +97,11 @@ impl Network {
     pub fn load(path: impl AsRef<Path>, device: impl Into<Device>) -> Result<Network> {
         let path = path.as_ref();
         let (file, length) = files::open(path, MOST_BYTES)?;
-        Network::read(path, &file, 0..length, device.into())
+        Network::read(path, Bytes::File(&file), 0..length, device.into())
     }
 
     /// A network from this range of a file.
-    pub(crate) fn read(path: &Path, file: &File, at: Range<u64>, device: Device) -> Result<Network> {
+    pub(crate) fn read(path: &Path, file: Bytes<'_>, at: Range<u64>, device: Device) -> Result<Network> {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let tensors = Tensors::open(path, file, at, "not a model file (safetensors)")?;
         let entry = |name: &str| {

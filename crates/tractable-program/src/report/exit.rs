@@ -2,7 +2,6 @@
 
 use crate::escape;
 use std::io::{self, ErrorKind, Write};
-use std::process::ExitCode;
 
 /// Why a verb ended early; each has its exit code.
 pub enum Exit {
@@ -50,33 +49,33 @@ pub fn catch_panic<T>(f: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
 }
 
 /// The process's exit code, after one line on stderr where there is something to say.
-pub fn exit_code(outcome: Outcome) -> ExitCode {
+pub fn exit_code(outcome: Outcome) -> u8 {
     match outcome {
         // Whoever read our output has seen enough.
-        Ok(()) | Err(Exit::PipeClosed) => ExitCode::SUCCESS,
+        Ok(()) | Err(Exit::PipeClosed) => 0,
         Err(Exit::CheckFailed(why)) => failed("check failed", &why, 1),
         Err(Exit::Error(why)) => failed("error", &why, 2),
         Err(Exit::Interrupted(why)) => failed("interrupted", &why, 130),
     }
 }
 
-fn failed(kind: &str, why: &str, code: u8) -> ExitCode {
+fn failed(kind: &str, why: &str, code: u8) -> u8 {
     let why = why.replace(['\n', '\r'], " ");
     // Nothing is left to be done if stderr is closed.
     let _ = writeln!(io::stderr(), "{kind}: {}", escape::name(&why));
-    ExitCode::from(code)
+    code
 }
 
 /// Help and version as they are; a mistake in the flags as one line.
-pub fn usage(e: &clap::Error) -> ExitCode {
+pub fn usage(e: &clap::Error) -> u8 {
     use clap::error::ErrorKind::{DisplayHelp, DisplayVersion};
     if matches!(e.kind(), DisplayHelp | DisplayVersion) {
         let _ = e.print();
-        return ExitCode::SUCCESS;
+        return 0;
     }
     if e.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = e.print();
-        return ExitCode::from(2);
+        return 2;
     }
     let text = e.render().to_string();
     let said = text.lines().map(str::trim).filter(|l| !l.is_empty());

@@ -1,5 +1,6 @@
 //! The commands of a run folder: recorded when a run starts or resumes, for reports.
 
+use crate::console;
 use crate::report::Outcome;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -9,7 +10,7 @@ pub(crate) const FILE: &str = "commands.jsonl";
 
 /// Notes the command that runs now; `anew` forgets those before.
 pub(crate) fn note(run: &Path, anew: bool) -> Outcome {
-    let args: Vec<String> = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    let args = console::args();
     let folder = std::env::current_dir().ok().map(|d| d.to_string_lossy().into_owned());
     let line = format!("{}\n", json!({ "args": args, "folder": folder }));
     let path = run.join(FILE);

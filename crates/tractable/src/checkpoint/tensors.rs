@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 
@@ -47,11 +47,34 @@ pub(crate) fn to_file(
     Ok(file)
 }
 
+/// Where the bytes of a model are: in an open file or in memory.
+#[derive(Clone, Copy)]
+pub(crate) enum Bytes<'a> {
+    File(&'a File),
+    Memory(&'a [u8]),
+}
+
+impl Bytes<'_> {
+    fn read(self, from: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        match self {
+            Bytes::File(mut file) => {
+                file.seek(SeekFrom::Start(from)).and_then(|_| file.read_exact(&mut bytes))?
+            }
+            Bytes::Memory(all) => {
+                let some = all.get(from as usize..).and_then(|rest| rest.get(..length));
+                bytes.copy_from_slice(some.ok_or(io::ErrorKind::UnexpectedEof)?);
+            }
+        }
+        Ok(bytes)
+    }
+}
+
 /// An open file with a checked header: tensors have no gaps, do not overlap and end with the
 /// file.
 pub(crate) struct Tensors<'a> {
     path: &'a Path,
-    file: &'a File,
+    file: Bytes<'a>,
     header: Header,
     /// Where the first tensor begins.
     start: u64,
@@ -59,7 +82,7 @@ pub(crate) struct Tensors<'a> {
 
 impl<'a> Tensors<'a> {
     /// Opens this range of a file; `what` is the error if it is not such a file.
-    pub(crate) fn open(path: &'a Path, file: &'a File, at: Range<u64>, what: &str) -> Result<Self> {
+    pub(crate) fn open(path: &'a Path, file: Bytes<'a>, at: Range<u64>, what: &str) -> Result<Self> {
         let refuse = |why: String| Error::Model {
             path: path.into(),
             at: "header".into(),
@@ -115,9 +138,6 @@ impl<'a> Tensors<'a> {
     }
 }
 
-fn bytes(path: &Path, mut file: &File, from: u64, length: usize) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; length];
-    let read = file.seek(SeekFrom::Start(from)).and_then(|_| file.read_exact(&mut bytes));
-    read.map_err(|source| Error::File { path: path.into(), doing: "read it", source })?;
-    Ok(bytes)
+fn bytes(path: &Path, file: Bytes<'_>, from: u64, length: usize) -> Result<Vec<u8>> {
+    file.read(from, length).map_err(|source| Error::File { path: path.into(), doing: "read it", source })
 }

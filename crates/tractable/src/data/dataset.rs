@@ -126,6 +126,33 @@ impl Dataset {
         Ok(Self::from_parts(x, Target::Labels { labels, names }, inputs, vec!["class".into()]))
     }
 
+    /// Other names for the columns.
+    ///
+    /// # Errors
+    /// When there are more or fewer names than columns, or a name occurs twice.
+    ///
+    /// ```
+    /// use tractable::{Matrix, data::Dataset};
+    /// let column = Matrix::column(vec![1.0, 2.0])?;
+    /// let data = Dataset::new(column.clone(), column)?.with_names(vec!["rooms".into()], vec!["price".into()])?;
+    /// assert_eq!(data.input_names(), ["rooms"]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn with_names(mut self, inputs: Vec<String>, outputs: Vec<String>) -> Result<Self> {
+        for (what, old, new) in
+            [("input names", &self.inputs, &inputs), ("output names", &self.outputs, &outputs)]
+        {
+            if old.len() != new.len() {
+                return Err(Error::shape(what, old.len(), new.len()));
+            }
+            if let Some(twice) = new.iter().enumerate().find_map(|(i, n)| new[..i].contains(n).then_some(n)) {
+                return Err(Error::invalid(what, format!("`{twice}` is given twice")));
+            }
+        }
+        (self.inputs, self.outputs) = (inputs, outputs);
+        Ok(self)
+    }
+
     /// For parts whose sizes were checked where they were made.
     pub(super) fn from_parts(x: Matrix, target: Target, inputs: Vec<String>, outputs: Vec<String>) -> Self {
         debug_assert_eq!(x.width(), inputs.len());
@@ -458,6 +485,28 @@ impl Dataset {
         let (inputs, outputs) = (self.inputs.clone(), self.outputs.clone());
         let preparation = self.preparation.clone();
         Dataset { x, gaps, target, inputs, outputs, standardize: self.standardize, preparation }
+    }
+
+    /// Marks inputs as missing, `[rows, width]`: whatever number is there, they become uncertain, with the mean and variance
+    /// that the rest of their row gives them.
+    ///
+    /// # Errors
+    /// When there is not one mark for every input.
+    ///
+    /// ```
+    /// use tractable::{Matrix, data::Dataset};
+    /// let x = Matrix::column(vec![1.0, 2.0, 0.0])?;
+    /// let data = Dataset::new(x, Matrix::column(vec![1.0, 2.0, 3.0])?)?.mark_missing(vec![false, false, true])?;
+    /// assert_eq!(data.input().mean(), [1.0, 2.0, 1.5]);
+    /// assert!(data.input().var().unwrap()[2] > 0.0);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn mark_missing(self, missing: Vec<bool>) -> Result<Self> {
+        if missing.len() != self.x.data().len() {
+            return Err(Error::shape("marks", self.x.data().len(), missing.len()));
+        }
+        let preparation = Preparation::of_numbers(&self.inputs, Vec::new(), Vec::new());
+        Ok(self.with_gaps(if missing.contains(&true) { missing } else { Vec::new() }, preparation, true))
     }
 
     /// Inputs that are missing, zeros in `x` by now,

@@ -4,6 +4,7 @@ use super::dates::DateForm;
 use super::missing::Joint;
 use super::text::{is_missing, number, yes_or_no};
 use crate::error::{Error, Result};
+use crate::gaussian::{Gaussian, Matrix};
 use std::f64::consts::TAU;
 
 /// How the columns of a table become inputs: numbers as they are, categories as one input for each level, dates as days and
@@ -274,6 +275,37 @@ impl Preparation {
         let (mut mean, mut var) = (Vec::new(), Vec::new());
         self.push_row(|i| cells[i].trim().into(), &mut mean, &mut var, |_, _| {});
         Ok((mean, var))
+    }
+
+    /// Rows of inputs of which some are missing, marked in `missing`: mean and variance of all.
+    ///
+    /// # Errors
+    /// When sizes do not agree.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, data::Preparation};
+    /// let numbers = Preparation::of_numbers(&["a".into(), "b".into()], vec![1.0, 2.0], vec![2.0, 2.0]);
+    /// let x = numbers.fill(&Matrix::new(vec![7.0, 0.0], 2)?, &[false, true])?;
+    /// assert_eq!((x.mean(), x.var()), (&[7.0, 2.0][..], &[0.0, 4.0][..]));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn fill(&self, x: &Matrix, missing: &[bool]) -> Result<Gaussian> {
+        let width = self.width();
+        if x.width() != width {
+            return Err(Error::shape("inputs", width, x.width()));
+        }
+        if missing.len() != x.data().len() {
+            return Err(Error::shape("marks", x.data().len(), missing.len()));
+        }
+        let (mut mean, mut var) = (x.data().to_vec(), vec![0.0; missing.len()]);
+        for (row, marks) in missing.chunks_exact(width).enumerate() {
+            let gaps: Vec<usize> = (0..width).filter(|&i| marks[i]).collect();
+            if !gaps.is_empty() {
+                let at = row * width..(row + 1) * width;
+                self.joint.fill(&mut mean[at.clone()], &mut var[at], &gaps);
+            }
+        }
+        Gaussian::new(mean, var, width)
     }
 
     /// Adds one row; `note` hears of every cell that is not known. Says whether there is one.

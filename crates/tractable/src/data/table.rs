@@ -116,6 +116,53 @@ impl Table {
         Self { path, names, columns, rows, commas, said: Vec::new(), ids: Vec::new(), trained: None }
     }
 
+    /// A table from columns of cells, as texts; an empty one is missing.
+    ///
+    /// # Errors
+    /// When there is no column or no row, columns differ in length, or a name occurs twice.
+    ///
+    /// ```
+    /// use tractable::data::Table;
+    /// let columns = [("city", vec!["Ulm", "Kiel", ""]), ("y", vec!["1", "2", "3"])];
+    /// let data = Table::of_columns(columns)?.target("y")?;
+    /// assert_eq!(data.input_names(), ["city=Ulm"]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn of_columns<N, C>(columns: impl IntoIterator<Item = (N, C)>) -> Result<Self>
+    where
+        N: Into<String>,
+        C: IntoIterator<Item: AsRef<str>>,
+    {
+        let (mut names, mut all): (Vec<String>, Vec<Column>) = (Vec::new(), Vec::new());
+        for (name, cells) in columns {
+            let name = name.into();
+            if names.contains(&name) {
+                return Err(Error::invalid(
+                    "table",
+                    format!("two columns are called `{}`", printable(&name)),
+                ));
+            }
+            let mut column = Column::default();
+            for (row, cell) in cells.into_iter().enumerate() {
+                if !column.push(cell.as_ref().trim(), row + 1) {
+                    let why = format!("more than 4 GiB of text in column `{}`", printable(&name));
+                    return Err(Error::invalid("table", why));
+                }
+            }
+            let rows = all.first().map_or(column.ends.len(), |first| first.ends.len());
+            if rows != column.ends.len() {
+                let what = format!("column `{}`", printable(&name));
+                return Err(Error::shape(what, format!("{rows} cells"), column.ends.len()));
+            }
+            names.push(name);
+            all.push(column);
+        }
+        match all.first().map_or(0, |first| first.ends.len()) {
+            0 => Err(Error::invalid("table", "at least one column and one row are needed")),
+            rows => Ok(Self::new("table".into(), names, all, rows, false)),
+        }
+    }
+
     /// Number of rows.
     ///
     /// ```

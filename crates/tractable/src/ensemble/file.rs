@@ -4,8 +4,8 @@
 use super::folds::FOLDS;
 use super::{Calibrated, Ensemble, Kept, Member, Spec};
 use crate::backend::Device;
-use crate::checkpoint::MOST_BYTES;
-use crate::checkpoint::tensors::{F64, Tensors, U8, to_file};
+use crate::checkpoint::tensors::{Bytes, F64, Tensors, U8, to_file};
+use crate::checkpoint::{MEMORY, MOST_BYTES};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::network::Network;
@@ -54,12 +54,20 @@ impl Ensemble {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
+        files::write(path.as_ref(), &self.bytes_of_file(path.as_ref())?)
+    }
+
+    /// The bytes that [`save`](Ensemble::save) would write; [`from_bytes`](Ensemble::from_bytes) reads them.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.bytes_of_file(Path::new(MEMORY))
+    }
+
+    fn bytes_of_file(&self, path: &Path) -> Result<Vec<u8>> {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let mut tensors = Vec::new();
         let mut members = Vec::new();
         for (i, member) in self.members.iter().enumerate() {
-            let bytes = member.net.to_bytes(path)?;
+            let bytes = member.net.bytes_of_file(path)?;
             tensors.push((format!("network{i}"), U8, vec![bytes.len()], bytes));
             for (output, kept) in member.kept.iter().enumerate() {
                 let rows = kept.y.len();
@@ -71,8 +79,7 @@ impl Ensemble {
         }
         let rest = Rest { spec: self.spec.clone(), members };
         let rest = serde_json::to_string(&rest).map_err(|e| refuse("ensemble", e.to_string()))?;
-        let bytes = to_file(FORMAT, VERSION, ("ensemble", &rest), tensors);
-        files::write(path, &bytes.map_err(|why| refuse("header", why))?)
+        to_file(FORMAT, VERSION, ("ensemble", &rest), tensors).map_err(|why| refuse("header", why))
     }
 
     /// Reads a model from a file, or one network as an uncalibrated model. The file may be untrusted: nothing
@@ -83,13 +90,29 @@ impl Ensemble {
     /// assert!(matches!(Ensemble::load("no/such/file").unwrap_err(), Error::File { .. }));
     /// ```
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
+        let (file, length) = files::open(path.as_ref(), MOST_BYTES)?;
+        Ensemble::read(path.as_ref(), Bytes::File(&file), length)
+    }
+
+    /// [`load`](Ensemble::load) from the bytes of a file.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Ensemble, Network};
+    /// let net = Network::mlp([2, 8, 1], Activation::Relu).build()?;
+    /// let model = Ensemble::from_bytes(&net.to_bytes()?)?;
+    /// assert!(!model.is_calibrated());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Ensemble::read(Path::new(MEMORY), Bytes::Memory(bytes), bytes.len() as u64)
+    }
+
+    fn read(path: &Path, file: Bytes<'_>, length: u64) -> Result<Self> {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
-        let (file, length) = files::open(path, MOST_BYTES)?;
-        let tensors = Tensors::open(path, &file, 0..length, "not a model file (safetensors)")?;
+        let tensors = Tensors::open(path, file, 0..length, "not a model file (safetensors)")?;
         let entry = |name: &str| tensors.entry(name).unwrap_or_default();
         if entry("format") != FORMAT {
-            return Ensemble::of_one(Network::read(path, &file, 0..length, Device::cpu(1))?);
+            return Ensemble::of_one(Network::read(path, file, 0..length, Device::cpu(1))?);
         }
         if entry("version") != VERSION {
             let why = format!("version {} is unknown to this build", entry("version"));
@@ -105,7 +128,7 @@ impl Ensemble {
             let name = format!("network{i}");
             let info = tensors.info(&name).filter(|info| info.dtype == U8);
             let info = info.ok_or_else(|| refuse(&name, "is missing or not the bytes of a model".into()))?;
-            let net = Network::read(path, &file, tensors.place(info), Device::cpu(1))?;
+            let net = Network::read(path, file, tensors.place(info), Device::cpu(1))?;
             let kept = place.kept.iter().enumerate().map(|(output, &of_rows)| {
                 let name = kept_name(i, output);
                 let inputs = net.input().len();

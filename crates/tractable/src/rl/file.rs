@@ -8,7 +8,7 @@ use super::env::Environment;
 use super::settings::Settings;
 use crate::backend::Device;
 use crate::checkpoint::MOST_BYTES;
-use crate::checkpoint::tensors::{Tensors, U8, to_file};
+use crate::checkpoint::tensors::{Bytes, Tensors, U8, to_file};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::network::Network;
@@ -49,7 +49,7 @@ impl Agent {
         let rest = Rest { settings: &self.settings, life: &self.life, world: &self.world };
         let rest = serde_json::to_string(&rest).map_err(|e| refuse("agent", e.to_string()))?;
         let tensor = |name: &str, net: &Network| {
-            let bytes = net.to_bytes(path)?;
+            let bytes = net.bytes_of_file(path)?;
             Ok((name.into(), U8, vec![bytes.len()], bytes))
         };
         let networks = vec![tensor("policy", &self.policy)?, tensor("value", &self.value)?];
@@ -67,7 +67,7 @@ impl Agent {
         let path = path.as_ref();
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let (file, length) = files::open(path, MOST_BYTES)?;
-        let tensors = Tensors::open(path, &file, 0..length, "not an agent's file")?;
+        let tensors = Tensors::open(path, Bytes::File(&file), 0..length, "not an agent's file")?;
         let entry = |name: &str| tensors.entry(name).unwrap_or_default();
         if entry("format") != FORMAT || entry("version") != VERSION {
             let why = format!("is not {FORMAT}, version {VERSION}, which this build reads");
@@ -78,7 +78,7 @@ impl Agent {
         let network = |name: &str| {
             let info = tensors.info(name).filter(|info| info.dtype == U8);
             let info = info.ok_or_else(|| refuse(name, "is missing or not the bytes of a model".into()))?;
-            Network::read(path, &file, tensors.place(info), Device::cpu(1))
+            Network::read(path, Bytes::File(&file), tensors.place(info), Device::cpu(1))
         };
         let (value, policy) = (network("value")?, network("policy")?);
         settings.check().map_err(|e| refuse("settings", e.to_string()))?;

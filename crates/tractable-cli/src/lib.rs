@@ -1,0 +1,110 @@
+//! The program `tractable`: Gaussian networks from the command line. The verbs are listed here; what they do is in the packages below.
+//!
+//! Results go to stdout, everything else to stderr. Exit codes: 0 success, 1 a check failed, 2 an error,
+//! 130 interrupted.
+
+#[cfg(test)]
+mod help;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
+use std::time::Instant;
+use tractable_program::{cmd, console, report};
+
+const ABOUT: &str = "Bayesian neural networks with closed-form inference";
+
+const AFTER_HELP: &str = "\
+Example:
+  tractable train housing.csv --target price -o run/
+  tractable evaluate run/ test.csv
+  tractable predict run/ new.csv -o prices.csv
+  tractable condition run/ --given 'rooms=5,age=20±5' --want 'price=300±10'
+  tractable train digits --epochs 3
+  tractable optimize --objective 'x^3-3*x' --bounds -2:2 --maximize
+
+`tractable help VERB` shows examples of a verb. Results go to stdout, everything else to stderr;
+with --json, results are JSON Lines (their fields: docs/book/src/json.md).
+Exit codes: 0 success, 1 a check failed, 2 an error, 130 interrupted after saving.";
+
+#[derive(Parser)]
+#[command(name = "tractable", version, about = ABOUT, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    console: console::Flags,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Show what it can do in a minute, without data: a curve, digits, a pole; pictures and a page
+    Demo(cmd::demo::Args),
+    /// Fit a model to a CSV file or to images
+    Train(Box<cmd::train::Args>),
+    /// Predict an interval, or class probabilities, for every row of a CSV file
+    Predict(cmd::predict::Args),
+    /// Find the inputs that give the wanted outputs
+    Condition(cmd::condition::Args),
+    /// Score a model on a CSV file with targets, or on images
+    Evaluate(cmd::evaluate::Args),
+    /// Find the maximum or minimum of a function, a model or data
+    Optimize(Box<cmd::optimize::Args>),
+    /// Train agents: a running cheetah, a balanced pole, your own MuJoCo model
+    Rl(cmd::rl::Args),
+    /// Download public image sets
+    Data(cmd::data::Args),
+    /// Change images until a network misclassifies them
+    Attack(Box<cmd::attack::Args>),
+    /// Write a self-contained page about a run
+    Report(cmd::report::Args),
+    /// Show a run's page while it is in progress
+    Watch(cmd::watch::Args),
+    /// Show the contents of a model file
+    Inspect(cmd::inspect::Args),
+    /// Recompute golden vectors with this build on this machine
+    Verify(cmd::verify::Args),
+    /// Recompute published results
+    Reproduce(tractable_reproduce::Args),
+    /// Download MuJoCo's library, or show which one is found
+    Mujoco(cmd::mujoco::Args),
+    /// Measure the speed on this machine, compared with its peak arithmetic
+    Bench(cmd::bench::Args),
+    /// Print completions for a shell
+    Completions(cmd::completions::Args),
+    /// Write manual pages, one per verb
+    Man(cmd::man::Args),
+}
+
+/// Runs the command in `args`, the program's name first, and returns the exit code.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(e) => return report::usage(&e),
+    };
+    let began = Instant::now();
+    console::init(cli.console, args.iter().skip(1).map(|a| a.to_string_lossy().into_owned()).collect());
+    console::say_machine();
+    let outcome = report::catch_panic(|| match cli.command {
+        Command::Demo(args) => cmd::demo::run(&args),
+        Command::Train(args) => cmd::train::run(&args),
+        Command::Predict(args) => cmd::predict::run(&args),
+        Command::Condition(args) => cmd::condition::run(&args),
+        Command::Evaluate(args) => cmd::evaluate::run(&args),
+        Command::Optimize(args) => cmd::optimize::run(&args),
+        Command::Rl(args) => cmd::rl::run(&args),
+        Command::Data(args) => cmd::data::run(&args),
+        Command::Attack(args) => cmd::attack::run(&args),
+        Command::Report(args) => cmd::report::run(&args),
+        Command::Watch(args) => cmd::watch::run(&args),
+        Command::Inspect(args) => cmd::inspect::run(&args),
+        Command::Verify(args) => cmd::verify::run(&args),
+        Command::Reproduce(args) => tractable_reproduce::run(&args),
+        Command::Mujoco(args) => cmd::mujoco::run(&args),
+        Command::Bench(args) => cmd::bench::run(&args),
+        Command::Completions(args) => cmd::completions::run(&args, Cli::command()),
+        Command::Man(args) => cmd::man::run(&args, Cli::command()),
+    });
+    console::say_time(began);
+    report::exit_code(outcome)
+}

@@ -1,0 +1,573 @@
+//! One network and its three verbs.
+
+use crate::arrays::{Given, Numbers, labels, rows, squares};
+use crate::errors::{OrRaise, invalid};
+use crate::layer::Layer;
+use crate::posterior::{Derivative, Gaussian, Posterior};
+use crate::prediction::Prediction;
+use crate::progress::Watch;
+use crate::want::{Wish, WishSettings, observed};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::path::PathBuf;
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tractable::data::Dataset;
+use tractable::{
+    Device, Fit, Matrix, Network as Inner, NetworkBuilder, Noise, Observation, Output, Prior, Progress,
+    Scheme, Shape, UpdateRule, Wrt,
+};
+
+/// A network with Gaussian weights, hidden units and inputs.
+///
+/// Network(input, layers) has any layers; Network.mlp(widths) is a dense one. Several threads may ask it at once;
+/// learning waits for its turn.
+#[pyclass(frozen, module = "tractable")]
+pub(crate) struct Network {
+    inner: RwLock<Inner>,
+    input: Shape,
+    output: Output,
+}
+
+/// What one call of learn did.
+#[pyclass(frozen, module = "tractable")]
+pub(crate) struct LearnInfo(pub(crate) tractable::LearnInfo);
+
+#[pymethods]
+impl LearnInfo {
+    /// Samples learned from.
+    #[getter]
+    fn rows(&self) -> usize {
+        self.0.rows
+    }
+
+    /// Parameters whose step was limited.
+    #[getter]
+    fn capped(&self) -> u64 {
+        self.0.capped
+    }
+
+    /// Parameters whose variance had to be repaired.
+    #[getter]
+    fn repaired(&self) -> u64 {
+        self.0.repaired
+    }
+
+    fn __repr__(&self) -> String {
+        format!("LearnInfo(rows={}, capped={}, repaired={})", self.0.rows, self.0.capped, self.0.repaired)
+    }
+}
+
+impl From<Inner> for Network {
+    fn from(net: Inner) -> Self {
+        Network { input: net.input(), output: net.output(), inner: RwLock::new(net) }
+    }
+}
+
+/// What a network has besides its layers.
+struct Settings<'a> {
+    classes: Option<usize>,
+    noise: Option<NoiseGiven>,
+    gain: f64,
+    scheme: &'a str,
+    bias_var: Option<f64>,
+    update: Option<UpdateGiven>,
+    seed: u64,
+    device: &'a str,
+}
+
+#[derive(FromPyObject)]
+enum NoiseGiven {
+    Name(String),
+    One(f64),
+    Each(Vec<f64>),
+}
+
+#[derive(FromPyObject)]
+enum UpdateGiven {
+    Name(String),
+    Counted(usize),
+}
+
+impl Settings<'_> {
+    fn build(self, mut builder: NetworkBuilder) -> PyResult<Network> {
+        if let Some(classes) = self.classes {
+            builder = builder.classes(classes);
+        }
+        builder = match self.noise {
+            None if self.classes.is_some() => builder,
+            None => builder.noise(Noise::Inferred),
+            Some(NoiseGiven::Name(name)) => builder.noise(match name.as_str() {
+                "inferred" => Noise::Inferred,
+                "per_input" => Noise::PerInput,
+                _ => {
+                    let why = format!("`{name}` is not inferred, per_input or a standard deviation");
+                    return Err(invalid("noise", why));
+                }
+            }),
+            Some(NoiseGiven::One(std)) => builder.noise_std([std]),
+            Some(NoiseGiven::Each(std)) => builder.noise_std(std),
+        };
+        let mut prior = match self.scheme {
+            "he" => Prior::he(),
+            "xavier" => Prior { scheme: Scheme::Xavier, ..Prior::he() },
+            other => return Err(invalid("scheme", format!("`{other}` is not he or xavier"))),
+        };
+        prior = prior.gain(self.gain);
+        if let Some(var) = self.bias_var {
+            prior = prior.bias_var(var);
+        }
+        let update = match self.update {
+            None => UpdateRule::Capped,
+            Some(UpdateGiven::Counted(rows)) => UpdateRule::counted(rows),
+            Some(UpdateGiven::Name(name)) => match name.as_str() {
+                "capped" => UpdateRule::Capped,
+                "plain" => UpdateRule::Plain,
+                _ => {
+                    let why = format!("`{name}` is not capped, plain or the number of rows to count");
+                    return Err(invalid("update", why));
+                }
+            },
+        };
+        let device: Device = self.device.parse().or_raise()?;
+        let built = builder.prior(prior).update_rule(update).seed(self.seed).device(device).build();
+        Ok(built.or_raise()?.into())
+    }
+}
+
+impl Network {
+    /// To ask.
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Inner> {
+        self.inner.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// To change.
+    fn write(&self) -> RwLockWriteGuard<'_, Inner> {
+        self.inner.write().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn given<'py>(&self, x: &Bound<'py, PyAny>, std: Option<&Bound<'py, PyAny>>) -> PyResult<Given<'py>> {
+        Given::of(x, std, self.input.len())
+    }
+
+    fn wish(
+        &self,
+        want: &Bound<'_, PyAny>,
+        noise_std: Option<&Bound<'_, PyAny>>,
+        rows: usize,
+        settings: WishSettings,
+    ) -> PyResult<Wish> {
+        Wish::of(want, noise_std, self.output, rows, settings)
+    }
+}
+
+/// A path as Python gives it: text or os.PathLike.
+pub(crate) type Path = PathBuf;
+
+#[pymethods]
+impl Network {
+    #[new]
+    #[pyo3(signature = (
+        input, layers, *, classes=None, noise=None, gain=1.0, scheme="he", bias_var=None, update=None, seed=0,
+        device="cpu"
+    ))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        input: &Bound<'_, PyAny>,
+        layers: Vec<Bound<'_, PyAny>>,
+        classes: Option<usize>,
+        noise: Option<NoiseGiven>,
+        gain: f64,
+        scheme: &str,
+        bias_var: Option<f64>,
+        update: Option<UpdateGiven>,
+        seed: u64,
+        device: &str,
+    ) -> PyResult<Self> {
+        let shape = match input.extract::<usize>() {
+            Ok(n) => Shape::flat(n),
+            Err(_) => match input.extract::<Vec<usize>>()?[..] {
+                [n] => Shape::flat(n),
+                [channels, height, width] => Shape::image(channels, height, width),
+                _ => return Err(invalid("input", "give the number of inputs, or (channels, height, width)")),
+            },
+        };
+        let mut builder = Inner::builder(shape);
+        for layer in &layers {
+            builder = builder.layer(Layer::given(layer)?.node());
+        }
+        Settings { classes, noise, gain, scheme, bias_var, update, seed, device }.build(builder)
+    }
+
+    /// A dense network with these widths, input and output included.
+    #[staticmethod]
+    #[pyo3(signature = (
+        widths, activation="mixture_relu", *, classes=None, noise=None, gain=1.0, scheme="he", bias_var=None,
+        update=None, seed=0, device="cpu"
+    ))]
+    #[allow(clippy::too_many_arguments)]
+    fn mlp(
+        widths: Vec<usize>,
+        activation: &str,
+        classes: Option<usize>,
+        noise: Option<NoiseGiven>,
+        gain: f64,
+        scheme: &str,
+        bias_var: Option<f64>,
+        update: Option<UpdateGiven>,
+        seed: u64,
+        device: &str,
+    ) -> PyResult<Self> {
+        Settings { classes, noise, gain, scheme, bias_var, update, seed, device }
+            .build(Inner::mlp(widths, activation.parse().or_raise()?))
+    }
+
+    /// What comes out? Mean and variance of every output; std makes the inputs uncertain.
+    #[pyo3(signature = (x, *, std=None, cov=false))]
+    fn predict(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        std: Option<&Bound<'_, PyAny>>,
+        cov: bool,
+    ) -> PyResult<Prediction> {
+        let given = self.given(x, std)?;
+        let input = given.input()?;
+        let predicted = py.detach(|| {
+            let net = self.read();
+            let covariance = cov.then(|| net.output_covariance(input)).transpose()?;
+            let covariance = covariance.map(|all| all.iter().flat_map(|m| m.data()).copied().collect());
+            Ok((net.predict(input)?, covariance))
+        });
+        let (prediction, covariance) = predicted.or_raise()?;
+        Ok(Prediction::new(prediction, covariance))
+    }
+
+    /// Probability of every class, [rows, classes].
+    #[pyo3(signature = (x, *, std=None))]
+    fn predict_proba<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        std: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = self.given(x, std)?;
+        let input = given.input()?;
+        let p = py.detach(|| self.read().predict_classes(input)).or_raise()?;
+        rows(py, p.data().to_vec(), p.width())
+    }
+
+    /// What do the data say about the weights? One batch; NaN in y is not observed, and classes are whole numbers.
+    #[pyo3(signature = (x, y, *, std=None, noise_std=None))]
+    fn learn(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        y: &Bound<'_, PyAny>,
+        std: Option<&Bound<'_, PyAny>>,
+        noise_std: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<LearnInfo> {
+        let given = self.given(x, std)?;
+        let input = given.input()?;
+        if let Output::Classes { .. } = self.output {
+            let labels = labels(y, "y")?;
+            return py.detach(|| self.write().learn(input, &labels)).or_raise().map(LearnInfo);
+        }
+        let width = self.output.units();
+        let y = Numbers::of(y, "y")?;
+        let n = y.rows(width, "y")?;
+        let noise = noise_std.map(|s| squares(s, n, width)).transpose()?;
+        let (own, seen) = match y.data().iter().any(|v| v.is_nan()) {
+            true => observed(y.data().to_vec()),
+            false => (Vec::new(), None),
+        };
+        let mut observation =
+            Observation::values(if seen.is_some() { &own } else { y.data() }, width).or_raise()?;
+        if let Some(seen) = &seen {
+            observation = observation.seen(seen);
+        }
+        if let Some(noise) = &noise {
+            observation = observation.noise_var(noise);
+        }
+        py.detach(|| self.write().learn(input, observation)).or_raise().map(LearnInfo)
+    }
+
+    /// Learns from all rows several times, in batches. Ctrl-C ends it and keeps what was learned.
+    ///
+    /// progress: a function of (done, of, what), or False for none.
+    #[pyo3(signature = (
+        x, y, *, epochs=50, batch=16, noise_std=None, anneal=None, shuffle=true, seed=None, validation=0.0,
+        patience=None, standardize=true, progress=None
+    ))]
+    #[allow(clippy::too_many_arguments)]
+    fn fit<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        y: &Bound<'py, PyAny>,
+        epochs: usize,
+        batch: usize,
+        noise_std: Option<f64>,
+        anneal: Option<f64>,
+        shuffle: bool,
+        seed: Option<u64>,
+        validation: f64,
+        patience: Option<usize>,
+        standardize: bool,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let x = Numbers::of(x, "input")?.matrix(self.input.len(), "input")?;
+        let data = match self.output {
+            Output::Classes { classes } => {
+                let names = (0..classes).map(|i| i.to_string()).collect();
+                Dataset::with_labels(x, labels(y, "y")?, names)
+            }
+            _ => Dataset::new(x, Numbers::of(y, "y")?.matrix(self.output.units(), "y")?),
+        };
+        let mut data = data.or_raise()?;
+        if standardize {
+            data = data.standardize();
+        }
+        let mut fit = Fit::new().epochs(epochs).batch(batch);
+        if let Some(std) = noise_std {
+            fit = fit.noise_std(std);
+        }
+        (fit.anneal, fit.shuffle, fit.seed) = (anneal, shuffle, seed);
+        (fit.validation, fit.patience) = (validation, patience);
+        let mut watch = Watch::new(py, progress)?;
+        let report = py.detach(|| {
+            let mut done = 0;
+            self.write().fit_with(&data, &fit, |p| match p {
+                Progress::Rows(row, of) => {
+                    watch.look("learning", done + row as u64, (fit.epochs * of) as u64)
+                }
+                Progress::Epoch(_, epoch) => {
+                    done += epoch.learned.rows as u64;
+                    watch.look("learning", done, (fit.epochs * epoch.learned.rows) as u64)
+                }
+                _ => std::ops::ControlFlow::Continue(()),
+            })
+        });
+        watch.end()?;
+        let report = report.or_raise()?;
+        let out = PyDict::new(py);
+        out.set_item("epochs", report.epochs.len())?;
+        out.set_item("best_epoch", report.best_epoch)?;
+        let scores: Vec<f64> = report.epochs.iter().filter_map(|e| e.validation_nll).collect();
+        out.set_item("validation_nll", scores)?;
+        Ok(out)
+    }
+
+    /// Which input, or hidden layer, gives the output I want? Its posterior, given a prior around x with these standard deviations.
+    ///
+    /// want: numbers (NaN is left free), classes, or "max", "min", "stationary" for one output.
+    #[pyo3(signature = (x, want, *, std=None, cov=None, noise_std=None, output=0, layer=None, known_weights=false))]
+    #[allow(clippy::too_many_arguments)]
+    fn condition(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        want: &Bound<'_, PyAny>,
+        std: Option<&Bound<'_, PyAny>>,
+        cov: Option<&Bound<'_, PyAny>>,
+        noise_std: Option<&Bound<'_, PyAny>>,
+        output: usize,
+        layer: Option<String>,
+        known_weights: bool,
+    ) -> PyResult<Posterior> {
+        let given = self.given(x, std)?;
+        let input = given.input()?;
+        let covariance = cov.map(|c| covariance(c, self.input.len())).transpose()?;
+        let settings = WishSettings { output, layer, known_weights, covariance, rounds: None };
+        let wish = self.wish(want, noise_std, input.rows(), settings)?;
+        let wanted = wish.wanted()?;
+        py.detach(|| self.read().condition(input, wanted)).or_raise().map(Posterior)
+    }
+
+    /// Moves the input towards the output I want, round by round; not a posterior. other_than asks for any other class.
+    #[pyo3(signature = (x, want=None, *, other_than=None, std=None, noise_std=None, output=0, layer=None, known_weights=false, rounds=10))]
+    #[allow(clippy::too_many_arguments)]
+    fn search(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        want: Option<&Bound<'_, PyAny>>,
+        other_than: Option<&Bound<'_, PyAny>>,
+        std: Option<&Bound<'_, PyAny>>,
+        noise_std: Option<&Bound<'_, PyAny>>,
+        output: usize,
+        layer: Option<String>,
+        known_weights: bool,
+        rounds: usize,
+    ) -> PyResult<Gaussian> {
+        let given = self.given(x, std)?;
+        let input = given.input()?;
+        let settings = WishSettings { output, layer, known_weights, covariance: None, rounds: Some(rounds) };
+        let wish = match (want, other_than) {
+            (Some(want), None) => self.wish(want, noise_std, input.rows(), settings)?,
+            (None, Some(other)) => Wish::other_than(labels(other, "other_than")?, settings),
+            _ => return Err(invalid("search", "give either want or other_than")),
+        };
+        let wanted = wish.wanted()?;
+        py.detach(|| self.read().search(input, wanted)).or_raise().map(Gaussian)
+    }
+
+    /// How does an output change with the input, or with a hidden layer?
+    #[pyo3(signature = (x, *, std=None, layer=None, output=None))]
+    fn derivative(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        std: Option<&Bound<'_, PyAny>>,
+        layer: Option<&str>,
+        output: Option<usize>,
+    ) -> PyResult<Derivative> {
+        let given = self.given(x, std)?;
+        let input = given.input()?;
+        py.detach(|| self.read().derivative(input, wrt(layer, output))).or_raise().map(Derivative)
+    }
+
+    /// The second derivative by every input, or unit of a hidden layer, at the means of the weights.
+    #[pyo3(signature = (x, *, std=None, layer=None, output=None))]
+    fn second_derivative<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        std: Option<&Bound<'py, PyAny>>,
+        layer: Option<&str>,
+        output: Option<usize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = self.given(x, std)?;
+        let input = given.input()?;
+        let second = py.detach(|| self.read().second_derivative(input, wrt(layer, output))).or_raise()?;
+        rows(py, second.data().to_vec(), second.width())
+    }
+
+    /// Forgets a share of what was learned: every weight returns some way to its prior.
+    fn forget(&self, py: Python<'_>, share: f64) -> PyResult<()> {
+        py.detach(|| self.write().forget(share)).or_raise()
+    }
+
+    /// Weights and biases of a layer as two Gaussians, or None if it has none.
+    fn weights(&self, layer: &str) -> PyResult<Option<(Gaussian, Gaussian)>> {
+        let weights = self.read().weights(layer).or_raise()?;
+        Ok(weights.map(|(weights, biases)| (Gaussian(weights), Gaussian(biases))))
+    }
+
+    /// Writes the file that the program and the Rust library read.
+    fn save(&self, py: Python<'_>, path: Path) -> PyResult<()> {
+        py.detach(|| self.read().save(path)).or_raise()
+    }
+
+    /// Reads a file. It may be untrusted.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, device="cpu"))]
+    fn load(py: Python<'_>, path: Path, device: &str) -> PyResult<Self> {
+        let device: Device = device.parse().or_raise()?;
+        Ok(py.detach(|| Inner::load(path, device)).or_raise()?.into())
+    }
+
+    /// The bytes of the file that save() would write.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.read().to_bytes().or_raise()?))
+    }
+
+    /// A network from such bytes.
+    #[staticmethod]
+    #[pyo3(signature = (data, *, device="cpu"))]
+    fn from_bytes(data: &[u8], device: &str) -> PyResult<Self> {
+        let device: Device = device.parse().or_raise()?;
+        Ok(Inner::from_bytes(data, device).or_raise()?.into())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let bytes = slf.get().to_bytes(slf.py())?;
+        Ok((slf.get_type().getattr("from_bytes")?, (bytes,)))
+    }
+
+    /// An independent copy.
+    fn copy(&self, py: Python<'_>) -> Self {
+        py.detach(|| self.read().clone()).into()
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> Self {
+        self.copy(py)
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> Self {
+        self.copy(py)
+    }
+
+    /// Shape of one sample: (n,) or (channels, height, width).
+    #[getter]
+    fn input_shape(&self) -> Vec<usize> {
+        match self.input.is_flat() {
+            true => vec![self.input.len()],
+            false => vec![self.input.channels, self.input.height, self.input.width],
+        }
+    }
+
+    /// Number of outputs; of a network with classes, the nodes of its tree.
+    #[getter]
+    fn outputs(&self) -> usize {
+        self.output.units()
+    }
+
+    /// Number of classes, or None for numbers.
+    #[getter]
+    fn classes(&self) -> Option<usize> {
+        match self.output {
+            Output::Classes { classes } => Some(classes),
+            _ => None,
+        }
+    }
+
+    /// Names of the layers, in order.
+    #[getter]
+    fn layers(&self) -> Vec<String> {
+        self.read().layer_names().to_vec()
+    }
+
+    /// Number of weights and biases.
+    #[getter]
+    fn parameters(&self) -> usize {
+        self.read().parameters()
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.read().seed()
+    }
+
+    /// Standard deviation of the noise, one or one per output, standardised as the network is.
+    #[getter]
+    fn noise_std(&self) -> Vec<f64> {
+        self.read().noise_std().to_vec()
+    }
+
+    #[getter]
+    fn device(&self) -> String {
+        self.read().device().to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        let net = self.read();
+        let out = match self.output {
+            Output::Classes { classes } => format!("{classes} classes"),
+            _ => format!("{} outputs", self.output.units()).replace("1 outputs", "1 output"),
+        };
+        let layers = net.layer_names().join(", ");
+        format!("<Network {} -> {layers} -> {out}; {} parameters>", self.input, net.parameters())
+    }
+}
+
+fn wrt(layer: Option<&str>, output: Option<usize>) -> Wrt<'_> {
+    let wrt = layer.map_or(Wrt::input(), Wrt::from);
+    match output {
+        Some(output) => wrt.output(output),
+        None => wrt,
+    }
+}
+
+pub(crate) fn covariance(object: &Bound<'_, PyAny>, width: usize) -> PyResult<Matrix> {
+    Numbers::of(object, "cov")?.matrix(width, "cov")
+}

@@ -1,0 +1,80 @@
+"""Bayesian neural networks with closed-form inference.
+
+A network answers three questions: what comes out (predict), what do the data say about the weights (learn), and which input
+gives the output I want (condition). Ensemble is the calibrated model for tables; Network is a single network.
+"""
+
+import importlib
+from typing import Any
+
+from ._tractable import (
+    Agent,
+    Derivative,
+    Ensemble,
+    Gaussian,
+    Layer,
+    LearnInfo,
+    Mode,
+    Network,
+    Optimizer,
+    Posterior,
+    Prediction,
+    Task,
+    __version__,
+)
+
+__all__ = [
+    "Agent",
+    "Derivative",
+    "Ensemble",
+    "Gaussian",
+    "Head",
+    "Layer",
+    "LearnInfo",
+    "Mode",
+    "Network",
+    "OnlineClassifier",
+    "OnlineRegressor",
+    "Optimizer",
+    "Posterior",
+    "Prediction",
+    "Task",
+    "TractableClassifier",
+    "TractableRegressor",
+    "__version__",
+    "attack",
+    "bench",
+    "minimize",
+    "plot_band",
+    "plot_calibration",
+    "plot_condition",
+    "verify",
+]
+
+# Loaded at first use: some need packages that not everyone has, and importing stays fast.
+_LATER = {
+    "Head": "_head",
+    "OnlineClassifier": "_online",
+    "OnlineRegressor": "_online",
+    "TractableClassifier": "sklearn",
+    "TractableRegressor": "sklearn",
+    "attack": "_attack",
+    "bench": "_checks",
+    "minimize": "_minimize",
+    "plot_band": "_plot",
+    "plot_calibration": "_plot",
+    "plot_condition": "_plot",
+    "verify": "_checks",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'tractable' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"tractable.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

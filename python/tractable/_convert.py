@@ -1,0 +1,117 @@
+"""Arrays, frames and tensors as the native part takes them: C-ordered doubles, or named columns."""
+
+from typing import Any
+
+import numpy as np
+
+Column = tuple[str, Any]
+
+
+def to_numbers(x: Any, what: str) -> np.ndarray:
+    """Any array of numbers as C-ordered doubles; copied only where that is needed."""
+    if not isinstance(x, np.ndarray):
+        if hasattr(x, "detach"):  # a torch tensor that has a gradient
+            x = x.detach()
+        if hasattr(x, "__dlpack__"):
+            try:
+                x = np.from_dlpack(x)
+            except (BufferError, RuntimeError, TypeError):
+                x = x.cpu().numpy() if hasattr(x, "cpu") else np.asarray(x)
+        elif hasattr(x, "to_numpy"):
+            x = x.to_numpy()
+    if hasattr(x, "toarray"):
+        raise TypeError(f"{what}: sparse matrices are not supported; use toarray()")
+    array = np.asarray(x)
+    if array.dtype.kind not in "fiub":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{what}: expected numbers, got an array of {array.dtype}; texts can be columns of a frame"
+            ) from None
+        if array.dtype.kind == "c":
+            raise ValueError(f"{what}: complex numbers are not supported")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def is_frame(x: Any) -> bool:
+    """Whether it is a pandas or polars frame."""
+    return hasattr(x, "columns") and hasattr(x, "__getitem__") and hasattr(x, "shape") and len(x.shape) == 2
+
+
+def _cells(series: Any) -> tuple[Any, str | None]:
+    """The cells of a column, and its type where the frame knows it: numbers as an array, all else as texts."""
+    array = series.to_numpy()
+    if array.dtype.kind in "fiu":
+        return np.ascontiguousarray(array, dtype=np.float64), "number"
+    if array.dtype.kind == "b":
+        return ["yes" if v else "no" for v in array], None
+    if array.dtype.kind == "M":
+        return ["" if np.isnat(v) else str(v).replace("T", " ")[:19] for v in array.astype("datetime64[s]")], "date"
+    values = list(series)
+    if values and all(_missing(v) or isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+        return np.array([np.nan if _missing(v) else float(v) for v in values]), "number"
+    texts = ["" if _missing(v) else {True: "yes", False: "no"}.get(v, str(v)) if isinstance(v, bool) else str(v)
+             for v in values]
+    return texts, "category" if _categorical(series) else None
+
+
+def _categorical(series: Any) -> bool:
+    return str(series.dtype).lower().startswith(("category", "categorical", "enum"))
+
+
+def _missing(v: Any) -> bool:
+    return v is None or v != v or str(v) == "<NA>"
+
+
+def to_columns(x: Any) -> list[Column] | None:
+    """The columns of a frame by name, or None if it is something else."""
+    if isinstance(x, np.ndarray) or not is_frame(x):
+        return None
+    return [(str(name), _cells(x[name])[0]) for name in x.columns]
+
+
+def _target(y: Any, classes: bool | None) -> tuple[np.ndarray, list[str] | None, list[str]]:
+    """Numbers, or labels and the names of the classes; then the names of the outputs."""
+    name = getattr(y, "name", None)
+    names = [str(c) for c in y.columns] if is_frame(y) else [str(name) if isinstance(name, str) and name else "y"]
+    array = y if isinstance(y, np.ndarray) else None
+    if array is None:
+        array = y.to_numpy() if hasattr(y, "to_numpy") else to_numbers(y, "y") if hasattr(y, "detach") else np.asarray(y)
+    if classes is None:
+        classes = array.dtype.kind in "bOUST" and _are_texts(array)
+    if not classes:
+        numbers = to_numbers(array, "y")
+        width = 1 if numbers.ndim < 2 else int(np.prod(numbers.shape[1:]))
+        return numbers, None, names if len(names) == width else [f"y{i}" for i in range(width)]
+    found, labels = np.unique(array.ravel().astype(str) if array.dtype.kind == "O" else array.ravel(), return_inverse=True)
+    return labels.astype(np.float64), [str(v) for v in found], names
+
+
+def _are_texts(array: np.ndarray) -> bool:
+    return array.dtype.kind != "O" or any(isinstance(v, (str, bool)) for v in array.ravel())
+
+
+def to_data(x: Any, y: Any, classes: bool | None = None) -> dict[str, Any]:
+    """A table and its target, as arrays or, where a frame has more than numbers, as columns."""
+    labels, class_names, outputs = _target(y, classes)
+    data: dict[str, Any] = {
+        "x": x, "y": labels, "names": None, "class_names": class_names, "columns": None, "kinds": [], "targets": outputs,
+    }
+    if isinstance(x, np.ndarray) or not is_frame(x):
+        return data
+    read = [(str(name), *_cells(x[name])) for name in x.columns]
+    if all(kind == "number" for _, _, kind in read):
+        data["x"] = np.column_stack([cells for _, cells, _ in read])
+        if len(set(outputs) | {name for name, _, _ in read}) == len(outputs) + len(read):
+            data["names"] = ([name for name, _, _ in read], outputs)
+        return data
+    taken = {name for name, _, _ in read}
+    targets = [name if name not in taken else f"target {name}" for name in outputs]
+    columns: list[Column] = [(name, cells) for name, cells, _ in read]
+    if class_names is not None:
+        columns.append((targets[0], [class_names[int(i)] for i in labels]))
+    else:
+        columns += [(name, labels.reshape(len(labels), -1)[:, i].copy()) for i, name in enumerate(targets)]
+    data.update(columns=columns, kinds=[(name, kind) for name, _, kind in read if kind], targets=targets)
+    return data
