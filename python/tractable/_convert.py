@@ -22,6 +22,8 @@ def to_numbers(x: Any, what: str) -> np.ndarray:
     if hasattr(x, "toarray"):
         raise TypeError(f"{what}: sparse matrices are not supported; use toarray()")
     array = np.asarray(x)
+    if array.dtype.kind == "c":
+        raise ValueError(f"{what}: complex numbers are not supported")
     if array.dtype.kind not in "fiub":
         try:
             array = array.astype(np.float64)
@@ -29,8 +31,6 @@ def to_numbers(x: Any, what: str) -> np.ndarray:
             raise ValueError(
                 f"{what}: expected numbers, got an array of {array.dtype}; texts can be columns of a frame"
             ) from None
-        if array.dtype.kind == "c":
-            raise ValueError(f"{what}: complex numbers are not supported")
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
@@ -42,6 +42,8 @@ def is_frame(x: Any) -> bool:
 def _cells(series: Any) -> tuple[Any, str | None]:
     """The cells of a column, and its type where the frame knows it: numbers as an array, all else as texts."""
     array = series.to_numpy()
+    if array.dtype.kind in "fO" and all(map(_missing, array)):
+        return [""] * len(array), None  # left out
     if array.dtype.kind in "fiu":
         return np.ascontiguousarray(array, dtype=np.float64), "number"
     if array.dtype.kind == "b":
