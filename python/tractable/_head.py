@@ -69,7 +69,7 @@ class Head:
         ]
         return self
 
-    def _network(self, x: Array, y: Array, rest: NDArray[Any], held: NDArray[Any], number: int) -> Ensemble:
+    def _network(self, x: Array, y: NDArray[Any], rest: NDArray[Any], held: NDArray[Any], number: int) -> Ensemble:
         seed = 1000 * self.seed + number
         widths = [x.shape[1], *self.hidden, len(self.classes_)]
         net = Network.mlp(widths, classes=len(self.classes_), noise=self.noise_std, gain=self.gain, seed=seed)
