@@ -329,6 +329,8 @@ def test_bad_input_is_refused():
         TractableRegressor(random_state=-1).fit(x, y)
     with pytest.raises(ValueError, match="at least 2 classes are needed"):
         TractableClassifier(**QUICK).fit(x, np.ones(120, dtype=int))
+    with pytest.raises(ValueError, match="y: a class is missing"):
+        TractableClassifier(**QUICK).fit(x, np.array(["a", None] * 60, dtype=object))
     with pytest.raises(ValueError, match="Unknown label type"):
         TractableClassifier(**QUICK).fit(x, y)
     model = TractableRegressor(**QUICK).fit(x, y)

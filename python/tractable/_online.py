@@ -3,6 +3,7 @@
 Where River is installed, its pipelines, metrics and evaluation accept these models. They do not need it.
 """
 
+import importlib
 import math
 import statistics
 import sys
@@ -16,10 +17,11 @@ from ._convert import _missing
 from ._tractable import Network
 
 try:
-    from river.base import MiniBatchClassifier as _Classifier
-    from river.base import MiniBatchRegressor as _Regressor
+    _river: Any = importlib.import_module("river.base")
 except ImportError:
-    _Classifier = _Regressor = object  # type: ignore[assignment, misc]
+    _river = None
+_Classifier: Any = _river.MiniBatchClassifier if _river else object
+_Regressor: Any = _river.MiniBatchRegressor if _river else object
 
 Row = Mapping[Hashable, Any]
 
@@ -427,8 +429,9 @@ class OnlineClassifier(_Online, _Classifier):  # type: ignore[misc]
     def _probabilities(self, given: np.ndarray, std: np.ndarray | None) -> np.ndarray:
         """Of the classes seen so far."""
         assert self._network is not None
-        p = self._network.predict_proba(given, std=std)[:, : len(self._classes)] + 1e-12
-        return p / p.sum(axis=1, keepdims=True)
+        p: np.ndarray = self._network.predict_proba(given, std=std)[:, : len(self._classes)] + 1e-12
+        p /= p.sum(axis=1, keepdims=True)
+        return p
 
     def predict_proba_one(self, x: Row) -> dict[Hashable, float]:
         """The probability of every class seen so far."""
