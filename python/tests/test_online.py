@@ -1,6 +1,8 @@
 """OnlineRegressor and OnlineClassifier: one row at a time."""
 
 import copy
+import doctest
+import importlib
 import math
 import pickle
 import subprocess
@@ -227,10 +229,16 @@ def test_learns_in_microseconds():
     assert min(took) < 150e-6  # 25 where nothing else runs
 
 
+def test_examples():
+    tested = doctest.testmod(importlib.import_module("tractable._online"))
+    assert tested.failed == 0 and tested.attempted > 5
+
+
 def test_works_without_river():
     code = (
         "import sys; sys.modules['river'] = None; from tractable import OnlineRegressor; model = OnlineRegressor();"
-        "[model.learn_one({'x': i % 7}, 2.0 * (i % 7)) for i in range(64)]; print(repr(model), model.predict_one({'x': 3}))"
+        "[model.learn_one({'x': i % 7}, 2.0 * (i % 7)) for i in range(64)];"
+        "print(repr(model), model.predict_one({'x': 3}))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     text, number = run.stdout.rsplit(" ", 1)

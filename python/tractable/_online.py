@@ -267,8 +267,8 @@ class _Online:
 class OnlineRegressor(_Online, _Regressor):  # type: ignore[misc]
     """Regression by a Bayesian network that learns each row once, as it comes, and predicts a distribution.
 
-    Features are numbers, texts, bools or None. Texts become one input per text; features that are missing are uncertain inputs; new
-    features may appear at any time, up to max_features inputs.
+    Features are numbers, texts, bools or None. Each text becomes an input of its own. A missing feature is an uncertain
+    input. New features may appear at any time, up to max_features inputs.
 
     Parameters
     ----------
@@ -301,7 +301,8 @@ class OnlineRegressor(_Online, _Regressor):  # type: ignore[misc]
         self.seed = seed
         self._count, self._mean, self._squares = 0, 0.0, 0.0
         self._shift, self._scale = 0.0, 1.0
-        self._width, self._widths = 1.0, 10  # squared errors over the variance predicted, and how many; it starts with ten of 1
+        # Average of squared errors over predicted variances, and of how many; it starts as if ten had been 1.
+        self._width, self._widths = 1.0, 10
         self._start()
 
     def _make(self) -> Network:
@@ -359,7 +360,8 @@ class OnlineRegressor(_Online, _Regressor):  # type: ignore[misc]
 class OnlineClassifier(_Online, _Classifier):  # type: ignore[misc]
     """Classification by a Bayesian network that learns each row once, as it comes.
 
-    Features are as those of OnlineRegressor. Classes are anything that can be a key of a dictionary, and need not be known beforehand.
+    Features are the same as for OnlineRegressor. A class is anything that can be a key of a dictionary; classes need not be
+    known in advance.
 
     Parameters
     ----------
