@@ -22,6 +22,8 @@ def to_numbers(x: Any, what: str) -> np.ndarray:
     if hasattr(x, "toarray"):
         raise TypeError(f"{what}: sparse matrices are not supported; use toarray()")
     array = np.asarray(x)
+    if array.dtype.kind == "c":
+        raise ValueError(f"{what}: complex numbers are not supported")
     if array.dtype.kind not in "fiub":
         try:
             array = array.astype(np.float64)
@@ -29,8 +31,6 @@ def to_numbers(x: Any, what: str) -> np.ndarray:
             raise ValueError(
                 f"{what}: expected numbers, got an array of {array.dtype}; texts can be columns of a frame"
             ) from None
-        if array.dtype.kind == "c":
-            raise ValueError(f"{what}: complex numbers are not supported")
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
@@ -59,7 +59,7 @@ def _cells(series: Any) -> tuple[Any, str | None]:
 
 
 def _is_number(v: Any) -> bool:
-    return isinstance(v, (int, float)) and not isinstance(v, bool)
+    return isinstance(v, (int, float, np.integer, np.floating)) and not isinstance(v, bool)
 
 
 def _text(v: Any) -> str:

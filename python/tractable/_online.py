@@ -360,7 +360,7 @@ class OnlineRegressor(_Online, _Regressor):  # type: ignore[misc]
 class OnlineClassifier(_Online, _Classifier):  # type: ignore[misc]
     """Classification by a Bayesian network that learns each row once, as it comes.
 
-    Features are the same as for OnlineRegressor. A class is anything that can be a key of a dictionary; classes need not be
+    Features are the same as for OnlineRegressor. A class is anything that can be a key of a dictionary, and need not be
     known in advance.
 
     Parameters
