@@ -1,5 +1,7 @@
 """TractableRegressor and TractableClassifier in scikit-learn's own machinery."""
 
+import doctest
+import importlib
 import json
 import os
 import pickle
@@ -79,6 +81,11 @@ def test_says_what_is_missing_without_scikit_learn():
     code = "import sys; sys.modules['sklearn'] = None; import tractable; tractable.TractableRegressor"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "ImportError: this needs scikit-learn 1.6 or later: pip install 'tractable[sklearn]'" in run.stderr
+
+
+def test_examples():
+    tested = doctest.testmod(importlib.import_module("tractable.sklearn"))
+    assert tested.failed == 0 and tested.attempted > 5
 
 
 def test_tags():
@@ -329,6 +336,8 @@ def test_bad_input_is_refused():
         TractableRegressor(random_state=-1).fit(x, y)
     with pytest.raises(ValueError, match="at least 2 classes are needed"):
         TractableClassifier(**QUICK).fit(x, np.ones(120, dtype=int))
+    with pytest.raises(ValueError, match="y: a class is missing"):
+        TractableClassifier(**QUICK).fit(x, np.array(["a", None] * 60, dtype=object))
     with pytest.raises(ValueError, match="Unknown label type"):
         TractableClassifier(**QUICK).fit(x, y)
     model = TractableRegressor(**QUICK).fit(x, y)

@@ -55,9 +55,13 @@ def _cells(series: Any) -> tuple[Any, str | None]:
     if array.dtype.kind == "M":
         return ["" if np.isnat(v) else str(v).replace("T", " ")[:19] for v in array.astype("datetime64[s]")], "date"
     values = list(series)
-    if values and not _categorical(series) and all(_missing(v) or isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+    if values and not _categorical(series) and all(_missing(v) or _is_number(v) for v in values):
         return np.array([np.nan if _missing(v) else float(v) for v in values]), "number"
     return [_text(v) for v in values], "category" if _categorical(series) else None
+
+
+def _is_number(v: Any) -> bool:
+    return isinstance(v, (int, float, np.integer, np.floating)) and not isinstance(v, bool)
 
 
 def _text(v: Any) -> str:

@@ -3,6 +3,7 @@
 Where River is installed, its pipelines, metrics and evaluation accept these models. They do not need it.
 """
 
+import importlib
 import math
 import statistics
 import sys
@@ -16,10 +17,11 @@ from ._convert import _missing
 from ._tractable import Network
 
 try:
-    from river.base import MiniBatchClassifier as _Classifier
-    from river.base import MiniBatchRegressor as _Regressor
+    _river: Any = importlib.import_module("river.base")
 except ImportError:
-    _Classifier = _Regressor = object  # type: ignore[assignment, misc]
+    _river = None
+_Classifier: Any = _river.MiniBatchClassifier if _river else object
+_Regressor: Any = _river.MiniBatchRegressor if _river else object
 
 Row = Mapping[Hashable, Any]
 
@@ -265,8 +267,8 @@ class _Online:
 class OnlineRegressor(_Online, _Regressor):  # type: ignore[misc]
     """Regression by a Bayesian network that learns each row once, as it comes, and predicts a distribution.
 
-    Features are numbers, texts, bools or None. Texts become one input per text; features that are missing are uncertain inputs; new
-    features may appear at any time, up to max_features inputs.
+    Features are numbers, texts, bools or None. Each text becomes an input of its own. A missing feature is an uncertain
+    input. New features may appear at any time, up to max_features inputs.
 
     Parameters
     ----------
@@ -299,7 +301,8 @@ class OnlineRegressor(_Online, _Regressor):  # type: ignore[misc]
         self.seed = seed
         self._count, self._mean, self._squares = 0, 0.0, 0.0
         self._shift, self._scale = 0.0, 1.0
-        self._width, self._widths = 1.0, 10  # squared errors over the variance predicted, and how many; it starts with ten of 1
+        # Average of squared errors over predicted variances, and of how many; it starts as if ten had been 1.
+        self._width, self._widths = 1.0, 10
         self._start()
 
     def _make(self) -> Network:
@@ -357,7 +360,8 @@ class OnlineRegressor(_Online, _Regressor):  # type: ignore[misc]
 class OnlineClassifier(_Online, _Classifier):  # type: ignore[misc]
     """Classification by a Bayesian network that learns each row once, as it comes.
 
-    Features are as those of OnlineRegressor. Classes are anything that can be a key of a dictionary, and need not be known beforehand.
+    Features are the same as for OnlineRegressor. A class is anything that can be a key of a dictionary, and need not be
+    known in advance.
 
     Parameters
     ----------
@@ -427,8 +431,9 @@ class OnlineClassifier(_Online, _Classifier):  # type: ignore[misc]
     def _probabilities(self, given: np.ndarray, std: np.ndarray | None) -> np.ndarray:
         """Of the classes seen so far."""
         assert self._network is not None
-        p = self._network.predict_proba(given, std=std)[:, : len(self._classes)] + 1e-12
-        return p / p.sum(axis=1, keepdims=True)
+        p: np.ndarray = self._network.predict_proba(given, std=std)[:, : len(self._classes)] + 1e-12
+        p /= p.sum(axis=1, keepdims=True)
+        return p
 
     def predict_proba_one(self, x: Row) -> dict[Hashable, float]:
         """The probability of every class seen so far."""

@@ -19,7 +19,7 @@ try:
 except ImportError as error:
     raise ImportError("this needs scikit-learn 1.6 or later: pip install 'tractable[sklearn]'") from error
 
-from ._convert import Labels, Named, is_frame
+from ._convert import Labels, Named, _missing, is_frame
 from ._progress import Progress
 from ._tractable import Ensemble, Posterior, Prediction
 
@@ -35,9 +35,8 @@ Self = TypeVar("Self", bound="_Tractable")
 
 def _is_table(x: Any) -> bool:
     """Whether it is a frame with columns that are not numbers."""
-    if isinstance(x, np.ndarray) or not is_frame(x):
-        return False
-    return any(not str(x[name].dtype).lower().startswith(("int", "uint", "float")) for name in x.columns)
+    kinds = x.dtypes if is_frame(x) and hasattr(x, "dtypes") else []
+    return not all(str(kind).lower().startswith(("int", "uint", "float")) for kind in kinds)
 
 
 def _stack(parts: list[Any]) -> Any:
@@ -199,15 +198,16 @@ class TractableRegressor(RegressorMixin, _Tractable):  # type: ignore[misc]
         return tags
 
     def _read_target(self, y: Any, first: bool) -> np.ndarray:
-        array = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        array: np.ndarray = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         if array.ndim > 2 or array.ndim == 0:
             raise ValueError(f"y: expected 1 or 2 dimensions, got {array.ndim}")
         if first:
             self._target_shape = array.shape[1:]
-            columns = [str(c) for c in y.columns] if is_frame(y) else [getattr(y, "name", None)]
             width = int(np.prod(self._target_shape))
-            named = len(columns) == width and all(isinstance(c, str) and c for c in columns)
-            self._target_names = columns if named else ["y"] if width == 1 else [f"y{i}" for i in range(width)]
+            names: list[Any] = list(y.columns) if is_frame(y) else [getattr(y, "name", None)]
+            if len(names) != width or not all(isinstance(name, str) and name for name in names):
+                names = ["y"] if width == 1 else [f"y{i}" for i in range(width)]
+            self._target_names = names
         elif array.shape[1:] != self._target_shape:
             raise ValueError(f"y: expected rows of shape {self._target_shape}, got {array.shape[1:]}")
         return array
@@ -281,12 +281,14 @@ class TractableClassifier(ClassifierMixin, _Tractable):  # type: ignore[misc]
     def _read_target(self, y: Any, first: bool) -> np.ndarray:
         """Numbers of the classes."""
         array = column_or_1d(y, warn=True)
+        if array.dtype.kind == "O" and any(_missing(v) for v in array):
+            raise ValueError("y: a class is missing")
         check_classification_targets(array)
         if first:
             self.classes_ = np.unique(array) if self._announced is None else np.unique(self._announced)
             name = getattr(y, "name", None)
             self._target_name = name if isinstance(name, str) and name else "y"
-        codes = np.searchsorted(self.classes_, array)
+        codes: np.ndarray = np.searchsorted(self.classes_, array)
         known = self.classes_[np.minimum(codes, len(self.classes_) - 1)] == array
         if not known.all():
             raise ValueError(f"y: `{array[~known][0]}` is not among the {len(self.classes_)} classes")
@@ -322,8 +324,9 @@ class TractableClassifier(ClassifierMixin, _Tractable):  # type: ignore[misc]
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class."""
-        probability = self.predict_proba(X)
-        return self.classes_[probability.argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)
+        classes: np.ndarray = self.classes_[best]
+        return classes
 
     def condition(self, X: Any, want: Any, **settings: Any) -> Posterior:
         """Which input gives the class I want? X is where to look, std how far: see Ensemble.condition."""
