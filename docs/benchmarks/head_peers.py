@@ -11,6 +11,7 @@ import glob
 import gzip
 import json
 import os
+import platform
 import sys
 import time
 import warnings
@@ -104,7 +105,14 @@ def scores(p, y):
 
 
 def main():
-    results = {"command": "python docs/benchmarks/head_peers.py", "seeds": SEEDS, "sets": {}}
+    model = next((l.split(": ", 1)[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "")
+    results = {
+        "command": "python docs/benchmarks/head_peers.py",
+        "machine": f"{model}, {os.cpu_count()} cores, {platform.system().lower()} {platform.machine()}",
+        "load_before": os.getloadavg()[0],
+        "seeds": SEEDS,
+        "sets": {},
+    }
     for folder in sys.argv[1:]:
         images = {part: idx(folder, f"{part}-images").reshape(-1, 784).astype(np.float32) / 255 for part in ("train", "t10k")}
         labels = {part: idx(folder, f"{part}-labels").astype(np.int64) for part in ("train", "t10k")}
