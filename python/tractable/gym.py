@@ -113,8 +113,9 @@ class TaskEnv(gymnasium.Env[Array, Array]):
         if self.render_mode is None:
             gymnasium.logger.warn('render() without a render_mode; create the environment with render_mode="rgb_array"')
             return None
-        follow = float(self.state[0]) if self._name == "half-cheetah" else 0.0
-        return _picture(np.array(self.task.segments()), follow, *self._kind.view)
+        runs = self._name == "half-cheetah"
+        follow = float(self.state[0]) if runs else 0.0
+        return _picture(np.array(self.task.segments()), follow, *self._kind.view, ground=runs)
 
     def _observation(self, state: Array) -> Array:
         if self._name == "half-cheetah":
@@ -221,21 +222,24 @@ _PAPER, _GROUND, _BODY, _MARK = (np.array(c, dtype=float) for c in
                                  [(255, 255, 255), (225, 225, 225), (52, 101, 164), (150, 150, 150)])
 
 
-def _picture(segments: Array, follow: float, middle: float, half: float) -> Array:
-    """Thick lines with round ends over the ground, which has a mark at every metre."""
+def _picture(segments: Array, follow: float, middle: float, half: float, ground: bool) -> Array:
+    """Thick lines with round ends; the ground has a mark at every metre."""
     pixel = 2 * half / _SIDE
     across = (np.arange(_SIDE) + 0.5) * pixel - half
-    x, z = follow + across, (middle - across)[:, None]
-    image = np.where((z < 0.0)[..., None], _GROUND, _PAPER) * np.ones((_SIDE, _SIDE, 1))
-    marks = (np.abs(x - np.round(x)) < 0.02) & (z < 0.0) & (z > -0.1)
-    image[marks] = _MARK
+    x, z = follow + across, middle - across
+    image = np.broadcast_to(_PAPER, (_SIDE, _SIDE, 3)).copy()
+    if ground:
+        image[z < 0.0] = _GROUND
+        image[np.ix_((z < 0.0) & (z > -0.1), np.abs(x - np.round(x)) < 0.02)] = _MARK
     for x0, z0, x1, z1, radius in segments:
-        dx, dz = x1 - x0, z1 - z0
-        length = dx * dx + dz * dz
-        along = np.clip(((x - x0) * dx + (z - z0) * dz) / length, 0.0, 1.0) if length > 0.0 else 0.0
-        away = np.hypot(x - x0 - along * dx, z - z0 - along * dz)
+        reach = radius + pixel
+        columns = slice(*np.searchsorted(x, [min(x0, x1) - reach, max(x0, x1) + reach]))
+        lines = slice(*np.searchsorted(-z, [-max(z0, z1) - reach, -min(z0, z1) + reach]))
+        dx, dz, right, up = x1 - x0, z1 - z0, x[columns] - x0, z[lines, None] - z0
+        along = np.clip((right * dx + up * dz) / max(dx * dx + dz * dz, 1e-12), 0.0, 1.0)
+        away = np.hypot(right - along * dx, up - along * dz)
         cover = np.clip((radius - away) / pixel + 0.5, 0.0, 1.0)[..., None]  # soft edges
-        image += cover * (_BODY - image)
+        image[lines, columns] += cover * (_BODY - image[lines, columns])
     return image.astype(np.uint8)
 
 
