@@ -4,6 +4,7 @@ A network answers three questions: what comes out (predict), what do the data sa
 gives the output I want (condition). Ensemble is the calibrated model for tables; Network is a single network.
 """
 
+import copyreg
 import importlib
 from typing import Any
 
@@ -66,6 +67,15 @@ _LATER = {
     "plot_condition": "_plot",
     "verify": "_checks",
 }
+
+
+def _pickled(optimizer: Optimizer) -> tuple[Any, tuple[bytes]]:
+    from ._minimize import _from_bytes, _to_bytes
+
+    return _from_bytes, (_to_bytes(optimizer),)
+
+
+copyreg.pickle(Optimizer, _pickled)
 
 
 def __getattr__(name: str) -> Any:
