@@ -9,7 +9,6 @@ import importlib
 from typing import Any
 
 from ._tractable import (
-    Agent,
     Derivative,
     Ensemble,
     Gaussian,
@@ -54,6 +53,7 @@ __all__ = [
 
 # Loaded at first use: some need packages that not everyone has, and importing stays fast.
 _LATER = {
+    "Agent": "_agent",
     "Head": "_head",
     "OnlineClassifier": "_online",
     "OnlineRegressor": "_online",
