@@ -6,7 +6,7 @@ gives the output I want (condition). Ensemble is the calibrated model for tables
 
 import copyreg
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._tractable import (
     Derivative,
@@ -22,6 +22,15 @@ from ._tractable import (
     Task,
     __version__,
 )
+
+if TYPE_CHECKING:
+    from ._attack import attack
+    from ._checks import bench, verify
+    from ._head import Head
+    from ._minimize import minimize
+    from ._online import OnlineClassifier, OnlineRegressor
+    from ._plot import plot_band, plot_calibration, plot_condition
+    from .sklearn import TractableClassifier, TractableRegressor
 
 __all__ = [
     "Agent",

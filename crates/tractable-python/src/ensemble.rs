@@ -454,6 +454,11 @@ impl Ensemble {
         Some((scaler.mean().to_vec(), scaler.std().to_vec()))
     }
 
+    /// For notebooks: scores, and the curve where there is one input.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tractable._html")?.call_method1("of_ensemble", (slf,))
+    }
+
     fn __repr__(&self) -> String {
         let model = self.read();
         let networks = model.networks().count();
@@ -467,6 +472,7 @@ impl Ensemble {
             (_, Some(error)) => format!("; left-out error {:.1} %", 100.0 * error),
             _ => String::new(),
         });
-        format!("<Ensemble of {networks}: {} inputs -> {what}; {} rows{score}>", self.width, model.rows())
+        let inputs = if self.width == 1 { "1 input".into() } else { format!("{} inputs", self.width) };
+        format!("<Ensemble of {networks}: {inputs} -> {what}; {} rows{score}>", model.rows())
     }
 }

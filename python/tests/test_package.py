@@ -1,0 +1,264 @@
+"""The package as a whole: import, stubs, types, threads, processes, memory, command line."""
+
+import inspect
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tractable as tr
+from tractable import _tractable as native
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+
+
+def run(*args: str, **more: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *args], capture_output=True, text=True, **more)  # type: ignore[call-overload,no-any-return]
+
+
+def test_import_is_fast_and_needs_numpy_alone() -> None:
+    code = """
+import sys, time, numpy
+before = set(sys.modules)
+began = time.perf_counter()
+import tractable
+spent = time.perf_counter() - began
+others = {m.split(".")[0] for m in set(sys.modules) - before} - {"tractable"} - set(sys.stdlib_module_names)
+print(spent, sorted(others))
+"""
+    said = [run("-c", code).stdout.split(maxsplit=1) for _ in range(3)]
+    assert {others.strip() for _, others in said} == {"[]"}
+    assert min(float(spent) for spent, _ in said) < 0.1
+
+
+def test_everything_listed_is_there() -> None:
+    for name in tr.__all__:
+        if name.startswith("Tractable"):
+            pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+        assert getattr(tr, name) is not None, name
+    assert set(tr.__all__) <= set(dir(tr))
+    with pytest.raises(AttributeError, match="nothing"):
+        tr.nothing  # noqa: B018
+
+
+# --- stubs ---------------------------------------------------------------------------------------------------
+
+
+def stubs() -> dict[str, dict[str, list[str] | None]]:
+    """Classes of the stub file, with their members: names of arguments, or None for a property."""
+    import ast
+
+    tree = ast.parse((ROOT / "python/tractable/_tractable.pyi").read_text())
+    found: dict[str, dict[str, list[str] | None]] = {"": {}}
+
+    def signature(node: ast.FunctionDef) -> list[str]:
+        a = node.args
+        names = [*a.posonlyargs, *a.args, *([a.vararg] if a.vararg else []), *a.kwonlyargs]
+        return [x.arg for x in names if x.arg not in ("self", "cls")]
+
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            found[""][node.name] = signature(node)
+        if isinstance(node, ast.ClassDef):
+            members: dict[str, list[str] | None] = {}
+            for member in node.body:
+                if isinstance(member, ast.FunctionDef):
+                    is_property = any(isinstance(d, ast.Name) and d.id == "property" for d in member.decorator_list)
+                    members[member.name] = None if is_property else signature(member)
+            found[node.name] = members
+    return found
+
+
+def members(thing: object) -> dict[str, list[str] | None]:
+    """The same of the compiled module."""
+    out: dict[str, list[str] | None] = {}
+    special = {"__new__", "__len__", "__copy__", "__deepcopy__", "_repr_html_"}
+    for name, member in vars(thing).items():
+        if isinstance(member, type) or (name.startswith("__") and name not in special):
+            continue
+        if inspect.isgetsetdescriptor(member):
+            out[name] = None
+        elif name == "__new__":
+            if not inspect.isclass(thing) or getattr(thing, "__text_signature__", None) is None:
+                continue
+            out[name] = [p for p in inspect.signature(thing).parameters]
+        elif name == "__len__":
+            out[name] = []
+        elif callable(member) or isinstance(member, staticmethod):
+            function = member.__func__ if isinstance(member, staticmethod) else member
+            out[name] = [p for p in inspect.signature(function).parameters if p not in ("self", "cls")]
+    return out
+
+
+def test_stubs_and_compiled_module_agree() -> None:
+    said = stubs()
+    classes = {name: thing for name, thing in vars(native).items() if isinstance(thing, type)}
+    assert set(classes) == set(said) - {""}
+    functions = {n: members(native)[n] for n in members(native)}
+    assert functions == said[""]
+    for name, thing in classes.items():
+        assert members(thing) == said[name], name
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_types_check(checker: str) -> None:
+    pytest.importorskip(checker, reason=f"{checker} is not installed")
+    args = ["mypy", "--strict", "python/tractable", "python/tests/typical_use.py"] if checker == "mypy" else ["pyright"]
+    said = run("-m", *args, cwd=ROOT)
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
+def test_typical_use_runs() -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    said = run(str(HERE / "typical_use.py"))
+    assert said.returncode == 0, said.stderr
+
+
+# --- threads and processes -----------------------------------------------------------------------------------
+
+
+def busy(net: tr.Network) -> None:
+    x = np.zeros((64, 23))
+    for _ in range(60):
+        net.learn(x, x[:, 0])
+
+
+def in_threads(*jobs: tuple[object, ...]) -> float:
+    threads = [threading.Thread(target=f, args=args) for f, *args in jobs]  # type: ignore[arg-type]
+    began = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return time.perf_counter() - began
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core")
+def test_two_networks_learn_side_by_side() -> None:
+    """The lock is released: while one thread learns, another goes on with Python."""
+    net = tr.Network.mlp([23, 256, 256, 1], seed=0)
+    ticks = 0
+    done = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not done.is_set():
+            ticks += 1
+            time.sleep(0.001)
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    began = time.perf_counter()
+    net.learn(np.zeros((20_000, 23)), np.zeros(20_000))  # one long call
+    spent = time.perf_counter() - began
+    done.set()
+    ticker.join()
+    assert ticks > 0.1 * spent / 0.002, f"{ticks} ticks in {spent:.2f} s"
+
+
+def test_one_network_from_two_threads_waits() -> None:
+    net = tr.Network.mlp([23, 32, 1], seed=0)
+    alone = tr.Network.mlp([23, 32, 1], seed=0)
+    in_threads((busy, net), (busy, net), (lambda: [net.predict(np.zeros((8, 23))) for _ in range(50)],))
+    busy(alone)
+    busy(alone)
+    assert np.allclose(net.predict(np.zeros((1, 23))).mean, alone.predict(np.zeros((1, 23))).mean)
+
+
+def predicted(net: tr.Network) -> float:
+    return float(net.predict([[0.5]]).mean[0])
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_multiprocessing(method: str, net: tr.Network) -> None:
+    import multiprocessing
+
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this system has no {method}")
+    wide = tr.Network.mlp([64, 512, 512, 1])
+    wide.predict(np.zeros((64, 64)))  # starts threads, which a fork does not have
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        said = pool.map_async(predicted, [net] * 4).get(timeout=60)
+        assert said == [predicted(net)] * 4
+        if method == "fork":
+            assert pool.apply_async(wide_one, ()).get(timeout=60) == pytest.approx(wide_one())
+
+
+def wide_one() -> float:
+    net = tr.Network.mlp([64, 512, 512, 1], seed=2)
+    net.learn(np.ones((64, 64)), np.ones(64))
+    return float(net.predict(np.ones((64, 64))).mean.sum())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_ctrl_c_ends_a_long_call_and_keeps_the_work() -> None:
+    code = """
+import numpy as np, tractable as tr
+net = tr.Network.mlp([4, 64, 64, 1])
+before = net.to_bytes()
+x = np.random.default_rng(0).normal(size=(5000, 4))
+print("ready", flush=True)
+try:
+    net.fit(x, x[:, 0], epochs=1_000_000)
+except KeyboardInterrupt:
+    print("interrupted", net.to_bytes() != before)
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=30)
+    assert out == "interrupted True\n", err
+    assert err == ""  # no progress in a pipe
+
+
+def test_no_leak() -> None:
+    resource = pytest.importorskip("resource", reason="needs Unix")
+    net = tr.Network.mlp([4, 8, 2], seed=0)
+    x, y = np.zeros((4, 4)), np.zeros((4, 2))
+
+    def work(n: int) -> int:
+        for _ in range(n):
+            p = net.predict(x)
+            p.mean, p.std, p.interval()  # noqa: B018
+            net.learn(x, y)
+            net.learn(x.tolist(), y)
+            try:
+                net.predict([[1.0]])
+            except ValueError:
+                pass
+        return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+    before = work(2000)
+    assert work(20_000) - before < 2000  # kB
+
+
+# --- the command line ----------------------------------------------------------------------------------------
+
+
+def test_the_same_command_line(tmp_path: Path) -> None:
+    assert run("-m", "tractable", "--version").stdout.strip() == f"tractable {tr.__version__}"
+    (tmp_path / "data.csv").write_text("x,y\n" + "".join(f"{i / 10},{i / 5}\n" for i in range(60)))
+    said = run("-m", "tractable", "train", "data.csv", "--target", "y", "-o", "run", "--single", "-q", cwd=tmp_path)
+    assert said.returncode == 0, said.stderr
+    model = tr.Ensemble.load(tmp_path / "run/model.safetensors")
+    assert model.predict([2.0]).mean[0] == pytest.approx(4.0, abs=0.3)
+    typed = json.loads((tmp_path / "run/commands.jsonl").read_text().splitlines()[0])["args"]
+    assert typed[0] == "train"
+    said = run("-m", "tractable", "train", "nowhere.csv", "--target", "y", cwd=tmp_path)
+    assert (said.returncode, said.stderr.startswith("error: nowhere.csv")) == (2, True)
+    # And a model of Python's in the program.
+    frame = tmp_path / "new.csv"
+    frame.write_text("x\n1\n")
+    model.save(tmp_path / "python.safetensors")
+    said = run("-m", "tractable", "predict", "python.safetensors", "new.csv", cwd=tmp_path)
+    assert said.returncode == 0 and re.search(r"^\S*2\.\d|^1?\S*,?2\.", said.stdout, re.M), said.stdout + said.stderr
