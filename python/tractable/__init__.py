@@ -24,6 +24,7 @@ from ._tractable import (
 )
 
 if TYPE_CHECKING:
+    from ._agent import Agent
     from ._attack import attack
     from ._checks import bench, verify
     from ._head import Head

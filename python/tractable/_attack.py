@@ -75,7 +75,7 @@ def attack(
     """
     given = to_numbers(images, "images")
     wanted = targets if isinstance(targets, str) else to_numbers(targets, "targets")
-    found = _attack(network, given, labels, wanted, method, iterations, prior_std, range, budget, known_weights, step,
+    found: dict[str, Any] = _attack(network, given, labels, wanted, method, iterations, prior_std, range, budget, known_weights, step,
                     random_start, seed)
     shape = given.shape[1:] if given.ndim > 1 else (found["images"].shape[1],)
     for name in ("images", "std"):

@@ -64,8 +64,7 @@ _IDS = {
 
 
 def _space(bounds: tuple[list[float], list[float]], dtype: type) -> spaces.Box:
-    low, high = (np.array(side, dtype=dtype) for side in bounds)
-    return spaces.Box(low, high, dtype=dtype)
+    return spaces.Box(np.array(bounds[0], dtype), np.array(bounds[1], dtype), dtype=dtype)
 
 
 class TaskEnv(gymnasium.Env[Array, Array]):
@@ -108,7 +107,7 @@ class TaskEnv(gymnasium.Env[Array, Array]):
         """Continues from these positions and velocities."""
         self.task.restore(np.concatenate([qpos, qvel]))
 
-    def render(self) -> Array | None:  # type: ignore[override]
+    def render(self) -> Array | None:
         """A picture as bytes, [480, 480, 3]."""
         if self.render_mode is None:
             gymnasium.logger.warn('render() without a render_mode; create the environment with render_mode="rgb_array"')
@@ -176,7 +175,7 @@ class TaskVectorEnv(VectorEnv[Array, Array, Array]):
         self._steps = np.zeros(num_envs, dtype=np.int64)
         self._done = np.zeros(num_envs, dtype=np.bool_)
 
-    def reset(  # type: ignore[override]
+    def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
         """One seed is followed by the next whole numbers; a list has one seed per copy."""
@@ -212,9 +211,9 @@ class TaskVectorEnv(VectorEnv[Array, Array, Array]):
         self._done = terminated | truncated
         return observations, rewards, terminated, truncated, infos
 
-    def render(self) -> tuple[Array | None, ...]:  # type: ignore[override]
+    def render(self) -> tuple[Any, ...] | None:
         """One picture per copy."""
-        return tuple(env.render() for env in self.envs)
+        return None if self.render_mode is None else tuple(env.render() for env in self.envs)
 
 
 _SIDE = 480
