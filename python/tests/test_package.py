@@ -113,6 +113,8 @@ def test_types_check(checker: str) -> None:
     pytest.importorskip(checker, reason=f"{checker} is not installed")
     args = ["mypy", "--strict", "python/tractable", "python/tests/typical_use.py"] if checker == "mypy" else ["pyright"]
     said = run("-m", *args, cwd=ROOT)
+    if checker == "pyright" and "error" not in said.stdout and said.returncode != 0:
+        pytest.skip(f"pyright does not run here: {(said.stderr.strip() or 'no reason').splitlines()[-1]}")
     assert said.returncode == 0, said.stdout + said.stderr
 
 

@@ -112,8 +112,10 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"random_state: {seed} is negative")
         if self.visits < 1:
             raise ValueError("ensemble: visits must be at least 1")
-        if isinstance(x, np.ndarray) and hasattr(self, "feature_names_in_"):
-            x = Named(x, list(self.feature_names_in_))
+        names: Any = getattr(self, "feature_names_in_", None)
+        if isinstance(x, np.ndarray) and names is not None:
+            x = Named(x, list(names))
+        jobs: Any = self.n_jobs
         self.model_ = Ensemble.fit(
             x,
             self._with_names(y),
@@ -122,7 +124,7 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
             single=self.single,
             visits=self.visits,
             outside=self.outside,
-            threads=effective_n_jobs(self.n_jobs),
+            threads=effective_n_jobs(jobs),
             progress=self.progress,
         )
 
@@ -198,7 +200,7 @@ class TractableRegressor(RegressorMixin, _Tractable):  # type: ignore[misc]
         return tags
 
     def _read_target(self, y: Any, first: bool) -> np.ndarray:
-        array: np.ndarray = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        array: np.ndarray = check_array(y, ensure_2d=False, dtype="float64", input_name="y")
         if array.ndim > 2 or array.ndim == 0:
             raise ValueError(f"y: expected 1 or 2 dimensions, got {array.ndim}")
         if first:
