@@ -120,7 +120,8 @@ class TractableSampler(optuna.samplers.BaseSampler):
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.__dict__.update(kept)
+        for name, value in kept.items():
+            setattr(self, name, value)
         self._lock = threading.Lock()
 
 
