@@ -1,5 +1,6 @@
 """The agent, in embedded tasks and in Gymnasium environments."""
 
+import _thread
 import copy
 import pickle
 import threading
@@ -149,16 +150,33 @@ def test_ctrl_c_keeps_the_work(at):
     assert agent.steps == 64 * (rollouts + 1)
 
 
-def test_ctrl_c_in_an_embedded_task():
-    env = pole()
+@pytest.mark.parametrize("task", [pole, Toy])
+def test_ctrl_c_from_outside_keeps_the_work(task):
+    env = task()
     agent = Agent(env, seed=0, **SMALL)
+    timer = threading.Timer(0.5, _thread.interrupt_main)
+    timer.start()
+    agent.learn(env, 10**9)
+    timer.join()
+    steps = agent.steps
+    assert steps > 0 and steps % 64 == 0
+    agent.learn(env, 64)
+    assert agent.steps == steps + 64
 
-    def interrupt(agent):
-        if agent.steps == 128:
-            raise KeyboardInterrupt
 
-    agent.learn(env, 10_000, callback=interrupt)
-    assert agent.steps == 128
+def test_an_interrupted_run_continues_identically():
+    def run(interrupted):
+        env = pole()
+        agent = Agent(env, seed=0, **SMALL)
+
+        def interrupt(agent):
+            if interrupted and agent.steps == 128:
+                raise KeyboardInterrupt
+
+        first = agent.learn(env, 256, callback=interrupt)
+        return [*first, *agent.learn(env, 512 - agent.steps)]
+
+    assert run(False) == run(True)
 
 
 def test_what_the_environment_raises_comes_out():

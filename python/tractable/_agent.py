@@ -133,7 +133,8 @@ class Agent:
         """Acts and learns for at least this many steps, in whole rollouts (`horizon`); the returns of finished episodes.
 
         Ctrl-C ends it early, and what was learned is kept. What the environment raises comes out; the agent is then as after
-        the last complete rollout. Calling it again continues. progress: a function of (done, total, text), True for a bar,
+        the last complete rollout. Calling it again continues. A Gymnasium environment cannot go back: if it was used in
+        between, or failed, the agent's episode there counts as cut off, and the next one starts. progress: a function of (done, total, text), True for a bar,
         False for nothing; None shows a bar on a terminal. callback: called with the agent after every rollout; returning
         True stops.
         """
@@ -162,8 +163,10 @@ class Agent:
             if isinstance(env, Task):
                 if self._world is not None:
                     env.restore(self._world)
-                said = native.rollout(env)
-                self._world = env.state()
+                try:
+                    said = native.rollout(env)
+                finally:  # Ctrl-C arrives here, after the rollout
+                    self._world = env.state()
             else:
                 here = self._foreign is not None and self._foreign.env is env and self._foreign.here
                 if self._foreign is None or self._foreign.env is not env:
