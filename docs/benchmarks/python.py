@@ -1,6 +1,6 @@
 """What the Python package costs: beside Rust, and beside scikit-learn, River, pytagi and Stable-Baselines3, in one run.
 
-    pip install . scikit-learn river stable-baselines3 gymnasium && python docs/benchmarks/python.py
+    pip install . scikit-learn river stable-baselines3 gymnasium && python docs/benchmarks/python.py      # also needs cargo
 
 Writes docs/results/python.json; docs/benchmarks/python.md is made from it. Peers that are not installed are left out, and it says
 so (pytagi needs libmpi on the system and NCCL's folder in LD_LIBRARY_PATH). Leave the machine alone while it runs. --smoke: short, printed, nothing written.
@@ -13,7 +13,6 @@ import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -72,28 +71,26 @@ def beside_rust():
 
 
 def million_rows():
-    """One epoch over many rows: `fit` here, and the program's own time for the same epoch."""
-    x = np.round(rng.normal(size=(ROWS, 23)), 3)
-    y = np.round(x[:, 0] + 0.1 * rng.normal(size=ROWS), 3)
-    with tempfile.TemporaryDirectory() as folder:
-        table = Path(folder) / "rows.csv"
-        header = ",".join([f"x{i}" for i in range(23)] + ["y"])
-        np.savetxt(table, np.c_[x, y], fmt="%.3f", delimiter=",", header=header, comments="")
-        times = {"rust": [], "python": []}
-        for _ in range(1 if SMOKE else 3):
-            run = Path(folder) / "run"
-            command = f"train {table} --target y --hidden 128,128,128 --activation relu --noise-std 0.1 --epochs 1 --batch 16 -q --force -o {run} --threads 1"
-            subprocess.run([sys.executable, "-m", "tractable", *command.split()], check=True, capture_output=True)
-            lines = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
-            epoch = next(line for line in lines if line["type"] == "epoch")
-            # The program keeps some rows to calibrate on.
-            times["rust"].append(epoch["seconds"] / epoch["learned"]["rows"] * ROWS)
-            net = tr.Network.mlp([23, 128, 128, 128, 1], "relu", noise=0.1, seed=0, device="cpu:1")
-            began = time.perf_counter()
-            net.fit(x, y, epochs=1, batch=16, progress=False)
-            times["python"].append(time.perf_counter() - began)
-    rust, python = min(times["rust"]), min(times["python"])
-    return {"rows": ROWS, "rust_seconds": rust, "python_seconds": python, "ratio": python / rust}
+    """Whole calls of fit (one epoch) and predict, here and in Rust."""
+    command = ["cargo", "bench", "--quiet", "-p", "tractable", "--bench", "million_rows"]
+    said = subprocess.run(command, cwd=ROOT, env={**os.environ, "ROWS": str(ROWS)}, check=True, capture_output=True, text=True)
+    rust = json.loads(said.stdout)
+    x = rng.normal(size=(ROWS, 23))
+    y = x[:, 0] + 0.1 * rng.normal(size=ROWS)
+    fit, predict = [], []
+    for _ in range(3):
+        net = tr.Network.mlp([23, 128, 128, 128, 1], "relu", noise=0.1, seed=0, device="cpu:1")
+        began = time.perf_counter()
+        net.fit(x, y, epochs=1, batch=16, progress=False)
+        fit.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        net.predict(x).mean
+        predict.append(time.perf_counter() - began)
+    out = {"rows": ROWS}
+    for name, seconds in [("fit", min(fit)), ("predict", min(predict))]:
+        theirs = rust[f"{name}_seconds"]
+        out[name] = {"rust_seconds": theirs, "python_seconds": seconds, "ratio": seconds / theirs}
+    return out
 
 
 def side_by_side():

@@ -175,6 +175,19 @@ def test_one_network_from_two_threads_waits() -> None:
     assert np.allclose(net.predict(np.zeros((1, 23))).mean, alone.predict(np.zeros((1, 23))).mean)
 
 
+def test_a_question_during_a_fit_waits_and_does_not_hang() -> None:
+    """The fit needs Python's lock now and then, which whoever waits for the network must not hold."""
+    net = tr.Network.mlp([4, 32, 1], seed=0)
+    x = np.zeros((2000, 4))
+    fit = threading.Thread(target=lambda: net.fit(x, x[:, 0], epochs=40, progress=lambda *_: None))
+    fit.start()
+    while fit.is_alive():
+        assert net.parameters == 4 * 32 + 32 + 32 + 1
+        repr(net)
+    fit.join(timeout=60)
+    assert not fit.is_alive()
+
+
 def predicted(net: tr.Network) -> float:
     return float(net.predict([[0.5]]).mean[0])
 

@@ -2,6 +2,7 @@
 
 use crate::arrays::{Numbers, array};
 use crate::errors::{OrRaise, invalid};
+use crate::locks;
 use crate::network::{Network, Path};
 use crate::task::{Foreign, Task, or_raised};
 use pyo3::prelude::*;
@@ -30,7 +31,7 @@ impl<'py> Given<'py> {
 
 impl Agent {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        locks::lock(&self.0)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::arrays::{Given, Numbers, labels, outputs, rows};
 use crate::errors::{OrRaise, invalid};
+use crate::locks;
 use crate::network::{Network, Path, covariance};
 use crate::posterior::Posterior;
 use crate::prediction::Prediction;
@@ -47,7 +48,7 @@ impl Cells<'_> {
 
 impl Ensemble {
     fn read(&self) -> RwLockReadGuard<'_, Inner> {
-        self.inner.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+        locks::read(&self.inner)
     }
 
     /// Inputs as the networks take them: numbers as they are, columns of a frame as the model's table has them.
@@ -262,7 +263,7 @@ impl Ensemble {
     ) -> PyResult<()> {
         let given = self.given(x, std)?;
         let input = given.input()?;
-        let write = || self.inner.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let write = || locks::write(&self.inner);
         if let Output::Classes { .. } = self.output {
             let labels = labels(y, "y")?;
             return py.detach(|| write().learn(input, &labels)).or_raise();

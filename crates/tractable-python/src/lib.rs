@@ -7,6 +7,7 @@ mod device;
 mod ensemble;
 mod errors;
 mod layer;
+mod locks;
 mod network;
 mod optimizer;
 mod posterior;

@@ -4,6 +4,7 @@ use crate::arrays::{Given, Numbers, labels, rows, squares};
 use crate::device::device;
 use crate::errors::{OrRaise, invalid};
 use crate::layer::Layer;
+use crate::locks;
 use crate::posterior::{Derivative, Gaussian, Posterior};
 use crate::prediction::Prediction;
 use crate::progress::Watch;
@@ -138,12 +139,12 @@ impl Settings<'_> {
 impl Network {
     /// To ask.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Inner> {
-        self.inner.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+        locks::read(&self.inner)
     }
 
     /// To change.
     fn write(&self) -> RwLockWriteGuard<'_, Inner> {
-        self.inner.write().unwrap_or_else(|poisoned| poisoned.into_inner())
+        locks::write(&self.inner)
     }
 
     fn given<'py>(&self, x: &Bound<'py, PyAny>, std: Option<&Bound<'py, PyAny>>) -> PyResult<Given<'py>> {

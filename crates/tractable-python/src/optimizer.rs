@@ -2,6 +2,7 @@
 
 use crate::arrays::{Numbers, array, rows};
 use crate::errors::OrRaise;
+use crate::locks;
 use crate::network::Path;
 use crate::posterior::Gaussian;
 use pyo3::prelude::*;
@@ -14,7 +15,7 @@ pub(crate) struct Optimizer(Mutex<Inner>);
 
 impl Optimizer {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        locks::lock(&self.0)
     }
 }
 

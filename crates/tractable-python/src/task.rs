@@ -2,6 +2,7 @@
 
 use crate::arrays::{Numbers, array};
 use crate::errors::{OrRaise, invalid, raised};
+use crate::locks;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -19,7 +20,7 @@ pub(crate) struct Task(Mutex<Boxed>);
 
 impl Task {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Boxed> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        locks::lock(&self.0)
     }
 }
 

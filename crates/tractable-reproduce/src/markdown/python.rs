@@ -7,7 +7,12 @@ use serde_json::Value;
 pub(super) fn costs(file: &Value) -> Table {
     let rust = |name: &str| number(file, &["beside_rust", name]);
     let line = |what: &str, measured: String, goal: &str| vec![what.to_string(), measured, goal.to_string()];
-    let million = |name: &str| number(file, &["million_rows", name]);
+    let million = |verb: &str| -> Result<String, String> {
+        let of = |name: &str| number(file, &["million_rows", verb, name]);
+        let (rust, python) = (of("rust_seconds")?, of("python_seconds")?);
+        Ok(format!("{rust:.2} s / {python:.2} s, x {:.3}", of("ratio")?))
+    };
+    let many = number(file, &["million_rows", "rows"])?;
     let rows = vec![
         line(
             "`learn`, 23-128-128-128-1, 16 rows: Rust / Python",
@@ -15,16 +20,8 @@ pub(super) fn costs(file: &Value) -> Table {
             "15 us more",
         ),
         line("`predict`, one row, the same network", micro(rust("predict_one_row_us")?), "10 us"),
-        line(
-            &format!("one epoch over {:.0} rows: Rust / Python", million("rows")?),
-            format!(
-                "{:.2} s / {:.2} s, x {:.3}",
-                million("rust_seconds")?,
-                million("python_seconds")?,
-                million("ratio")?
-            ),
-            "x 1.05",
-        ),
+        line(&format!("`fit`, one epoch over {many:.0} rows: Rust / Python"), million("fit")?, "x 1.05"),
+        line(&format!("`predict` for {many:.0} rows: Rust / Python"), million("predict")?, "x 1.05"),
         line(
             "two threads on two networks, over one on one",
             format!("x {:.2}", number(file, &["threads", "two_threads_over_one"])?),
