@@ -113,6 +113,8 @@ def test_types_check(checker: str) -> None:
     pytest.importorskip(checker, reason=f"{checker} is not installed")
     args = ["mypy", "--strict", "python/tractable", "python/tests/typical_use.py"] if checker == "mypy" else ["pyright"]
     said = run("-m", *args, cwd=ROOT)
+    if checker == "pyright" and "error" not in said.stdout and said.returncode != 0:
+        pytest.skip(f"pyright does not run here: {(said.stderr.strip() or 'no reason').splitlines()[-1]}")
     assert said.returncode == 0, said.stdout + said.stderr
 
 
@@ -177,25 +179,32 @@ def predicted(net: tr.Network) -> float:
     return float(net.predict([[0.5]]).mean[0])
 
 
+wide: list[tr.Network] = []
+
+
+def inherited(seed: int) -> float:
+    """Uses the parent's network, drops it, and makes another."""
+    said = float(wide[0].predict(np.ones((64, 64))).mean.sum())
+    wide.clear()
+    net = tr.Network.mlp([64, 512, 512, 1], seed=seed)
+    net.learn(np.ones((64, 64)), np.ones(64))
+    return said + float(net.predict(np.ones((64, 64))).mean.sum())
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_multiprocessing(method: str, net: tr.Network) -> None:
     import multiprocessing
 
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"this system has no {method}")
-    wide = tr.Network.mlp([64, 512, 512, 1])
-    wide.predict(np.zeros((64, 64)))  # starts threads, which a fork does not have
-    with multiprocessing.get_context(method).Pool(2) as pool:
+    wide[:] = [tr.Network.mlp([64, 512, 512, 1])]
+    wide[0].learn(np.zeros((64, 64)), np.zeros(64))  # starts threads, which a fork does not have
+    with multiprocessing.get_context(method).Pool(1) as pool:
         said = pool.map_async(predicted, [net] * 4).get(timeout=60)
         assert said == [predicted(net)] * 4
         if method == "fork":
-            assert pool.apply_async(wide_one, ()).get(timeout=60) == pytest.approx(wide_one())
-
-
-def wide_one() -> float:
-    net = tr.Network.mlp([64, 512, 512, 1], seed=2)
-    net.learn(np.ones((64, 64)), np.ones(64))
-    return float(net.predict(np.ones((64, 64))).mean.sum())
+            there = pool.apply_async(inherited, (2,)).get(timeout=60)
+            assert there == pytest.approx(inherited(2))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")

@@ -4,11 +4,11 @@ A network answers three questions: what comes out (predict), what do the data sa
 gives the output I want (condition). Ensemble is the calibrated model for tables; Network is a single network.
 """
 
+import copyreg
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._tractable import (
-    Agent,
     Derivative,
     Ensemble,
     Gaussian,
@@ -22,6 +22,16 @@ from ._tractable import (
     Task,
     __version__,
 )
+
+if TYPE_CHECKING:
+    from ._agent import Agent
+    from ._attack import attack
+    from ._checks import bench, verify
+    from ._head import Head
+    from ._minimize import minimize
+    from ._online import OnlineClassifier, OnlineRegressor
+    from ._plot import plot_band, plot_calibration, plot_condition
+    from .sklearn import TractableClassifier, TractableRegressor
 
 __all__ = [
     "Agent",
@@ -53,6 +63,7 @@ __all__ = [
 
 # Loaded at first use: some need packages that not everyone has, and importing stays fast.
 _LATER = {
+    "Agent": "_agent",
     "Head": "_head",
     "OnlineClassifier": "_online",
     "OnlineRegressor": "_online",
@@ -66,6 +77,15 @@ _LATER = {
     "plot_condition": "_plot",
     "verify": "_checks",
 }
+
+
+def _pickled(optimizer: Optimizer) -> tuple[Any, tuple[bytes]]:
+    from ._minimize import _from_bytes, _to_bytes
+
+    return _from_bytes, (_to_bytes(optimizer),)
+
+
+copyreg.pickle(Optimizer, _pickled)
 
 
 def __getattr__(name: str) -> Any:

@@ -41,21 +41,33 @@ def is_frame(x: Any) -> bool:
 
 def _cells(series: Any) -> tuple[Any, str | None]:
     """The cells of a column, and its type where the frame knows it: numbers as an array, all else as texts."""
+    if getattr(series, "ndim", 1) != 1:
+        raise ValueError("columns: a name occurs twice")
     array = series.to_numpy()
     if array.dtype.kind in "fO" and all(map(_missing, array)):
         return [""] * len(array), None  # left out
-    if array.dtype.kind in "fiu":
+    if array.dtype.kind in "fiu" and not _categorical(series):
         return np.ascontiguousarray(array, dtype=np.float64), "number"
     if array.dtype.kind == "b":
         return ["yes" if v else "no" for v in array], None
+    if array.dtype.kind == "m":
+        return array / np.timedelta64(1, "s"), "number"
     if array.dtype.kind == "M":
         return ["" if np.isnat(v) else str(v).replace("T", " ")[:19] for v in array.astype("datetime64[s]")], "date"
     values = list(series)
-    if values and all(_missing(v) or isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+    if values and not _categorical(series) and all(_missing(v) or _is_number(v) for v in values):
         return np.array([np.nan if _missing(v) else float(v) for v in values]), "number"
-    texts = ["" if _missing(v) else {True: "yes", False: "no"}.get(v, str(v)) if isinstance(v, bool) else str(v)
-             for v in values]
-    return texts, "category" if _categorical(series) else None
+    return [_text(v) for v in values], "category" if _categorical(series) else None
+
+
+def _is_number(v: Any) -> bool:
+    return isinstance(v, (int, float, np.integer, np.floating)) and not isinstance(v, bool)
+
+
+def _text(v: Any) -> str:
+    if _missing(v):
+        return ""
+    return ("no", "yes")[bool(v)] if isinstance(v, (bool, np.bool_)) else str(v)
 
 
 def _categorical(series: Any) -> bool:
@@ -63,7 +75,7 @@ def _categorical(series: Any) -> bool:
 
 
 def _missing(v: Any) -> bool:
-    return v is None or v != v or str(v) == "<NA>"
+    return v is None or type(v).__name__ == "NAType" or v != v
 
 
 def to_columns(x: Any) -> list[Column] | None:
@@ -73,12 +85,37 @@ def to_columns(x: Any) -> list[Column] | None:
     return [(str(name), _cells(x[name])[0]) for name in x.columns]
 
 
+class Named:
+    """An array of numbers, and the names of its columns."""
+
+    def __init__(self, numbers: np.ndarray, names: list[str]) -> None:
+        self.numbers, self.names = numbers, names
+
+
+class Labels:
+    """Classes as whole numbers from 0, and all their names; some may not occur yet."""
+
+    def __init__(self, codes: np.ndarray, class_names: list[str], name: str) -> None:
+        self.codes, self.class_names, self.name = codes, class_names, name
+
+
+# Texts that a table reads as missing.
+_READ_AS_MISSING = {
+    "", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None", "?", "-", "--",
+}
+
+
 def _target(y: Any, classes: bool | None) -> tuple[np.ndarray, list[str] | None, list[str]]:
     """Numbers, or labels and the names of the classes; then the names of the outputs."""
+    if isinstance(y, Labels):
+        return y.codes.astype(np.float64), y.class_names, [y.name]
+    if isinstance(y, Named):
+        return y.numbers, None, y.names
     name = getattr(y, "name", None)
     names = [str(c) for c in y.columns] if is_frame(y) else [str(name) if isinstance(name, str) and name else "y"]
-    array = y if isinstance(y, np.ndarray) else None
-    if array is None:
+    if isinstance(y, np.ndarray):
+        array = y
+    else:
         array = y.to_numpy() if hasattr(y, "to_numpy") else to_numbers(y, "y") if hasattr(y, "detach") else np.asarray(y)
     if classes is None:
         classes = array.dtype.kind in "bOUST" and _are_texts(array)
@@ -100,18 +137,22 @@ def to_data(x: Any, y: Any, classes: bool | None = None) -> dict[str, Any]:
     data: dict[str, Any] = {
         "x": x, "y": labels, "names": None, "class_names": class_names, "columns": None, "kinds": [], "targets": outputs,
     }
-    if isinstance(x, np.ndarray) or not is_frame(x):
+    if isinstance(x, np.ndarray) or not (isinstance(x, Named) or is_frame(x)):
         return data
-    read = [(str(name), *_cells(x[name])) for name in x.columns]
+    read = [] if isinstance(x, Named) else [(str(name), *_cells(x[name])) for name in x.columns]
     if all(kind == "number" for _, _, kind in read):
-        data["x"] = np.column_stack([cells for _, cells, _ in read])
-        if len(set(outputs) | {name for name, _, _ in read}) == len(outputs) + len(read):
-            data["names"] = ([name for name, _, _ in read], outputs)
+        names = x.names if isinstance(x, Named) else [name for name, _, _ in read]
+        data["x"] = x.numbers if isinstance(x, Named) else np.column_stack([cells for _, cells, _ in read])
+        if len({*names, *outputs}) == len(names) + len(outputs):
+            data["names"] = (names, outputs)
         return data
     taken = {name for name, _, _ in read}
     targets = [name if name not in taken else f"target {name}" for name in outputs]
     columns: list[Column] = [(name, cells) for name, cells, _ in read]
     if class_names is not None:
+        if any(name.strip() != name or name in _READ_AS_MISSING for name in class_names):
+            class_names = [str(i) for i in range(len(class_names))]
+            data["class_names"] = class_names
         columns.append((targets[0], [class_names[int(i)] for i in labels]))
     else:
         columns += [(name, labels.reshape(len(labels), -1)[:, i].copy()) for i, name in enumerate(targets)]

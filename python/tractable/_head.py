@@ -14,8 +14,8 @@ Array = NDArray[np.float64]
 class Head:
     """Classes from the features of a frozen backbone (torch, ONNX, anything that gives an array), in one pass over the rows.
 
-    Features are whitened first, so that weights are independent, as the network takes them to be. A share of the rows is held
-    out, and the probabilities are calibrated on it. partial_fit() goes on with more rows.
+    Features are whitened first, so that weights are independent, as networks take them to be. Several networks are averaged; each
+    holds out another share of the rows and is calibrated on it. partial_fit() goes on with more rows.
 
     hidden: widths of hidden layers, () for none. passes: how often the rows are seen; more of them fit more closely.
     """
@@ -23,6 +23,7 @@ class Head:
     def __init__(
         self,
         *,
+        networks: int = 5,
         hidden: tuple[int, ...] = (256,),
         passes: int = 1,
         batch: int = 16,
@@ -31,8 +32,11 @@ class Head:
         held_out: float = 0.1,
         seed: int = 0,
     ) -> None:
-        if not 0 < held_out < 1:
-            raise ValueError(f"held_out: {held_out} is not between 0 and 1")
+        if networks < 1:
+            raise ValueError(f"networks: {networks} is not at least 1")
+        if not 0 < held_out <= 1 / max(networks, 2):
+            raise ValueError(f"held_out: {held_out} is not between 0 and {1 / max(networks, 2):.3g}, for {networks} networks")
+        self.networks = networks
         self.hidden = hidden
         self.passes = passes
         self.batch = batch
@@ -41,7 +45,7 @@ class Head:
         self.held_out = held_out
         self.seed = seed
         self.classes_: NDArray[Any] = np.array([])
-        self.model_: Ensemble | None = None
+        self.models_: list[Ensemble] = []
         self._mean: Array = np.zeros(0)
         self._whiten: Array = np.zeros((0, 0))
 
@@ -54,31 +58,41 @@ class Head:
         if len(self.classes_) < 2:
             raise ValueError("labels: at least two classes are needed")
         order = np.random.default_rng(self.seed).permutation(len(x))
-        held = order[: max(1, round(self.held_out * len(x)))]
-        rest = order[len(held) :]
-        self._mean, self._whiten = _whitening(x[rest])
+        size = max(1, round(self.held_out * len(x)))
+        if len(x) < size * self.networks + 1:
+            raise ValueError(f"features: {len(x)} rows are too few for {self.networks} networks")
+        self._mean, self._whiten = _whitening(x)
         x = (x - self._mean) @ self._whiten
-        widths = [x.shape[1], *self.hidden, len(self.classes_)]
-        net = Network.mlp(
-            widths, classes=len(self.classes_), noise=self.noise_std, gain=self.gain, seed=self.seed
-        )
-        net.fit(x[rest], y[rest], epochs=self.passes, batch=self.batch, standardize=False, progress=False)
-        self.model_ = Ensemble.calibrated(net, x[rest], y[rest], x[held], y[held])
+        self.models_ = [
+            self._network(x, y, np.delete(order, range(i * size, (i + 1) * size)), order[i * size : (i + 1) * size], i)
+            for i in range(self.networks)
+        ]
         return self
+
+    def _network(self, x: Array, y: NDArray[Any], rest: NDArray[Any], held: NDArray[Any], number: int) -> Ensemble:
+        seed = 1000 * self.seed + number
+        widths = [x.shape[1], *self.hidden, len(self.classes_)]
+        net = Network.mlp(widths, classes=len(self.classes_), noise=self.noise_std, gain=self.gain, seed=seed)
+        net.fit(x[rest], y[rest], epochs=self.passes, batch=self.batch, standardize=False, progress=False)
+        return Ensemble.calibrated(net, x[rest], y[rest], x[held], y[held])
 
     def partial_fit(self, features: Any, labels: ArrayLike) -> "Head":
         """Learns more rows of the same classes; the calibration stays."""
-        model, x = self._fitted(), self._whitened(features)
+        x = self._whitened(features)
         place = {label: i for i, label in enumerate(self.classes_.tolist())}
         unknown = set(np.asarray(labels).tolist()) - set(place)
         if unknown:
             raise ValueError(f"labels: {sorted(map(str, unknown))} were not there in fit")
-        model.learn(x, [place[label] for label in np.asarray(labels).tolist()])
+        y = [place[label] for label in np.asarray(labels).tolist()]
+        for model in self.models_:
+            model.learn(x, y)
         return self
 
     def predict_proba(self, features: Any) -> Array:
         """The probability of every class, [rows, classes], in the order of classes_."""
-        return self._fitted().predict_proba(self._whitened(features))
+        x = self._whitened(features)
+        average: Array = np.mean([model.predict_proba(x) for model in self.models_], axis=0)
+        return average
 
     def predict(self, features: Any) -> NDArray[Any]:
         """The likeliest class of every row."""
@@ -89,20 +103,16 @@ class Head:
         """The share of rows whose class is right."""
         return float(np.mean(self.predict(features) == np.asarray(labels)))
 
-    def _fitted(self) -> Ensemble:
-        if self.model_ is None:
-            raise ValueError("head: call fit first")
-        return self.model_
-
     def _whitened(self, features: Any) -> Array:
-        self._fitted()
+        if not self.models_:
+            raise ValueError("head: call fit first")
         x = _rows(features)
         if x.shape[1] != len(self._mean):
             raise ValueError(f"features: expected rows of {len(self._mean)}, got {x.shape[1]}")
         return (x - self._mean) @ self._whiten
 
     def __repr__(self) -> str:
-        return f"<Head of {len(self.classes_)} classes>" if self.model_ else "<Head, not fitted>"
+        return f"<Head of {len(self.classes_)} classes>" if self.models_ else "<Head, not fitted>"
 
 
 def _rows(features: Any) -> Array:

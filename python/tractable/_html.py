@@ -34,7 +34,7 @@ def _curve(model: Ensemble) -> str:
     if model.inputs != 1 or model.classes is not None or len(model.output_names) != 1 or spread is None:
         return ""
     middle, std = spread[0][0], spread[1][0]
-    x = np.linspace(middle - 3 * std, middle + 3 * std, 121)
+    x = np.linspace(middle - 2 * std, middle + 2 * std, 121)
     y = model.predict(x)
     lower, upper = y.interval(0.9)
     low, high = float(lower.min()), float(upper.max())

@@ -155,11 +155,11 @@ impl Agent {
         py.detach(|| self.lock().save(path)).or_raise()
     }
 
-    /// Reads an agent for a task like this one.
+    /// Reads an agent for a task like this one. An embedded task returns to where the agent was.
     #[staticmethod]
     fn load(path: Path, env: &Bound<'_, PyAny>) -> PyResult<Self> {
         let agent = match Given::of(env)? {
-            Given::Own(task) => Inner::load(path, &**task.get().lock()),
+            Given::Own(task) => Inner::resume(path, &mut **task.get().lock()),
             Given::Foreign(foreign) => Inner::load(path, &*foreign),
         };
         Ok(Agent(Mutex::new(agent.or_raise()?)))

@@ -472,6 +472,7 @@ impl Ensemble {
             (_, Some(error)) => format!("; left-out error {:.1} %", 100.0 * error),
             _ => String::new(),
         });
-        format!("<Ensemble of {networks}: {} inputs -> {what}; {} rows{score}>", self.width, model.rows())
+        let inputs = if self.width == 1 { "1 input".into() } else { format!("{} inputs", self.width) };
+        format!("<Ensemble of {networks}: {inputs} -> {what}; {} rows{score}>", model.rows())
     }
 }

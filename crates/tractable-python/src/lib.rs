@@ -3,6 +3,7 @@
 mod agent;
 mod arrays;
 mod attack;
+mod device;
 mod ensemble;
 mod errors;
 mod layer;

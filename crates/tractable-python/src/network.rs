@@ -1,6 +1,7 @@
 //! One network and its three verbs.
 
 use crate::arrays::{Given, Numbers, labels, rows, squares};
+use crate::device::device;
 use crate::errors::{OrRaise, invalid};
 use crate::layer::Layer;
 use crate::posterior::{Derivative, Gaussian, Posterior};
@@ -13,8 +14,8 @@ use std::path::PathBuf;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tractable::data::Dataset;
 use tractable::{
-    Device, Fit, Matrix, Network as Inner, NetworkBuilder, Noise, Observation, Output, Prior, Progress,
-    Scheme, Shape, UpdateRule, Wrt,
+    Fit, Matrix, Network as Inner, NetworkBuilder, Noise, Observation, Output, Prior, Progress, Scheme,
+    Shape, UpdateRule, Wrt,
 };
 
 /// A network with Gaussian weights, hidden units and inputs.
@@ -128,7 +129,7 @@ impl Settings<'_> {
                 }
             },
         };
-        let device: Device = self.device.parse().or_raise()?;
+        let device = device(self.device)?;
         let built = builder.prior(prior).update_rule(update).seed(self.seed).device(device).build();
         Ok(built.or_raise()?.into())
     }
@@ -462,7 +463,7 @@ impl Network {
     #[staticmethod]
     #[pyo3(signature = (path, *, device="cpu"))]
     fn load(py: Python<'_>, path: Path, device: &str) -> PyResult<Self> {
-        let device: Device = device.parse().or_raise()?;
+        let device = self::device(device)?;
         Ok(py.detach(|| Inner::load(path, device)).or_raise()?.into())
     }
 
@@ -475,7 +476,7 @@ impl Network {
     #[staticmethod]
     #[pyo3(signature = (data, *, device="cpu"))]
     fn from_bytes(data: &[u8], device: &str) -> PyResult<Self> {
-        let device: Device = device.parse().or_raise()?;
+        let device = self::device(device)?;
         Ok(Inner::from_bytes(data, device).or_raise()?.into())
     }
 

@@ -1,5 +1,6 @@
 //! Golden vectors and recorded physics, recomputed.
 
+use crate::device::device;
 use crate::errors::OrRaise;
 use crate::network::Path;
 use pyo3::prelude::*;
@@ -22,7 +23,7 @@ fn lines(checked: Vec<Checked>) -> Vec<Line> {
 #[pyfunction]
 #[pyo3(name = "_golden")]
 pub(crate) fn golden(py: Python<'_>, folder: Path, device: &str) -> PyResult<Vec<Line>> {
-    let device: tractable::Device = device.parse().or_raise()?;
+    let device = self::device(device)?;
     Ok(lines(py.detach(|| verify::golden(&folder, device)).or_raise()?))
 }
 

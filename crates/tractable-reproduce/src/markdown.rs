@@ -1,9 +1,11 @@
 //! Result files as the tables of the documentation.
 
+mod python;
+
 use serde_json::Value;
 
 /// Every table and the file, without its ending, that it is made of.
-pub(super) const TABLES: [(&str, &str); 21] = [
+pub(super) const TABLES: [(&str, &str); 25] = [
     ("uci", "uci"),
     ("uci-paper", "uci"),
     ("gaps", "uci"),
@@ -19,6 +21,10 @@ pub(super) const TABLES: [(&str, &str); 21] = [
     ("bench", "bench"),
     ("peers", "peers"),
     ("peers-rl", "peers"),
+    ("python", "python"),
+    ("python-updates", "python"),
+    ("python-rl", "python"),
+    ("head", "head"),
     ("relu", "numerics"),
     ("spread", "numerics"),
     ("conditioning", "numerics"),
@@ -52,6 +58,10 @@ pub(super) fn table(name: &str, file: &Value) -> Table {
         "bench" => bench(file),
         "peers" => peers(file),
         "peers-rl" => peers_rl(file),
+        "python" => python::costs(file),
+        "python-updates" => python::updates(file),
+        "python-rl" => python::steps(file),
+        "head" => python::heads(file),
         "relu" => relu(file),
         "spread" => spread(file),
         "conditioning" => conditioning(file),

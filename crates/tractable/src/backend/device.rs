@@ -169,6 +169,7 @@ impl std::fmt::Display for Device {
     }
 }
 
+/// `cpu`, `cpu:4` with four threads, or `reference`.
 impl std::str::FromStr for Device {
     type Err = Error;
 
@@ -176,7 +177,13 @@ impl std::str::FromStr for Device {
         match name {
             "cpu" => Ok(Device::default()),
             "reference" => Ok(Device::reference()),
-            _ => Err(Error::invalid("device", format!("`{name}` is not known; use cpu or reference"))),
+            _ => match name.strip_prefix("cpu:").map(str::parse) {
+                Some(Ok(threads)) => Ok(Device::cpu(threads)),
+                _ => Err(Error::invalid(
+                    "device",
+                    format!("`{name}` is not known; use cpu, cpu:4 or reference"),
+                )),
+            },
         }
     }
 }

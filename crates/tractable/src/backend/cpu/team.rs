@@ -49,6 +49,8 @@ pub(crate) struct Team {
     workers: Vec<JoinHandle<()>>,
     /// One round at a time.
     turn: Mutex<()>,
+    /// The process that has the workers: a fork of it has none.
+    process: u32,
 }
 
 impl Team {
@@ -75,7 +77,7 @@ impl Team {
                     .ok()
             })
             .collect();
-        Self { shared, workers, turn: Mutex::new(()) }
+        Self { shared, workers, turn: Mutex::new(()), process: std::process::id() }
     }
 
     /// Members of the team, the caller included; worker numbers given to a job lie below this.
@@ -86,7 +88,7 @@ impl Team {
 
     /// Calls `job(task, worker)` for every task below `tasks`, and returns when all are done.
     pub(crate) fn run(&self, tasks: usize, job: &Job<'_>) {
-        if self.workers.is_empty() || tasks < 2 {
+        if self.workers.is_empty() || tasks < 2 || self.process != std::process::id() {
             (0..tasks).for_each(|task| job(task, 0));
             return;
         }
@@ -130,6 +132,11 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // Nobody would answer, and a lock may be held for ever.
+            std::mem::forget(std::mem::take(&mut self.workers));
+            return;
+        }
         self.shared.quit.store(true, Ordering::Relaxed);
         {
             let _asleep = lock(&self.shared.asleep);
