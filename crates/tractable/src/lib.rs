@@ -157,8 +157,8 @@ mod documents {
     struct Optimise;
     #[doc = include_str!("../../../docs/book/src/reinforcement-learning.md")]
     struct ReinforcementLearning;
-    #[doc = include_str!("../../../docs/book/src/pytagi.md")]
-    struct Pytagi;
+    #[doc = include_str!("../../../docs/book/src/coming-from.md")]
+    struct ComingFrom;
     #[doc = include_str!("../../../docs/book/src/extending.md")]
     struct Extending;
 }
