@@ -1,7 +1,7 @@
 //! `tractable bench`: times `learn`, `derivative`, `predict` and `condition` on this machine, compared with its peak
 //! arithmetic.
 
-use crate::report::{Outcome, Report, table};
+use crate::report::{Exit, Outcome, Report, table};
 use crate::results::Clock;
 use serde::Serialize;
 use std::hint::black_box;
@@ -69,6 +69,9 @@ struct Machine {
 pub fn run(args: &Args) -> Outcome {
     let clock = Clock::start();
     let report = Report::new(args.json);
+    if !(args.seconds > 0.0 && args.seconds.is_finite()) {
+        return Err(Exit::Error(format!("--seconds: {} is not a positive number", args.seconds)));
+    }
     let budget = Duration::from_secs_f64(args.seconds.clamp(0.01, 600.0));
     let machine = Machine {
         peak_gflops_a_core: peak(),
