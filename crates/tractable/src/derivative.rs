@@ -238,7 +238,8 @@ impl Network {
         pass.write(slope.at, place, None)?;
         pass.run(&self.graph.forward(slope.at, Purpose::Predict), None)?;
         let [mean, var, _] = pass.derivative(slope)?;
-        let second = self.second_derivatives_in(&*pass, slope, 1)?;
+        let all: Vec<usize> = (0..self.graph.shapes[slope.at].len()).collect();
+        let second = self.second_derivatives_in(&*pass, slope, &all, 1)?;
         Ok([mean, var, second])
     }
 
@@ -254,15 +255,16 @@ impl Network {
         })
     }
 
-    /// All second derivatives, `[rows, width, width]`, likewise.
+    /// Second derivatives by some units and each other, `[rows, units, units]`, likewise.
     pub(crate) fn second_derivatives_in(
         &self,
         pass: &dyn ActivePass,
         slope: Slope,
+        units: &[usize],
         rows: usize,
     ) -> Result<Vec<f64>> {
         self.of_rows(pass, rows, |weights, states, row| {
-            second::matrix(&self.graph, weights, states, slope, row, rows)
+            second::matrix(&self.graph, weights, states, slope, units, (row, rows))
         })
     }
 

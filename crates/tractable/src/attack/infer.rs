@@ -1,11 +1,14 @@
 //! [`infer`]: attacks by inference of the image from a wrong label.
 
 use super::lanes::{self, Lanes, Method, Moved};
-use super::{Attacked, Settings, Targets};
+use super::{Attacked, Budget, Settings, Targets};
 use crate::error::Result;
 use crate::gaussian::{Input, Matrix};
 use crate::network::Network;
 use crate::output::Wanted;
+
+/// With known weights, an iteration covers at most this share of an L2 budget: longer steps would only be projected back.
+const OF_BUDGET: f64 = 0.33;
 
 /// Changes images until the network misclassifies them, by inference: repeatedly the posterior of the image given the
 /// target label. One result for each attack of `targets`, in their order.
@@ -33,7 +36,13 @@ pub fn infer(
     targets: &Targets<'_>,
     settings: &Settings,
 ) -> Result<Vec<Attacked>> {
-    let prior_var = settings.prior_std * settings.prior_std;
+    let std = match settings.budget {
+        Some(Budget::L2(size)) if settings.known_weights => {
+            settings.prior_std.min(OF_BUDGET * size / (images.width() as f64).sqrt())
+        }
+        _ => settings.prior_std,
+    };
+    let prior_var = std * std;
     let step = |lanes: &Lanes<'_>| {
         let x = Input::uncertain(&lanes.mean, &lanes.var, images.width())?;
         if lanes.var.iter().all(|&v| v == 0.0) {

@@ -190,15 +190,20 @@ impl Network {
         rows: usize,
         var: &[f64],
     ) -> Result<Vec<(f64, f64)>> {
-        let second = self.second_derivatives_in(pass, slope, rows)?;
         let width = var.len() / rows;
+        // Entries that are known do not move.
+        let free: Vec<usize> =
+            (0..width).filter(|&i| var.iter().skip(i).step_by(width).any(|&v| v > 0.0)).collect();
+        let second = self.second_derivatives_in(pass, slope, &free, rows)?;
         let units = self.in_derivative_units(slope, width);
         let x_unit = |i: usize| self.scaler_at(slope.at).map_or(1.0, |s| s.std()[i % s.std().len()]);
         let entry = |at: usize| {
             let (row, i) = (at / width, at % width);
-            let line = &second[(row * width + i) * width..][..width];
-            let h = |j: usize| line[j] * units[i] / x_unit(j);
-            ((0..width).map(|j| h(j).powi(2) * var[row * width + j]).sum(), h(i) * var[at])
+            let Ok(place) = free.binary_search(&i) else { return (0.0, 0.0) };
+            let line = &second[(row * free.len() + place) * free.len()..][..free.len()];
+            let h = |k: usize| line[k] * units[i] / x_unit(free[k]);
+            let by_place = (0..free.len()).map(|k| h(k).powi(2) * var[row * width + free[k]]).sum();
+            (by_place, h(place) * var[at])
         };
         Ok((0..var.len()).map(entry).collect())
     }

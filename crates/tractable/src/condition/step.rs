@@ -3,7 +3,7 @@
 use crate::cholesky;
 
 /// Maximum number of times that entries are clamped to their limits and the rest recomputed.
-const AGAIN: usize = 3;
+const AGAIN: usize = 10;
 /// Initial damping, relative to the mean variance of the outputs, and its growth factor.
 const DAMPED: f64 = 1e-6;
 const MORE: f64 = 4.0;
@@ -19,25 +19,25 @@ impl Step<'_> {
     /// T51. `P A' (A P A' + R + r I)^-1 off`, with the smallest `r` for which the step is no longer than a draw of the
     /// prior, `P = diag var`. Entries that would leave their limits are clamped.
     pub(super) fn within(&self, var: &[f64], room: &[[f64; 2]]) -> Vec<f64> {
-        let (d, mut var) = (var.len(), var.to_vec());
-        let mut held = vec![0.0; d];
+        let d = var.len();
+        let (mut var, mut held, mut step) = (var.to_vec(), vec![0.0; d], vec![0.0; d]);
         for _ in 0..=AGAIN {
             let mut off = self.off.to_vec();
             for (off, slopes) in off.iter_mut().zip(self.slopes.chunks_exact(d)) {
                 *off -= slopes.iter().zip(&held).map(|(a, h)| a * h).sum::<f64>();
             }
-            let step = self.solved(&var, &off);
+            step = self.solved(&var, &off);
             let leaves = |u: usize| var[u] > 0.0 && !(room[u][0]..=room[u][1]).contains(&step[u]);
             let out: Vec<usize> = (0..d).filter(|&u| leaves(u)).collect();
             if out.is_empty() {
-                return step.iter().zip(&held).map(|(s, h)| s + h).collect();
+                break;
             }
             for u in out {
                 held[u] = step[u].clamp(room[u][0].min(0.0), room[u][1].max(0.0));
-                var[u] = 0.0;
+                (var[u], step[u]) = (0.0, 0.0);
             }
         }
-        held
+        step.iter().zip(&held).map(|(s, h)| s + h).collect()
     }
 
     fn solved(&self, var: &[f64], off: &[f64]) -> Vec<f64> {

@@ -18,25 +18,26 @@ pub(super) fn by_units(
     row: usize,
     rows: usize,
 ) -> Vec<f64> {
-    let mut second = vec![0.0; graph.shapes[slope.at].len()];
-    each_bend(graph, weights, states, slope, (row, rows), |bend, t| {
+    let all: Vec<usize> = (0..graph.shapes[slope.at].len()).collect();
+    let mut second = vec![0.0; all.len()];
+    each_bend(graph, weights, states, slope, &all, (row, rows), |bend, t| {
         second.iter_mut().zip(t).for_each(|(sum, t)| *sum += bend * t * t); // T36
     });
     second
 }
 
-/// All second derivatives of a sample, `d^2(output)/(d(unit) d(other))`, row after row.
+/// Second derivatives of a sample by these units and each other, `d^2(output)/(d(unit) d(other))`, row after row.
 pub(super) fn matrix(
     graph: &Graph,
     weights: &[&[f64]],
     states: &[MeanVar],
     slope: Slope,
-    row: usize,
-    rows: usize,
+    units: &[usize],
+    (row, rows): (usize, usize),
 ) -> Vec<f64> {
-    let width = graph.shapes[slope.at].len();
+    let width = units.len();
     let mut second = vec![0.0; width * width];
-    each_bend(graph, weights, states, slope, (row, rows), |bend, t| {
+    each_bend(graph, weights, states, slope, units, (row, rows), |bend, t| {
         for (row, a) in second.chunks_exact_mut(width).zip(t) {
             row.iter_mut().zip(t).for_each(|(sum, b)| *sum += bend * a * b); // T36
         }
@@ -44,12 +45,13 @@ pub(super) fn matrix(
     second
 }
 
-/// Calls `f(curvature of the output by an activation, derivatives of its unit by every unit of the state)`.
+/// Calls `f(curvature of the output by an activation, derivatives of its unit by these units of the state)`.
 fn each_bend(
     graph: &Graph,
     weights: &[&[f64]],
     states: &[MeanVar],
     slope: Slope,
+    units: &[usize],
     (row, rows): (usize, usize),
     mut f: impl FnMut(f64, &[f64]),
 ) {
@@ -61,7 +63,7 @@ fn each_bend(
         z.map(|(&m, &v)| Unit::new(function, m, v, function.moments(m, v)).curve).collect::<Vec<_>>()
     };
     // Up: how every state moves with each unit, `[unit of the state][unit asked for]`; empty where it does not.
-    let one = |i: usize| (0..width).map(|j| if i == j { 1.0 } else { 0.0 }).collect();
+    let one = |i: usize| units.iter().map(|&j| if i == j { 1.0 } else { 0.0 }).collect();
     let mut tangents: Vec<Vec<Vec<f64>>> = vec![Vec::new(); states.len()];
     tangents[slope.at] = (0..width).map(one).collect();
     for (i, layer) in graph.layers.iter().enumerate().skip(slope.at) {

@@ -1,8 +1,8 @@
 //! Optimisation by inference: maxima and minima of an output.
 //!
-//! Everything is based on conditioning on "the derivative is zero"
+//! Networks are searched by conditioning on "the derivative is zero"
 //! ([`Wanted::maximum`](crate::Wanted::maximum), [`Wanted::minimum`](crate::Wanted::minimum)), inside a box and with
-//! steps of limited length:
+//! steps of limited length. Exact values of a function are interpolated:
 //!
 //! | you have | use |
 //! |---|---|
@@ -21,10 +21,12 @@
 
 mod bounds;
 mod follow;
+mod near;
 mod optimizer;
 mod pooled;
 mod region;
 mod search;
+mod smooth;
 mod state;
 mod surrogate;
 

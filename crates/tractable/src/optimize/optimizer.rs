@@ -1,6 +1,7 @@
 //! [`Optimizer`]: ask for the next point, tell its value, get the posterior of the optimum.
 
 use super::region::Region;
+use super::smooth::Smooth;
 use super::surrogate::{Surrogate, nudged};
 use super::{Bounds, Goal, Optimum};
 use crate::error::{Error, Result};
@@ -10,9 +11,10 @@ use serde::{Deserialize, Serialize};
 
 /// Searches for the optimum of a black-box function.
 ///
-/// A small network learns the function from points near the best one; conditioning on a derivative of zero in this
-/// network gives the next point. The trust region grows with success and shrinks without it; when
-/// it has shrunk to nothing, the search restarts elsewhere. The cost of a point does not depend on how many came
+/// Values without noise are interpolated near the best point, in up to 20 coordinates; the least point of the interpolation is the
+/// next one. Otherwise, or if nothing better is in sight, a small network learns the function there, and conditioning on a
+/// derivative of zero gives the next point. The trust region grows with success and shrinks without it; when
+/// nothing is left to gain in it, the search restarts elsewhere. The cost of a point does not depend on how many came
 /// before, apart from sorting them by distance.
 ///
 /// ```
@@ -70,8 +72,13 @@ impl Trial {
     }
 }
 
-/// Points closer than this share of the region count as the same.
+/// Points closer than this share of the region count as the same, for a network and for a function through the values.
 const SAME: f64 = 1e-3;
+const EXACTLY: f64 = 1e-6;
+/// The least improvement that is worth a value, as `interpolated` counts it.
+const GAIN: f64 = 1e-7;
+/// A region of this radius without such an improvement is finished.
+const SMALL: f64 = 0.05;
 /// Number of networks for the posterior of the optimum.
 const OPINIONS: u64 = 8;
 
@@ -166,21 +173,55 @@ impl Optimizer {
     pub fn ask(&mut self) -> Result<Vec<f64>> {
         let mut rng = rng::stream(self.seed, "ask", self.asked);
         let first = Region::first_points(self.bounds.len());
-        let x = if self.region.asked < first {
-            let mut rng = rng::stream(self.seed, "spread", self.region.number as u64);
-            let points = self.bounds.spread(first, &mut rng);
-            points[self.region.asked * self.bounds.len()..][..self.bounds.len()].to_vec()
-        } else {
-            match self.center() {
-                None => self.bounds.random(&mut rng),
-                Some(center) => self.inferred(&center, &mut rng)?,
+        let mut next = None;
+        if let Some(center) = self.center().filter(|_| self.region.asked >= first) {
+            match self.interpolated(&center, &mut rng) {
+                Some((x, gain)) if gain >= GAIN => next = Some(x),
+                Some(_) if self.region.radius < SMALL => self.region = Region::new(self.region.number + 1),
+                _ => next = Some(self.inferred(&center, &mut rng)?),
             }
+        }
+        let spread = |rng: &mut _| match self.region.asked < first {
+            true => {
+                let mut rng = rng::stream(self.seed, "spread", self.region.number as u64);
+                let points = self.bounds.spread(first, &mut rng);
+                points[self.region.asked * self.bounds.len()..][..self.bounds.len()].to_vec()
+            }
+            false => self.bounds.random(rng),
         };
+        let x = next.unwrap_or_else(|| spread(&mut rng));
         self.asked += 1;
         self.region.asked += 1;
         self.pending.push(x.clone());
         self.pending_regions.push(self.region.number);
         Ok(x)
+    }
+
+    /// Without noise: the least point of a function through the values of this region, and how far it is below the best, as
+    /// a share of the distance from the best to the median.
+    fn interpolated(&self, center: &[f64], rng: &mut rng::ChaCha8Rng) -> Option<(Vec<f64>, f64)> {
+        if self.noise_std > 0.0 {
+            return None;
+        }
+        let here = self.values_of(|t| t.region == self.region.number);
+        let smooth = Smooth::fit(&here, &self.bounds, center, self.region.radius)?;
+        let region = self.bounds.around(center, self.region.radius);
+        let (x, gain) = smooth.least(&region, center, rng);
+        Some((self.apart(x, &region, EXACTLY, rng), gain))
+    }
+
+    /// The point, or one near it if it was already asked for.
+    fn apart(&self, x: Vec<f64>, region: &Bounds, same: f64, rng: &mut rng::ChaCha8Rng) -> Vec<f64> {
+        let half = self.bounds.half_widths();
+        let apart = |other: &[f64]| {
+            let by = other.iter().zip(&x).zip(&half).map(|((a, b), h)| (a - b).abs() / h);
+            by.fold(0.0, f64::max)
+        };
+        let mut known = self.trials.iter().map(|t| &t.x).chain(&self.pending);
+        match known.any(|other| apart(other) < same * self.region.radius) {
+            true => nudged(region, &x, rng),
+            false => x,
+        }
     }
 
     fn inferred(&self, center: &[f64], rng: &mut rng::ChaCha8Rng) -> Result<Vec<f64>> {
@@ -189,13 +230,7 @@ impl Optimizer {
         let region = bounds.around(center, radius);
         let center = self.expected_best(&surrogate, &region)?.unwrap_or_else(|| center.to_vec());
         let x = surrogate.candidate(&region, &center, rng)?;
-        let half = bounds.half_widths();
-        let same = |other: &[f64]| {
-            let apart = other.iter().zip(&x).zip(&half).map(|((a, b), h)| (a - b).abs() / h);
-            apart.fold(0.0, f64::max) < SAME * radius
-        };
-        let known = self.trials.iter().map(|t| &t.x).chain(&self.pending);
-        Ok(if known.into_iter().any(|x| same(x)) { nudged(&region, &x, rng) } else { x })
+        Ok(self.apart(x, &region, SAME, rng))
     }
 
     /// With noisy values: the point of the region that the network expects to be best.
@@ -342,7 +377,12 @@ impl Optimizer {
 
     /// Points with their values, to be minimised.
     fn values(&self) -> Vec<(&[f64], f64)> {
-        self.trials.iter().filter_map(|t| t.y.map(|y| (&t.x[..], self.goal.sign() * y))).collect()
+        self.values_of(|_| true)
+    }
+
+    fn values_of(&self, among: impl Fn(&Trial) -> bool) -> Vec<(&[f64], f64)> {
+        let some = self.trials.iter().filter(|t| among(t));
+        some.filter_map(|t| t.y.map(|y| (&t.x[..], self.goal.sign() * y))).collect()
     }
 
     /// Approximate range of the values in this region.

@@ -1,6 +1,7 @@
 //! A local model of a function: a new network fitted to the points around one.
 
 use super::bounds::unit;
+use super::near::Near;
 use super::search::{guarded, place_var};
 use super::{Bounds, Goal, Optimum};
 use crate::backend::Device;
@@ -35,22 +36,27 @@ pub(super) struct Surrogate {
 /// Warp of the values for the network: linear up to the median, logarithmic above it, so that cliffs far from
 /// the optimum do not dominate; values are minimised.
 #[derive(Debug, Clone, Copy)]
-struct Warp {
+pub(super) struct Warp {
     best: f64,
     /// Half of the distance from the best value to the median: the whole need not be a number.
-    half: f64,
+    pub(super) half: f64,
 }
 
 impl Warp {
-    fn new(mut values: Vec<f64>) -> Self {
+    pub(super) fn new(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         let half = values[values.len() / 2] / 2.0 - values[0] / 2.0;
         // All alike: nothing to scale.
         Warp { best: values[0], half: if half > 0.0 { half } else { 0.5 } }
     }
 
-    fn apply(&self, value: f64) -> f64 {
-        let t = (value / 2.0 - self.best / 2.0) / self.half;
+    /// Distance from the best value, in distances of the median.
+    pub(super) fn share(&self, value: f64) -> f64 {
+        (value / 2.0 - self.best / 2.0) / self.half
+    }
+
+    pub(super) fn apply(&self, value: f64) -> f64 {
+        let t = self.share(value);
         if t <= 1.0 { t } else { 1.0 + t.min(f64::MAX).ln() }
     }
 
@@ -71,19 +77,9 @@ impl Surrogate {
         noise_std: f64,
         rng: &mut ChaCha8Rng,
     ) -> Result<Self> {
-        let half = bounds.half_widths();
-        let distance = |x: &[f64]| {
-            x.iter().zip(center).zip(&half).map(|((x, c), h)| (x - c).abs() / h).fold(0.0, f64::max)
-        };
-        let mut near: Vec<(f64, usize)> =
-            points.iter().enumerate().map(|(i, p)| (distance(p.0), i)).collect();
-        near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let inside = near.iter().filter(|(d, _)| *d <= 2.0 * radius).count();
-        near.truncate(inside.max(3 * bounds.len() + 4).min(MOST_POINTS));
-        let reach = near.last().map_or(radius, |n| n.0.max(radius));
-
-        let warp = Warp::new(near.iter().map(|n| points[n.1].1).collect());
-        let values = Matrix::column(near.iter().map(|n| warp.apply(points[n.1].1)).collect())?;
+        let near = Near::new(points, bounds, center, radius, MOST_POINTS);
+        let warp = Warp::new(near.chosen.iter().map(|&i| points[i].1).collect());
+        let values = Matrix::column(near.chosen.iter().map(|&i| warp.apply(points[i].1)).collect())?;
         let y = Scaler::fit(&values);
         let noise_std = (noise_std / 2.0 / warp.half / y.std()[0]).min(MOST_NOISE);
         let mut net = Network::builder(Shape::flat(bounds.len()))
@@ -95,10 +91,10 @@ impl Surrogate {
             .seed(rng.next_u64())
             .device(Device::cpu(1))
             .build()?;
-        let x = Scaler::new(center.to_vec(), half.iter().map(|h| h * reach).collect())?;
+        let x = Scaler::new(center.to_vec(), near.units.clone())?;
         net.set_scalers(Some(x), Some(y))?;
 
-        let rows = near.iter().map(|n| Matrix::new(points[n.1].0.to_vec(), bounds.len()));
+        let rows = near.chosen.iter().map(|&i| Matrix::new(points[i].0.to_vec(), bounds.len()));
         let rows = rows.collect::<Result<Vec<_>>>()?;
         let values = values.data().iter().map(|&v| Matrix::column(vec![v])).collect::<Result<Vec<_>>>()?;
         let mut order: Vec<usize> = (0..rows.len()).collect();

@@ -250,7 +250,12 @@ impl Agent {
         let (ns, na, n) = (self.policy.input().len(), self.range.len(), returns.len());
         let (value_noise, policy_noise) =
             (s.value_noise.at(self.life.rollouts), s.policy_noise.at(self.life.rollouts));
-        let how = How { gate: s.gate, steps: s.inference_steps, cut: s.squash == Squash::Once };
+        let how = How {
+            gate: s.gate,
+            steps: s.inference_steps,
+            second_order: s.second_order,
+            cut: s.squash == Squash::Once,
+        };
         let (mut order, mut count): (Vec<usize>, f64) = ((0..n).collect(), 0.0);
         let [mut states, mut actions, mut x, mut y, mut y_var] = [const { Vec::new() }; 5];
         for epoch in 0..s.epochs {

@@ -123,6 +123,9 @@ pub struct Settings {
     pub update: UpdateRule,
     /// Steps of inference towards a better action, each from the result of the last.
     pub inference_steps: usize,
+    /// Whether the covariance of an action with the slope comes from second derivatives (T50), as in
+    /// [`condition`](crate::Network::condition), rather than from products of slopes, as in the paper.
+    pub second_order: bool,
     /// Factor on the prior variance of the policy's weights.
     pub policy_gain: f64,
     /// Factor on the prior variance of the value network's weights.
@@ -157,6 +160,7 @@ impl Default for Settings {
             gate: Gate::Both,
             update: UpdateRule::Capped,
             inference_steps: 1,
+            second_order: false,
             policy_gain: 0.6,
             value_gain: 1.0,
             value_layers: vec![128; 3],
@@ -206,6 +210,7 @@ impl Settings {
             update: UpdateRule::Plain,
             epochs: 1,
             inference_steps: 1,
+            second_order: false,
             policy_gain: 1.0,
             value_gain: 1.0,
             ..Settings::default()

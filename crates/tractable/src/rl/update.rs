@@ -47,6 +47,8 @@ pub(crate) struct How {
     pub(crate) gate: Gate,
     /// Number of steps, each from the result of the last.
     pub(crate) steps: usize,
+    /// Whether the covariance of actions with the slope comes from second derivatives.
+    pub(crate) second_order: bool,
     /// Whether the task clips actions at ±1.
     pub(crate) cut: bool,
 }
@@ -64,6 +66,7 @@ pub(crate) fn infer_actions(value: &Network, policy: &Network, states: &[f64], h
     beside(&vec![0.0; states.len()], own.var(), rows, &mut x_var);
     // T72: states are known exactly and stay; actions move.
     let wanted = Wanted::maximum().gate(how.gate);
+    let wanted = if how.second_order { wanted.second_order() } else { wanted };
     let mut inference = value.searching(Input::uncertain(&x, &x_var, ns + na)?, wanted)?;
     for _ in 0..how.steps {
         inference.round()?;

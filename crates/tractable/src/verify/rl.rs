@@ -49,7 +49,8 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
         let reference = golden.get("policy")?.get(name)?;
         let Net { network: mut policy, places } =
             build_from(&golden.get("A")?, Shape::flat(ns), device.clone())?;
-        let inferred = infer_actions(&value, &policy, &s, How { gate, steps: 1, cut: false })?;
+        let inferred =
+            infer_actions(&value, &policy, &s, How { gate, steps: 1, second_order: false, cut: false })?;
         let [slope, slope_var, cov] = &inferred.slope;
         let mut compare = |key: &str, ours: &[f64]| worst.check(&reference, key, ours);
         compare("ma", inferred.policy.mean())?;
