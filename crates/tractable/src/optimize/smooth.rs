@@ -82,7 +82,7 @@ impl Smooth {
         let draw = |i: usize| {
             // Half of them anywhere, the others ever nearer to the best point.
             let drawn = self.near.scaled(&region.random(rng));
-            let share = if i % 2 == 0 { 1.0 } else { 0.5f64.powi((i / 2 % 10) as i32) };
+            let share = if i.is_multiple_of(2) { 1.0 } else { 0.5f64.powi((i / 2 % 10) as i32) };
             let x: Vec<f64> = drawn.iter().zip(&start).map(|(x, c)| c + share * (x - c)).collect();
             (self.mean(&x), x)
         };
