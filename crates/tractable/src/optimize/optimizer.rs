@@ -200,10 +200,12 @@ impl Optimizer {
     /// Without noise: the least point of a function through the values of this region, and how far it is below the best, as
     /// a share of the distance from the best to the median.
     fn interpolated(&self, center: &[f64], rng: &mut rng::ChaCha8Rng) -> Option<(Vec<f64>, f64)> {
-        if self.noise_std > 0.0 {
+        // After a point without a value, which it cannot know of, a network asks.
+        if self.noise_std > 0.0 || self.trials.last().is_some_and(|t| t.y.is_none()) {
             return None;
         }
-        let here = self.values_of(|t| t.region == self.region.number);
+        let here = self.trials.iter().filter(|t| t.region == self.region.number);
+        let here: Vec<_> = here.filter_map(|t| t.y.map(|y| (&t.x[..], self.goal.sign() * y))).collect();
         let smooth = Smooth::fit(&here, &self.bounds, center, self.region.radius)?;
         let region = self.bounds.around(center, self.region.radius);
         let (x, gain) = smooth.least(&region, center, rng);
@@ -345,7 +347,10 @@ impl Optimizer {
         // A mean of places on the edge may be rounded over it.
         let x = pooled(&x)?;
         let inside = x.mean().iter().enumerate().map(|(i, &x)| self.bounds.clamp(i, x)).collect();
-        let x = Gaussian::new(inside, x.var().to_vec(), x.width())?;
+        // An exact value counts too: how far its place is from what the networks say is uncertainty.
+        let off = |i: usize| if self.noise_std == 0.0 { x.mean()[i] - best.x[i] } else { 0.0 };
+        let var = x.var().iter().enumerate().map(|(i, v)| (v + off(i) * off(i)).min(f64::MAX)).collect();
+        let x = Gaussian::new(inside, var, x.width())?;
         Ok(Optimum { x, value: pooled(&value)? })
     }
 
@@ -377,12 +382,7 @@ impl Optimizer {
 
     /// Points with their values, to be minimised.
     fn values(&self) -> Vec<(&[f64], f64)> {
-        self.values_of(|_| true)
-    }
-
-    fn values_of(&self, among: impl Fn(&Trial) -> bool) -> Vec<(&[f64], f64)> {
-        let some = self.trials.iter().filter(|t| among(t));
-        some.filter_map(|t| t.y.map(|y| (&t.x[..], self.goal.sign() * y))).collect()
+        self.trials.iter().filter_map(|t| t.y.map(|y| (&t.x[..], self.goal.sign() * y))).collect()
     }
 
     /// Approximate range of the values in this region.
