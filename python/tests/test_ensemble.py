@@ -94,8 +94,20 @@ def test_texts_and_booleans_are_classes() -> None:
     p = model.predict_proba(x)
     assert ((p[:, 1] > 0.5) == (x[:, 0] > 0)).mean() > 0.9
     assert tr.Ensemble.fit(x, x[:, 0] > 0, visits=1000, single=True).classes == 2
-    digits = tr.Ensemble.fit(x, (x[:, 0] > 0).astype(int), classes=True, visits=1000, single=True)
-    assert digits.class_names == ["0", "1"]
+    before = model.predict_proba([[0.1, 0.0]])[0, 1]
+    for _ in range(20):
+        model.learn([[0.1, 0.0]], ["down"])  # by name, as in fit
+    assert model.predict_proba([[0.1, 0.0]])[0, 1] < before
+    wanted = model.condition([[0.0, 0.0]], ["up"], std=1.0)
+    assert wanted.mean[0, 0] > 0.2
+    assert np.array_equal(model.condition([[0.0, 0.0]], "up", std=1.0).mean, wanted.mean)
+    with pytest.raises(ValueError, match="`left` is not among the 2 classes: down, up"):
+        model.learn([[0.1, 0.0]], ["left"])
+    with pytest.raises(ValueError, match="noise_std: is for wanted numbers"):
+        model.condition([[0.0, 0.0]], ["up"], std=1.0, noise_std=0.1)
+    digits = tr.Ensemble.fit(x, (x[:, 0] > 0).astype(int) + 3, classes=True, visits=1000, single=True)
+    assert digits.class_names == ["3", "4"]
+    digits.learn([[0.1, 0.0]], [4])
     assert tr.Ensemble.fit(x, (x[:, 0] > 0).astype(int), visits=1000, single=True).classes is None
 
 
@@ -114,6 +126,8 @@ def test_pickled_and_shown(fitted: tr.Ensemble) -> None:
     same = pickle.loads(pickle.dumps(fitted))
     assert np.array_equal(same.predict([0.5]).mean, fitted.predict([0.5]).mean)
     assert repr(fitted).startswith("<Ensemble of ")
+    with pytest.raises(ValueError, match="load it as an `Ensemble`"):
+        tr.Network.from_bytes(fitted.to_bytes())
     html = fitted._repr_html_()
     assert html.count("<svg") == 1 and "left-out rows" in html
 

@@ -162,6 +162,8 @@ def test_classes() -> None:
     net.learn(x[:4], y[:4])
     with pytest.raises(ValueError, match="0.5 is not a class"):
         net.learn(x[:1], [0.5])
+    with pytest.raises(ValueError, match="noise_std: classes have a setting of their own"):
+        net.learn(x[:1], [0], noise_std=0.1)
     other = net.search(x[:1], other_than=[int(p[0].argmax())], std=0.5, rounds=30, known_weights=True)
     assert net.predict_proba(other.mean).argmax() != p[0].argmax()
 
@@ -256,6 +258,8 @@ def test_saved_copied_and_pickled(net: tr.Network, tmp_path: Path) -> None:
         tr.Network.load("nowhere")
     with pytest.raises(ValueError, match="safetensors"):
         tr.Network.from_bytes(b"not a model")
+    with pytest.raises(ValueError, match="predict_proba: this is a regression model"):
+        net.predict_proba(x)
 
 
 def test_what_it_says_of_itself(net: tr.Network) -> None:

@@ -397,7 +397,7 @@ def test_a_space_that_changes_starts_anew_with_the_past(optuna, sampler):
 
     study = optuna.create_study(sampler=sampler(seed=0))
     study.optimize(objective, n_trials=30)
-    assert study.best_value < 0.01
+    assert study.best_value < 0.05
 
 
 def test_several_objectives_are_an_error(optuna, sampler):

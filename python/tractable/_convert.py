@@ -158,3 +158,13 @@ def to_data(x: Any, y: Any, classes: bool | None = None) -> dict[str, Any]:
         columns += [(name, labels.reshape(len(labels), -1)[:, i].copy()) for i, name in enumerate(targets)]
     data.update(columns=columns, kinds=[(name, kind) for name, _, kind in read if kind], targets=targets)
     return data
+
+
+def to_labels(y: Any, names: list[str], what: str) -> np.ndarray:
+    """Numbers of classes, from their values as they were in fit."""
+    place = {name: i for i, name in enumerate(names)}
+    values = [y] if isinstance(y, str) else np.asarray(y).ravel().tolist()
+    unknown = [str(v) for v in values if str(v) not in place]
+    if unknown:
+        raise ValueError(f"{what}: `{unknown[0]}` is not among the {len(names)} classes: {', '.join(names[:20])}")
+    return np.array([place[str(v)] for v in values], dtype=np.float64)

@@ -75,6 +75,8 @@ def minimize(
         raise ValueError(f"evaluations: {evaluations} is not positive")
     if not isinstance(workers, Executor) and workers < 1:
         raise ValueError(f"workers: {workers} is not positive")
+    if any(np.shape(pair) != (2,) for pair in bounds):
+        raise ValueError("bounds: expected a pair (low, high) for every variable, as in [(-1, 1)]")
     optimizer = Optimizer([(float(low), float(high)) for low, high in bounds],
                           maximize=maximize, seed=seed, noise_std=noise_std)
     show, done = _progress.start(progress), 0

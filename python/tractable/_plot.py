@@ -112,5 +112,5 @@ def _ellipses(posterior: Posterior, before: Any, row: int, ax: "Axes") -> None:
         # One answer has the covariance of the whole.
         factor = np.linalg.cholesky(posterior.cov(row) + 1e-18 * np.eye(2)) if len(modes) == 1 else np.diag(mode.std)
         path = mode.mean[:, None] + factor @ circle
-        (line,) = ax.plot(*path, label=f"{mode.weight:.0%}")
+        (line,) = ax.plot(*path, label="after" if len(modes) == 1 else f"{mode.weight:.0%}")
         ax.plot(*mode.mean, "+", color=line.get_color())

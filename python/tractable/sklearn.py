@@ -104,6 +104,10 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
         """The target as Ensemble.fit takes it."""
         raise NotImplementedError
 
+    def _as_fitted(self, y: np.ndarray) -> Any:
+        """The target as the model's learn and condition take it."""
+        return y
+
     def _fit(self, x: Any, y: np.ndarray) -> None:
         seed: Any = self.random_state
         if not isinstance(seed, numbers.Integral):
@@ -141,7 +145,7 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
             self._kept, self._fitted_rows = [], 0
             self.__dict__.pop("model_", None)
         elif not self._kept:
-            self.model_.learn(x, y)
+            self.model_.learn(x, self._as_fitted(y))
             return
         self._kept.append((x, y))
         rows = sum(len(y) for _, y in self._kept)
@@ -149,7 +153,7 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
             self._fit(_stack([x for x, _ in self._kept]), _stack([y for _, y in self._kept]))
             self._fitted_rows = rows
         elif self._fitted_rows:
-            self.model_.learn(x, y)
+            self.model_.learn(x, self._as_fitted(y))
         if rows >= _KEPT_ROWS:
             self._kept = []
 
@@ -299,6 +303,9 @@ class TractableClassifier(ClassifierMixin, _Tractable):  # type: ignore[misc]
     def _with_names(self, y: np.ndarray) -> Labels:
         return Labels(y, [str(c) for c in self.classes_], self._target_name)
 
+    def _as_fitted(self, y: np.ndarray) -> Any:
+        return [self.model_.class_names[i] for i in y]
+
     def fit(self, X: Any, y: Any) -> "TractableClassifier":
         """Fits to a table of at least 5 rows; what it learned before is forgotten."""
         self._announced = None
@@ -334,4 +341,4 @@ class TractableClassifier(ClassifierMixin, _Tractable):  # type: ignore[misc]
         """Which input gives the class I want? X is where to look, std how far: see Ensemble.condition."""
         check_is_fitted(self, "model_")
         wanted = self._read_target(np.atleast_1d(want), first=False)
-        return super().condition(X, wanted, **settings)
+        return super().condition(X, self._as_fitted(wanted), **settings)

@@ -7,7 +7,7 @@ use crate::network::{Network, Path, covariance};
 use crate::posterior::Posterior;
 use crate::prediction::Prediction;
 use crate::progress::Watch;
-use crate::want::{Wish, WishSettings, observed};
+use crate::want::{Classes, Wish, WishSettings, observed};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::{RwLock, RwLockReadGuard};
@@ -59,6 +59,11 @@ impl Ensemble {
             return Given::of(&mean, std.or(Some(&own)), self.width);
         }
         self.numbers(x, std)
+    }
+
+    fn names_of_classes(&self) -> Classes {
+        let names = self.read().class_names().to_vec();
+        Classes(matches!(self.output, Output::Classes { classes } if classes == names.len()).then_some(names))
     }
 
     fn numbers<'py>(&self, x: &Bound<'py, PyAny>, std: Option<&Bound<'py, PyAny>>) -> PyResult<Given<'py>> {
@@ -265,7 +270,7 @@ impl Ensemble {
         let input = given.input()?;
         let write = || locks::write(&self.inner);
         if let Output::Classes { .. } = self.output {
-            let labels = labels(y, "y")?;
+            let labels = self.names_of_classes().of(y, "y")?;
             return py.detach(|| write().learn(input, &labels)).or_raise();
         }
         let width = self.output.units();
@@ -296,7 +301,7 @@ impl Ensemble {
         let input = given.input()?;
         let covariance = cov.map(|c| covariance(c, self.width)).transpose()?;
         let settings = WishSettings { known_weights, covariance, ..WishSettings::default() };
-        let wish = Wish::of(want, noise_std, self.output, input.rows(), settings)?;
+        let wish = Wish::of(want, noise_std, self.output, &self.names_of_classes(), input.rows(), settings)?;
         let wanted = wish.wanted()?;
         py.detach(|| self.read().condition(input, wanted)).or_raise().map(Posterior)
     }

@@ -16,7 +16,8 @@ impl<T> OrRaise<T> for tractable::Result<T> {
 }
 
 pub(crate) fn raised(error: Error) -> PyErr {
-    let text = error.to_string();
+    // Names that differ here.
+    let text = error.to_string().replace("predict_classes", "predict_proba");
     match error {
         Error::Diverged { .. } => PyArithmeticError::new_err(text),
         Error::Memory { .. } => PyMemoryError::new_err(text),

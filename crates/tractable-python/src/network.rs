@@ -8,7 +8,7 @@ use crate::locks;
 use crate::posterior::{Derivative, Gaussian, Posterior};
 use crate::prediction::Prediction;
 use crate::progress::Watch;
-use crate::want::{Wish, WishSettings, observed};
+use crate::want::{Classes, Wish, WishSettings, observed};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::path::PathBuf;
@@ -158,9 +158,11 @@ impl Network {
         rows: usize,
         settings: WishSettings,
     ) -> PyResult<Wish> {
-        Wish::of(want, noise_std, self.output, rows, settings)
+        Wish::of(want, noise_std, self.output, &Classes::default(), rows, settings)
     }
 }
+
+const NO_NOISE: &str = "classes have a setting of their own: Network(..., noise=1.0)";
 
 /// A path as Python gives it: text or os.PathLike.
 pub(crate) type Path = PathBuf;
@@ -271,6 +273,9 @@ impl Network {
         let given = self.given(x, std)?;
         let input = given.input()?;
         if let Output::Classes { .. } = self.output {
+            if noise_std.is_some() {
+                return Err(invalid("noise_std", NO_NOISE));
+            }
             let labels = labels(y, "y")?;
             return py.detach(|| self.write().learn(input, &labels)).or_raise().map(LearnInfo);
         }

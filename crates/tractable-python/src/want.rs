@@ -20,6 +20,23 @@ enum Kind {
     Stationary,
 }
 
+/// Names of the classes, where they have names.
+#[derive(Default)]
+pub(crate) struct Classes(pub(crate) Option<Vec<String>>);
+
+impl Classes {
+    /// Numbers of the classes, from their names as they were in `fit` or, without names, from whole numbers.
+    pub(crate) fn of(&self, object: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<usize>> {
+        match &self.0 {
+            Some(names) => {
+                let convert = object.py().import("tractable._convert")?;
+                labels(&convert.call_method1("to_labels", (object, names, what))?, what)
+            }
+            None => labels(object, what),
+        }
+    }
+}
+
 /// What else a call says of its wish.
 #[derive(Default)]
 pub(crate) struct WishSettings {
@@ -35,6 +52,7 @@ impl Wish {
         want: &Bound<'_, PyAny>,
         noise_std: Option<&Bound<'_, PyAny>>,
         output: Output,
+        classes: &Classes,
         rows: usize,
         settings: WishSettings,
     ) -> PyResult<Self> {
@@ -42,14 +60,18 @@ impl Wish {
             Ok("max") => Kind::Maximum,
             Ok("min") => Kind::Minimum,
             Ok("stationary") => Kind::Stationary,
+            Ok(_) if classes.0.is_some() => Kind::Labels(classes.of(want, "want")?),
             Ok(other) => {
                 return Err(invalid("want", format!("`{other}` is not max, min, stationary or numbers")));
             }
             Err(_) => match output {
-                Output::Classes { .. } => Kind::Labels(labels(want, "want")?),
+                Output::Classes { .. } => Kind::Labels(classes.of(want, "want")?),
                 _ => values(want, noise_std, output.units(), rows)?,
             },
         };
+        if noise_std.is_some() && !matches!(kind, Kind::Values { .. }) {
+            return Err(invalid("noise_std", "is for wanted numbers, not for classes, maxima or minima"));
+        }
         Ok(Wish { kind, settings })
     }
 

@@ -108,8 +108,13 @@ impl Network {
             let missing = || refuse("metadata", format!("`{name}` is missing: not a tractable model"));
             tensors.entry(name).ok_or_else(missing)
         };
-        if entry("format")? != "tractable" {
-            return Err(refuse("metadata", "`format` is not tractable".into()));
+        match entry("format")? {
+            "tractable" => {}
+            "tractable-ensemble" => {
+                let why = "this is a model of several networks; load it as an `Ensemble`";
+                return Err(refuse("metadata", why.into()));
+            }
+            _ => return Err(refuse("metadata", "`format` is not tractable".into())),
         }
         let version = entry("version")?;
         if version != VERSION && !OLDER.contains(&version) {
