@@ -72,17 +72,22 @@ fn action(agent: &Agent, x: f64) -> f64 {
     action[0]
 }
 
-/// One step: the best action is 0.6 times what is seen.
+/// One step: the best action is 0.6 times what is seen. With products of slopes and with second derivatives.
 #[test]
 fn a_bandit_is_solved() {
-    let mut bandit = Task::new(anywhere, |x, a| (-(a - 0.6 * *x).powi(2), true));
-    let mut agent = Agent::new(&bandit, small(1)).unwrap();
-    for _ in 0..120 {
-        agent.rollout(&mut bandit).unwrap();
+    let mut acted = Vec::new();
+    for second_order in [false, true] {
+        let mut bandit = Task::new(anywhere, |x, a| (-(a - 0.6 * *x).powi(2), true));
+        let mut agent = Agent::new(&bandit, Settings { second_order, ..small(1) }).unwrap();
+        for _ in 0..120 {
+            agent.rollout(&mut bandit).unwrap();
+        }
+        let actions = [-0.8, -0.4, 0.0, 0.4, 0.8].map(|x| (x, action(&agent, x)));
+        let mean = actions.iter().map(|(x, a)| (a - 0.6 * x).abs()).sum::<f64>() / 5.0;
+        assert!(mean < 0.1, "second order {second_order}: {actions:?}");
+        acted.push(actions);
     }
-    let off = [-0.8, -0.4, 0.0, 0.4, 0.8].map(|x| (action(&agent, x) - 0.6 * x).abs());
-    let mean = off.iter().sum::<f64>() / 5.0;
-    assert!(mean < 0.1, "off by {off:?}");
+    assert_ne!(acted[0], acted[1]);
 }
 
 /// x' = x + a/2 at a cost of x^2 + a^2/10, cut off after 20 steps: the best gain follows from Riccati's equation.
