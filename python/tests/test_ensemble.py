@@ -77,6 +77,7 @@ def test_frames_go_in_as_they_are(tmp_path: Path) -> None:
     unseen = frame.iloc[:1].assign(city="Paris", rooms=None)
     assert model.predict(unseen).std[0] > 0
     pl = pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     other = pl.from_pandas(frame)
     assert np.allclose(model.predict(other).mean, p.mean)
     # The program reads the same file and the same columns.

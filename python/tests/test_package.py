@@ -111,7 +111,7 @@ def test_stubs_and_compiled_module_agree() -> None:
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_types_check(checker: str) -> None:
     pytest.importorskip(checker, reason=f"{checker} is not installed")
-    args = ["mypy", "--strict", "python/tractable", "python/tests/typical_use.py"] if checker == "mypy" else ["pyright"]
+    args = ["mypy", "--strict", "python/tractable", "python/tests/typical_use.py"] if checker == "mypy" else ["pyright", "--pythonpath", sys.executable]
     said = run("-m", *args, cwd=ROOT)
     if checker == "pyright" and "error" not in said.stdout and said.returncode != 0:
         pytest.skip(f"pyright does not run here: {(said.stderr.strip() or 'no reason').splitlines()[-1]}")

@@ -175,6 +175,7 @@ def test_frames_go_in_as_they_are():
 
 def test_polars_frames():
     polars = pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     frame, y = table()
     model = TractableRegressor(**QUICK).fit(frame, y)
     other = TractableRegressor(**QUICK).fit(polars.from_pandas(frame), polars.Series("price", y.to_numpy()))
