@@ -290,7 +290,7 @@ def test_what_a_progress_function_raises_ends_the_fit_and_keeps_the_work() -> No
     assert net.to_bytes() != before
 
 
-def test_golden_vectors_are_the_same_bits_with_the_same_seed() -> None:
+def test_the_same_seed_gives_the_same_bits() -> None:
     def trained(seed: int) -> bytes:
         net = tr.Network.mlp([1, 16, 1], seed=seed)
         net.fit(np.linspace(-1, 1, 50), np.linspace(0, 1, 50), epochs=3, progress=False)
