@@ -53,7 +53,7 @@ def test_everything_listed_is_there() -> None:
 
 
 def stubs() -> dict[str, dict[str, list[str] | None]]:
-    """Classes of the stub file, with their members: names of arguments, or None for a property."""
+    """Classes of the stub file, with their members: arguments with their defaults, or None for a property."""
     import ast
 
     tree = ast.parse((ROOT / "python/tractable/_tractable.pyi").read_text())
@@ -61,8 +61,15 @@ def stubs() -> dict[str, dict[str, list[str] | None]]:
 
     def signature(node: ast.FunctionDef) -> list[str]:
         a = node.args
-        names = [*a.posonlyargs, *a.args, *([a.vararg] if a.vararg else []), *a.kwonlyargs]
-        return [x.arg for x in names if x.arg not in ("self", "cls")]
+        plain = [*a.posonlyargs, *a.args]
+        defaults = [None] * (len(plain) - len(a.defaults)) + a.defaults
+        shown = [argument(x.arg, default) for x, default in zip(plain, defaults)]
+        shown += [f"*{a.vararg.arg}"] if a.vararg else []
+        shown += [f"only {argument(x.arg, default)}" for x, default in zip(a.kwonlyargs, a.kw_defaults)]
+        return [x for x in shown if x not in ("self", "cls")]
+
+    def argument(name: str, default: ast.expr | None) -> str:
+        return name if default is None else f"{name}={ast.literal_eval(default)!r}"
 
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
@@ -77,6 +84,16 @@ def stubs() -> dict[str, dict[str, list[str] | None]]:
     return found
 
 
+def arguments(function: object) -> list[str]:
+    """As the stub file's are shown."""
+    shown = []
+    for name, p in inspect.signature(function).parameters.items():  # type: ignore[arg-type]
+        text = name if p.default is p.empty else f"{name}={p.default!r}"
+        text = f"*{name}" if p.kind is p.VAR_POSITIONAL else f"only {text}" if p.kind is p.KEYWORD_ONLY else text
+        shown += [text] if name not in ("self", "cls") else []
+    return shown
+
+
 def members(thing: object) -> dict[str, list[str] | None]:
     """The same of the compiled module."""
     out: dict[str, list[str] | None] = {}
@@ -89,12 +106,12 @@ def members(thing: object) -> dict[str, list[str] | None]:
         elif name == "__new__":
             if not inspect.isclass(thing) or getattr(thing, "__text_signature__", None) is None:
                 continue
-            out[name] = [p for p in inspect.signature(thing).parameters]
+            out[name] = arguments(thing)
         elif name == "__len__":
             out[name] = []
         elif callable(member) or isinstance(member, staticmethod):
             function = member.__func__ if isinstance(member, staticmethod) else member
-            out[name] = [p for p in inspect.signature(function).parameters if p not in ("self", "cls")]
+            out[name] = arguments(function)
     return out
 
 
