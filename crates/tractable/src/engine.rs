@@ -113,6 +113,8 @@ pub(crate) fn load(
     device.check()?;
     Ok(match &device.0 {
         Handle::Cpu(backend) => Box::new(Loaded::new(backend.clone(), graph.clone(), priors)?),
+        #[cfg(feature = "cuda")]
+        Handle::Cuda(backend) => Box::new(Loaded::new(backend.clone(), graph.clone(), priors)?),
         Handle::Reference(backend) => Box::new(Loaded::new(backend.clone(), graph.clone(), priors)?),
     })
 }

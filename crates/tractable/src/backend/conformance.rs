@@ -19,6 +19,8 @@ macro_rules! on {
         match $which {
             Which::Reference($b) => $body,
             Which::Cpu($b) => $body,
+            #[cfg(feature = "cuda")]
+            Which::Cuda($b) => $body,
         }
     };
 }
@@ -90,7 +92,7 @@ impl Case {
     }
 }
 
-fn parts<B: Backend>(b: &B, z: &B::State, x: &B::State) -> Vec<(&'static str, Vec<f64>)> {
+fn parts<B: Backend>(b: &B, z: &B::State, x: &B::State) -> Vec<Named> {
     vec![
         ("mean", read(b, z, Field::Mean)),
         ("var", read(b, z, Field::Var)),
@@ -99,28 +101,38 @@ fn parts<B: Backend>(b: &B, z: &B::State, x: &B::State) -> Vec<(&'static str, Ve
     ]
 }
 
+type Named = (&'static str, Vec<f64>);
+
+/// Whether every array is as near to the reference as sums of this many terms in f32 can be.
+fn close(what: &str, terms: usize, ours: &[Named], reference: &[Named]) {
+    for ((part, ours), (_, reference)) in ours.iter().zip(reference) {
+        assert_eq!(ours.len(), reference.len(), "{what}: {part}");
+        let scale = reference.iter().fold(1e-30, |m: f64, v| m.max(v.abs()));
+        let off = ours.iter().zip(reference).map(|(a, b)| (a - b).abs());
+        let worst = off.fold(0.0, |m: f64, d| if d.is_nan() || d > m { d } else { m }) / scale;
+        let bound = EPSILON * (8.0 + (terms as f64).sqrt());
+        assert!(worst <= bound, "{what}: {part} off by {worst:e}, allowed {bound:e}");
+    }
+}
+
 /// Runs the same on the reference and on every form of the fast device; `terms` is the length of its sums.
 fn agree<T>(what: &str, terms: usize, run: T)
 where
-    T: Fn(Which<'_>) -> Vec<(&'static str, Vec<f64>)>,
+    T: Fn(Which<'_>) -> Vec<Named>,
 {
     let reference = run(Which::Reference(&Reference));
+    #[cfg(feature = "cuda")]
+    if let Some(gpu) = gpu() {
+        let ours = run(Which::Cuda(gpu));
+        close(&format!("{what}, GPU"), terms, &ours, &reference);
+        assert_eq!(ours, run(Which::Cuda(gpu)), "{what}, GPU: the same bits twice");
+    }
     for (width, arch) in archs() {
         let name = format!("vectors of {width}");
         let mut of_one_thread = None;
         for threads in [1, 3] {
             let ours = run(Which::Cpu(&Cpu::with_arch(arch, threads)));
-            for ((part, ours), (_, reference)) in ours.iter().zip(&reference) {
-                assert_eq!(ours.len(), reference.len(), "{what}, {name}: {part}");
-                let scale = reference.iter().fold(1e-30, |m: f64, v| m.max(v.abs()));
-                let off = ours.iter().zip(reference).map(|(a, b)| (a - b).abs());
-                let worst = off.fold(0.0, |m: f64, d| if d.is_nan() || d > m { d } else { m }) / scale;
-                let bound = EPSILON * (8.0 + (terms as f64).sqrt());
-                assert!(
-                    worst <= bound,
-                    "{what}, {name}, {threads} threads: {part} off by {worst:e}, allowed {bound:e}"
-                );
-            }
+            close(&format!("{what}, {name}, {threads} threads"), terms, &ours, &reference);
             // Whatever the number of threads: the same bits.
             assert_eq!(of_one_thread.get_or_insert(ours.clone()), &ours, "{what}, {name}, {threads} threads");
         }
@@ -130,6 +142,15 @@ where
 enum Which<'a> {
     Reference(&'a Reference),
     Cpu(&'a Cpu),
+    #[cfg(feature = "cuda")]
+    Cuda(&'a super::Cuda),
+}
+
+/// The first GPU, where there is one.
+#[cfg(feature = "cuda")]
+fn gpu() -> Option<&'static super::Cuda> {
+    static GPU: std::sync::OnceLock<Option<super::Cuda>> = std::sync::OnceLock::new();
+    GPU.get_or_init(|| super::Cuda::open(0).map_err(|e| eprintln!("skipped: {e}")).ok()).as_ref()
 }
 
 fn parameters(map: &Map, seed: u64) -> Parameters {

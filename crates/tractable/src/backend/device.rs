@@ -1,5 +1,7 @@
 //! [`Device`]: where a network computes; a handle that many networks share.
 
+#[cfg(feature = "cuda")]
+use super::Cuda;
 use super::{Cpu, Reference};
 use crate::error::{Error, Result};
 use std::sync::{Arc, Mutex, Weak};
@@ -23,6 +25,8 @@ pub struct Device(pub(crate) Handle);
 #[derive(Debug, Clone)]
 pub(crate) enum Handle {
     Cpu(Arc<Cpu>),
+    #[cfg(feature = "cuda")]
+    Cuda(Arc<Cuda>),
     Reference(Arc<Reference>),
 }
 
@@ -30,6 +34,8 @@ impl PartialEq for Handle {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Handle::Cpu(a), Handle::Cpu(b)) => Arc::ptr_eq(a, b),
+            #[cfg(feature = "cuda")]
+            (Handle::Cuda(a), Handle::Cuda(b)) => Arc::ptr_eq(a, b),
             (Handle::Reference(_), Handle::Reference(_)) => true,
             _ => false,
         }
@@ -40,6 +46,10 @@ impl Eq for Handle {}
 
 /// Processors in use.
 static IN_USE: Mutex<Vec<Weak<Cpu>>> = Mutex::new(Vec::new());
+
+/// GPUs in use.
+#[cfg(feature = "cuda")]
+static GPUS: Mutex<Vec<Weak<Cuda>>> = Mutex::new(Vec::new());
 
 /// Threads a team may have.
 const MOST_THREADS: usize = 1024;
@@ -64,6 +74,33 @@ impl Device {
     /// ```
     pub fn reference() -> Self {
         Device(Handle::Reference(Arc::new(Reference)))
+    }
+
+    /// An NVIDIA GPU in f32, counted from 0. Needs a driver for CUDA 12.4 or later and a GPU of compute capability 8.0 (Ampere) or
+    /// later, and nothing else. Networks on it work as on the CPU: files move freely between the two.
+    ///
+    /// ```
+    /// use tractable::Device;
+    /// let device = Device::cuda(0).unwrap_or_default();
+    /// println!("computing on {device}");
+    /// ```
+    pub fn cuda(ordinal: usize) -> Result<Self> {
+        #[cfg(not(feature = "cuda"))]
+        return Err(Error::Device {
+            device: format!("cuda:{ordinal}"),
+            why: "this build has no CUDA; enable the feature `cuda`".into(),
+        });
+        #[cfg(feature = "cuda")]
+        {
+            let mut in_use = GPUS.lock().unwrap_or_else(|e| e.into_inner());
+            in_use.retain(|gpu| gpu.strong_count() > 0);
+            if let Some(gpu) = in_use.iter().filter_map(Weak::upgrade).find(|gpu| gpu.ordinal() == ordinal) {
+                return Ok(Device(Handle::Cuda(gpu)));
+            }
+            let gpu = Arc::new(Cuda::open(ordinal)?);
+            in_use.push(Arc::downgrade(&gpu));
+            Ok(Device(Handle::Cuda(gpu)))
+        }
     }
 
     /// Vector widths of this CPU, in f32 numbers, from 1 (none) to the widest.
@@ -164,26 +201,30 @@ impl std::fmt::Display for Device {
                 let (n, width) = (cpu.threads(), cpu.width());
                 write!(f, "cpu, {n} thread{}, vectors of {width}", if n == 1 { "" } else { "s" })
             }
+            #[cfg(feature = "cuda")]
+            Handle::Cuda(gpu) => write!(f, "cuda:{}, {}", gpu.ordinal(), gpu.name()),
             Handle::Reference(_) => f.write_str("reference"),
         }
     }
 }
 
-/// `cpu`, `cpu:4` with four threads, or `reference`.
+/// `cpu`, `cpu:4` with four threads, `cuda`, `cuda:1` for the second GPU, or `reference`.
 impl std::str::FromStr for Device {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "cpu" => Ok(Device::default()),
-            "reference" => Ok(Device::reference()),
-            _ => match name.strip_prefix("cpu:").map(str::parse) {
-                Some(Ok(threads)) => Ok(Device::cpu(threads)),
-                _ => Err(Error::invalid(
-                    "device",
-                    format!("`{name}` is not known; use cpu, cpu:4 or reference"),
-                )),
-            },
+        let unknown = || {
+            Error::invalid("device", format!("`{name}` is not known; use cpu, cpu:4, cuda, cuda:1 or reference"))
+        };
+        let (kind, number) = match name.split_once(':') {
+            None => (name, None),
+            Some((kind, number)) => (kind, Some(number.parse().map_err(|_| unknown())?)),
+        };
+        match (kind, number) {
+            ("cpu", threads) => Ok(Device::cpu(threads.unwrap_or(0))),
+            ("cuda", ordinal) => Device::cuda(ordinal.unwrap_or(0)),
+            ("reference", None) => Ok(Device::reference()),
+            _ => Err(unknown()),
         }
     }
 }

@@ -1,16 +1,20 @@
 //! The kernels a device must offer, and the devices.
 //!
 //! `reference` computes in f64 with plain loops: read it to understand the kernels. `cpu` computes in f32 and is
-//! fast. Both call the same formulae in [`crate::moments`]. Nothing above this module knows a
+//! fast. Both call the same formulae in [`crate::moments`]. `cuda` computes in f32 on a GPU, with kernels of its own. Nothing above this module knows a
 //! device's memory layout: samples go in and come out as f64, channel by channel.
 
 #[cfg(test)]
 mod conformance;
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod device;
 mod reference;
 
 pub(crate) use cpu::Cpu;
+#[cfg(feature = "cuda")]
+pub(crate) use cuda::Cuda;
 pub use device::Device;
 pub(crate) use device::Handle;
 pub(crate) use reference::Reference;

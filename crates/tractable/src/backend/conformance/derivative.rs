@@ -29,7 +29,7 @@ impl Tower {
         b: &B,
         activations: [Activation; 3],
         gate: Gate,
-    ) -> Vec<(&'static str, Vec<f64>)> {
+    ) -> Vec<Named> {
         let mut z = self.widths.map(|w| b.state(Shape::flat(w)));
         let mut a = self.widths.map(|w| b.state(Shape::flat(w)));
         for (i, (mean, var)) in self.states.iter().enumerate() {

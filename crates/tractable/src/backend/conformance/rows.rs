@@ -7,7 +7,7 @@ fn rows_agree(
     what: &str,
     terms: usize,
     (input, output): (Shape, Shape),
-    layer: impl Fn(Which<'_>, &Case, usize, &[f64]) -> Vec<(&'static str, Vec<f64>)>,
+    layer: impl Fn(Which<'_>, &Case, usize, &[f64]) -> Vec<Named>,
 ) {
     for (samples, k, exact) in [(1, 1, false), (3, 2, false), (2, 5, true)] {
         let case = Case::new(input, output, samples, exact, k as u64);
@@ -26,7 +26,7 @@ fn walked<B: Backend>(
     (k, rows): (usize, &[f64]),
     back: impl FnOnce(&B::State, &mut B::State),
     [mut of_x, mut of_z]: [B::State; 2],
-) -> Vec<(&'static str, Vec<f64>)> {
+) -> Vec<Named> {
     let mut spread = B::Spread::default();
     b.rows(z, k, &mut of_z);
     b.innovate(&mut of_z, rows).unwrap();

@@ -1,0 +1,10 @@
+#!/bin/sh
+# Builds the stand-in for the driver's library at the given path: a test of the CUDA device then needs no GPU.
+#   sh build.sh /tmp/libcuda.so && TRACTABLE_LIBCUDA=/tmp/libcuda.so cargo test -p tractable --lib cuda
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+(cd "$here/../kernels" && cat prelude.cu moments.cu states.cu pool.cu norm.cu rows.cu map.cu) > "$work/kernels.cpp"
+flags="-O2 -std=c++17 -fPIC -DEMULATED -I$here -Wno-unknown-pragmas -fno-strict-aliasing"
+${CXX:-g++} $flags -shared -o "$1" "$here/driver.cpp" "$work/kernels.cpp" -ldl

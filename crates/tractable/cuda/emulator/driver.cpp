@@ -1,0 +1,197 @@
+// A stand-in for the CUDA driver's library, for tests on machines without a GPU: memory is the host's, kernels run at once.
+//
+// EMULATED_CUDA=none: no device; memory=N: bytes there are; lost=N: the device is lost after N launches.
+#include <map>
+#include <mutex>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string>
+#include <vector>
+#include <dlfcn.h>
+#include "emulator.h"
+
+Index threadIdx, blockIdx, blockDim, gridDim;
+float *emulator_shared;
+
+typedef void (*Kernel)(const void *);
+
+// ---- fibers
+extern "C" void emulator_switch(void **save, void *to);
+asm(R"(
+.text
+.globl emulator_switch
+emulator_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+)");
+
+static const size_t STACK = 64 << 10;
+struct Fiber {
+    char *stack = nullptr;
+    void *at = nullptr;
+    bool done = false;
+};
+static std::vector<Fiber> fibers;
+static void *scheduler;
+static int current, live, arrived, generation;
+static int warp_live[64], warp_arrived[64], warp_generation[64];
+static Kernel running;
+static const void *arguments;
+
+static void yield() { emulator_switch(&fibers[current].at, scheduler); }
+
+void emulator_sync() {
+    int mine = generation;
+    if (++arrived == live) arrived = 0, generation++;
+    while (generation == mine) yield();
+}
+
+void emulator_warp_sync() {
+    int w = current / 32, mine = warp_generation[w];
+    if (++warp_arrived[w] == warp_live[w]) warp_arrived[w] = 0, warp_generation[w]++;
+    while (warp_generation[w] == mine) yield();
+}
+
+static void body() {
+    running(arguments);
+    fibers[current].done = true;
+    live--;
+    warp_live[current / 32]--;
+    if (live > 0 && arrived == live) arrived = 0, generation++;
+    yield();
+    abort();
+}
+
+static void run_block(int threads) {
+    if ((int)fibers.size() < threads) fibers.resize(threads);
+    live = threads, arrived = 0;
+    for (int w = 0; w < (threads + 31) / 32; w++) warp_live[w] = threads - 32 * w < 32 ? threads - 32 * w : 32, warp_arrived[w] = 0;
+    for (int t = 0; t < threads; t++) {
+        Fiber &f = fibers[t];
+        if (!f.stack) f.stack = (char *)malloc(STACK);
+        f.done = false;
+        void **top = (void **)(((uintptr_t)f.stack + STACK) & ~(uintptr_t)15);
+        *--top = nullptr;            // alignment as after a call
+        *--top = (void *)body;
+        for (int r = 0; r < 6; r++) *--top = nullptr;
+        f.at = top;
+    }
+    while (live > 0)
+        for (int t = 0; t < threads; t++) {
+            if (fibers[t].done) continue;
+            current = t;
+            threadIdx = {(unsigned)t, 0, 0};
+            emulator_switch(&scheduler, fibers[t].at);
+        }
+}
+
+// ---- the driver
+static std::mutex lock;
+static std::map<void *, size_t> blocks;
+static size_t used;
+static long launches;
+
+static const char *setting(const char *name) {
+    static std::string value;
+    const char *all = getenv("EMULATED_CUDA");
+    if (!all) return nullptr;
+    std::string text = all, key = std::string(name) + "=";
+    if (text == name) return "";
+    size_t at = text.find(key);
+    if (at == std::string::npos) return nullptr;
+    value = text.substr(at + key.size(), text.find(',', at) - at - key.size());
+    return value.c_str();
+}
+static size_t memory() { const char *m = setting("memory"); return m ? (size_t)atoll(m) : (size_t)8 << 30; }
+static bool lost() { const char *l = setting("lost"); return l && launches > atol(l); }
+enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, NOT_FOUND = 500, LAUNCH_FAILED = 719 };
+#define API extern "C" __attribute__((visibility("default"))) int
+#define ALIVE if (lost()) return LAUNCH_FAILED
+
+API cuInit(unsigned) { return setting("none") ? NO_DEVICE : OK; }
+API cuDriverGetVersion(int *v) { const char *s = setting("version"); *v = s ? atoi(s) : 13000; return OK; }
+API cuDeviceGetCount(int *n) { *n = 1; return OK; }
+API cuDeviceGet(int *d, int n) { *d = n; return n == 0 ? OK : 101; }
+API cuDeviceGetName(char *name, int n, int) { snprintf(name, n, "emulated"); return OK; }
+API cuDeviceGetAttribute(int *v, int what, int) {
+    *v = what == 75 ? 8 : what == 76 ? 0 : what == 16 ? 4 : what == 97 ? 227 << 10 : 0;
+    return OK;
+}
+API cuDeviceTotalMem_v2(size_t *n, int) { *n = memory(); return OK; }
+API cuDevicePrimaryCtxRetain(void **c, int) { *c = (void *)1; return OK; }
+API cuCtxSetCurrent(void *) { return OK; }
+API cuStreamCreate(void **s, unsigned) { *s = (void *)2; return OK; }
+API cuStreamSynchronize(void *) { ALIVE; return OK; }
+API cuStreamWaitEvent(void *, void *, unsigned) { ALIVE; return OK; }
+API cuEventCreate(void **e, unsigned) { *e = (void *)3; return OK; }
+API cuEventRecord(void *, void *) { ALIVE; return OK; }
+API cuEventSynchronize(void *) { ALIVE; return OK; }
+API cuEventDestroy_v2(void *) { return OK; }
+API cuMemGetInfo_v2(size_t *free, size_t *total) { *total = memory(); *free = used < *total ? *total - used : 0; return OK; }
+API cuMemAllocAsync(void **p, size_t n, void *) {
+    ALIVE;
+    std::lock_guard<std::mutex> hold(lock);
+    if (used + n > memory()) return OUT_OF_MEMORY;
+    *p = aligned_alloc(1024, (n + 1023) / 1024 * 1024);
+    memset(*p, 0xff, n); // not a number, so that reading what nobody wrote shows
+    blocks[*p] = n;
+    used += n;
+    return OK;
+}
+API cuMemFreeAsync(void *p, void *) {
+    std::lock_guard<std::mutex> hold(lock);
+    auto at = blocks.find(p);
+    if (at == blocks.end()) return INVALID;
+    used -= at->second;
+    blocks.erase(at);
+    free(p);
+    return OK;
+}
+API cuMemAllocHost_v2(void **p, size_t n) { *p = malloc(n); return OK; }
+API cuMemFreeHost(void *p) { free(p); return OK; }
+API cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t n, void *) { ALIVE; memcpy(to, from, n); return OK; }
+API cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t n, void *) { ALIVE; memcpy(to, from, n); return OK; }
+API cuMemsetD32Async(u32 *to, u32 value, size_t n, void *) { ALIVE; for (size_t i = 0; i < n; i++) to[i] = value; return OK; }
+API cuModuleLoadData(void **m, const void *) { *m = (void *)4; return OK; }
+API cuModuleGetFunction(void **f, void *, const char *name) {
+    Dl_info here;
+    dladdr((void *)cuInit, &here);
+    *f = dlsym(dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD), name);
+    return *f ? OK : NOT_FOUND;
+}
+API cuFuncSetAttribute(void *, int, int) { return OK; }
+API cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned, unsigned, unsigned shared, void *, void **args, void **) {
+    std::lock_guard<std::mutex> hold(lock);
+    launches++;
+    ALIVE;
+    static std::vector<char> memory;
+    memory.resize(shared + 2048);
+    emulator_shared = (float *)(((uintptr_t)memory.data() + 1023) & ~(uintptr_t)1023);
+    running = (Kernel)f, arguments = args[0];
+    gridDim = {gx, gy, gz}, blockDim = {bx, 1, 1};
+    for (unsigned z = 0; z < gz; z++)
+        for (unsigned y = 0; y < gy; y++)
+            for (unsigned x = 0; x < gx; x++) {
+                blockIdx = {x, y, z};
+                run_block(bx);
+            }
+    return OK;
+}
+API cuGetErrorName(int code, const char **s) {
+    *s = code == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : code == LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED" : code == NO_DEVICE ? "CUDA_ERROR_NO_DEVICE" : "CUDA_ERROR";
+    return OK;
+}

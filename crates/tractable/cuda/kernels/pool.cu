@@ -1,0 +1,83 @@
+// Pooling: one thread for every number of the output, or of the input on the way back.
+
+struct PoolArgs {
+    Layout x, z, forward;
+    int height, width, down, across; // of input and output
+    int kernel, stride, before, is_max, k;
+    const float *x_mean, *x_var;
+    float *z_mean, *z_var;
+    u32 *picked; // of the forward state
+    const float *z_d_mean, *z_d_var;
+    float *x_d_mean, *x_d_var; // variances are null for rows
+    u32 *broken;
+};
+
+KERNEL(pool, PoolArgs, 256) {
+    long long i = thread_number();
+    if (i >= a.z.per_pixel * a.z.pixels) return;
+    Unit u = unit_at(a.z, i);
+    float mean = 0.0f, var = 0.0f;
+    u32 pick = 0xffffffffu;
+    if (u.real) {
+        int oy = u.pixel / a.across, ox = u.pixel % a.across;
+        for (int ky = 0; ky < a.kernel; ky++) {
+            int y = oy * a.stride - a.before + ky;
+            if (y < 0 || y >= a.height) continue;
+            for (int kx = 0; kx < a.kernel; kx++) {
+                int x = ox * a.stride - a.before + kx;
+                if (x < 0 || x >= a.width) continue;
+                int pixel = y * a.width + x;
+                long long at = place(a.x, pixel, u.row, u.channel);
+                float m = a.x_mean[at], v = a.x_var[at];
+                if (!a.is_max) {
+                    mean += m;
+                    var += v;
+                } else if (pick == 0xffffffffu || m > mean) {
+                    mean = m;
+                    var = v;
+                    pick = pixel;
+                }
+            }
+        }
+        if (!a.is_max) {
+            float cells = (float)(a.kernel * a.kernel);
+            mean *= 1.0f / cells;
+            var *= 1.0f / (cells * cells);
+        }
+    }
+    a.z_mean[i] = mean;
+    a.z_var[i] = var;
+    if (a.is_max) a.picked[i] = pick;
+    if (!finite(mean) || !finite(var)) *a.broken = 1;
+}
+
+KERNEL(pool_back, PoolArgs, 256) {
+    long long i = thread_number();
+    if (i >= a.x.per_pixel * a.x.pixels) return;
+    Unit u = unit_at(a.x, i);
+    float mean = 0.0f, var = 0.0f;
+    if (u.real) {
+        int y = u.pixel / a.width, x = u.pixel % a.width;
+        for (int ky = 0; ky < a.kernel; ky++) {
+            int oy = y + a.before - ky;
+            if (oy < 0 || oy % a.stride || oy / a.stride >= a.down) continue;
+            for (int kx = 0; kx < a.kernel; kx++) {
+                int ox = x + a.before - kx;
+                if (ox < 0 || ox % a.stride || ox / a.stride >= a.across) continue;
+                int out = oy / a.stride * a.across + ox / a.stride;
+                long long at = place(a.z, out, u.row, u.channel);
+                if (a.is_max && a.picked[place(a.forward, out, u.row / a.k, u.channel)] != (u32)u.pixel) continue;
+                mean += a.z_d_mean[at];
+                if (a.x_d_var) var += a.z_d_var[at];
+            }
+        }
+        if (!a.is_max) {
+            float cells = (float)(a.kernel * a.kernel);
+            mean *= 1.0f / cells;
+            var *= 1.0f / (cells * cells);
+        }
+    }
+    a.x_d_mean[i] = mean;
+    if (a.x_d_var) a.x_d_var[i] = var;
+    if (!finite(mean) || !finite(var)) *a.broken = 1;
+}

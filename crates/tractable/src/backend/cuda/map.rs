@@ -1,0 +1,377 @@
+//! Dense layers and convolutions: weights `[output][window row, window column, padded channel; bias]`.
+
+use super::driver::{self, Buffer, Gpu};
+use super::state::{Layout, PRIOR, Part, State, padded};
+use super::{Cuda, Scratch, Status, StepArgs};
+use crate::backend::{Map, Parameters, Step, Steps};
+use crate::error::Result;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub(crate) struct Weights {
+    pub(super) map: Map,
+    pub(super) mean: Buffer<f32>,
+    pub(super) var: Buffer<f32>,
+}
+
+/// Sums of a map `[2][outputs][weight_stride]`, or of a normalisation.
+pub(crate) enum Sums {
+    Map(Buffer<f32>, usize),
+    Norm(Buffer<f64>, usize),
+    /// There was no memory for them.
+    Failed(String),
+}
+
+/// The kernels' `Geometry`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Geometry {
+    rows: i32,
+    height: i32,
+    width: i32,
+    channels: i32,
+    stride: i32,
+    down: i32,
+    across: i32,
+    outputs: i32,
+    out_stride: i32,
+    kernel_h: i32,
+    kernel_w: i32,
+    step: i32,
+    before: i32,
+    depth: i32,
+    weight_stride: i32,
+}
+
+impl Geometry {
+    fn new(map: &Map, rows: usize) -> Self {
+        let (input, output) = (map.input, map.output);
+        // A dense map is a window of the image's own size.
+        let (kernel_h, kernel_w, step, before) = match map.window {
+            None => (input.height, input.width, 1, 0),
+            Some(w) => (w.kernel, w.kernel, w.stride, w.before()),
+        };
+        let stride = padded(input.channels);
+        let depth = kernel_h * kernel_w * stride;
+        let all = [
+            rows,
+            input.height,
+            input.width,
+            input.channels,
+            stride,
+            output.height,
+            output.width,
+            output.channels,
+            padded(output.channels),
+            kernel_h,
+            kernel_w,
+            step,
+            before,
+            depth,
+            depth + 4,
+        ];
+        let [rows, height, width, channels, stride, down, across, outputs, out_stride, ..] = all.map(|n| n as i32);
+        let [.., kernel_h, kernel_w, step, before, depth, weight_stride] = all.map(|n| n as i32);
+        Geometry {
+            rows,
+            height,
+            width,
+            channels,
+            stride,
+            down,
+            across,
+            outputs,
+            out_stride,
+            kernel_h,
+            kernel_w,
+            step,
+            before,
+            depth,
+            weight_stride,
+        }
+    }
+
+    /// Parameters, padding included.
+    fn plane(&self) -> usize {
+        self.outputs as usize * self.weight_stride as usize
+    }
+
+    /// Positions of the output in a batch.
+    fn positions(&self) -> usize {
+        self.rows as usize * self.down as usize * self.across as usize
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct ForwardArgs {
+    g: Geometry,
+    x: Layout,
+    x_prior: [u64; 2],
+    w: [u64; 2],
+    z_prior: [u64; 2],
+    own: u64,
+    broken: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct BackArgs {
+    g: Geometry,
+    x: Layout,
+    z_d: [u64; 2],
+    w_mean: u64,
+    x_d: [u64; 2],
+    broken: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct SumsArgs {
+    g: Geometry,
+    x: Layout,
+    parts: i32,
+    x_mean: u64,
+    z_d: [u64; 2],
+    partial: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct LearnArgs {
+    outputs: i32,
+    weight_stride: i32,
+    depth: i32,
+    parts: i32,
+    weights: StepArgs,
+    biases: StepArgs,
+    partial: u64,
+    sums: u64,
+    w: [u64; 2],
+    status: u64,
+}
+
+/// The sides of a tile of `map.cu`.
+const TILE: usize = 32;
+
+/// The steps of a layer as the kernels take them.
+pub(super) fn step_args(steps: Steps) -> [StepArgs; 2] {
+    steps.map(|step| match step {
+        Step::Plain => StepArgs::default(),
+        Step::Capped(cap) => StepArgs { kind: 1, cap: cap as f32, ..StepArgs::default() },
+        Step::Counted(c) => {
+            let [cap, weight, share, mean, precision] =
+                [c.cap, c.weight, c.share, c.mean, c.precision].map(|v| v as f32);
+            StepArgs { kind: 2, cap, weight, share, mean, precision }
+        }
+    })
+}
+
+/// Bytes that the weights of a map take.
+pub(super) fn bytes(map: &Map) -> u64 {
+    8 * Geometry::new(map, 0).plane() as u64
+}
+
+impl Weights {
+    pub(super) fn zeros(gpu: &Arc<Gpu>, map: Map) -> Result<Self> {
+        let n = Geometry::new(&map, 0).plane();
+        Ok(Weights { map, mean: Buffer::zeros(gpu, n)?, var: Buffer::zeros(gpu, n)? })
+    }
+
+    /// Calls `f(place in files, place here)` for every weight of some outputs, places counted from the first of them.
+    fn places(&self, outputs: usize, mut f: impl FnMut(usize, usize)) {
+        let g = Geometry::new(&self.map, 0);
+        let [h, w, channels, stride, per] =
+            [g.kernel_h, g.kernel_w, g.channels, g.stride, g.weight_stride].map(|n| n as usize);
+        for o in 0..outputs {
+            for c in 0..channels {
+                for y in 0..h {
+                    for x in 0..w {
+                        f(((o * channels + c) * h + y) * w + x, o * per + (y * w + x) * stride + c);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn set(&mut self, outputs: Range<usize>, p: &Parameters) {
+        let g = Geometry::new(&self.map, 0);
+        let (per, depth) = (g.weight_stride as usize, g.depth as usize);
+        let mut part = |values: &[f64], biases: &[f64], to: fn(&mut Self) -> &mut Buffer<f32>| {
+            let mut here = vec![0.0f32; outputs.len() * per];
+            self.places(outputs.len(), |from, at| here[at] = values[from] as f32);
+            for (o, &b) in biases.iter().enumerate() {
+                here[o * per + depth] = b as f32;
+            }
+            to(self).write(outputs.start * per, &here);
+        };
+        part(&p.mean, &p.bias_mean, |w| &mut w.mean);
+        part(&p.var, &p.bias_var, |w| &mut w.var);
+    }
+
+    pub(super) fn parameters(&self) -> Result<Parameters> {
+        let g = Geometry::new(&self.map, 0);
+        let (per, depth, outputs) = (g.weight_stride as usize, g.depth as usize, g.outputs as usize);
+        let part = |from: &Buffer<f32>| -> Result<[Vec<f64>; 2]> {
+            let here = from.read(g.plane())?;
+            let mut values = vec![0.0; outputs * self.map.fan_in()];
+            self.places(outputs, |to, at| values[to] = f64::from(here[at]));
+            Ok([values, (0..outputs).map(|o| f64::from(here[o * per + depth])).collect()])
+        };
+        let ([mean, bias_mean], [var, bias_var]) = (part(&self.mean)?, part(&self.var)?);
+        Ok(Parameters { mean, var, bias_mean, bias_var })
+    }
+
+    fn at(&self) -> [u64; 2] {
+        [self.mean.at(), self.var.at()]
+    }
+
+    pub(super) fn weight_stride(&self) -> i32 {
+        Geometry::new(&self.map, 0).weight_stride
+    }
+}
+
+impl Cuda {
+    pub(super) fn map_state(&self, w: &Weights, x: &State, z: &mut State, with_own: bool) {
+        z.made_from(x, false);
+        z.room(PRIOR);
+        if with_own {
+            z.room([Part::Own]);
+        }
+        if z.failed.is_some() {
+            return;
+        }
+        let g = Geometry::new(&w.map, x.rows);
+        let args = ForwardArgs {
+            g,
+            x: x.layout(),
+            x_prior: [x.mean.at(), x.var_at()],
+            w: w.at(),
+            z_prior: [z.mean.at(), z.var.at()],
+            own: if with_own { z.own.at() } else { 0 },
+            broken: z.flag(false),
+        };
+        let grid = [g.positions().div_ceil(TILE), (g.out_stride as usize).div_ceil(TILE), 1];
+        self.gpu.launch("map_forward", grid, 256, 0, &args);
+    }
+
+    pub(super) fn map_state_back(&self, w: &Weights, z: &State, x: &mut State) {
+        x.receive(z);
+        if x.failed.is_some() {
+            return;
+        }
+        let g = Geometry::new(&w.map, z.rows);
+        let args = BackArgs {
+            g,
+            x: x.layout(),
+            z_d: [z.d_mean.at(), z.d_var_at()],
+            w_mean: w.mean.at(),
+            x_d: [x.d_mean.at(), x.d_var_at()],
+            broken: x.flag(true),
+        };
+        if x.planes {
+            // The padding of rows is no thread's.
+            let n = x.layout().numbers();
+            x.d_mean.clear(n);
+            if !x.means_only {
+                x.d_var.clear(n);
+            }
+        }
+        let positions = z.rows * x.shape.pixels();
+        let grid = [positions.div_ceil(TILE), (g.stride as usize).div_ceil(TILE), 1];
+        self.gpu.launch("map_back", grid, 256, 0, &args);
+    }
+
+    pub(super) fn new_map_sums(&self, w: &Weights) -> Sums {
+        let n = 2 * Geometry::new(&w.map, 0).plane();
+        match Buffer::zeros(&self.gpu, n) {
+            Ok(buffer) => Sums::Map(buffer, n),
+            Err(e) => Sums::Failed(driver::why(e)),
+        }
+    }
+
+    /// Sums over the batch, in parts; how many. Nothing where a state or its memory is missing.
+    fn sum_up(&self, w: &Weights, s: &mut Scratch, x: &State, z: &State) -> Option<usize> {
+        if x.failed.is_some() || z.failed.is_some() {
+            return None;
+        }
+        let g = Geometry::new(&w.map, x.rows);
+        let tiles = (g.weight_stride as usize).div_ceil(TILE) * (g.outputs as usize).div_ceil(TILE);
+        let positions = g.positions();
+        // Enough blocks for the device, but each with a good number of positions.
+        let parts = (4 * self.gpu.multiprocessors).div_ceil(tiles).min(positions.div_ceil(64)).max(1);
+        s.floats(&self.gpu, 2 * parts * g.plane())?;
+        let args = SumsArgs {
+            g,
+            x: x.layout(),
+            parts: parts as i32,
+            x_mean: x.mean.at(),
+            z_d: [z.d_mean.at(), z.d_var.at()],
+            partial: s.floats_at(),
+        };
+        let grid = [(g.weight_stride as usize).div_ceil(TILE), (g.outputs as usize).div_ceil(TILE), parts];
+        self.gpu.launch("map_sums", grid, 256, 0, &args);
+        Some(parts)
+    }
+
+    pub(super) fn accumulate_map(&self, w: &Weights, s: &mut Scratch, x: &State, z: &State, sums: &mut Sums) {
+        let Sums::Map(total, _) = sums else { return };
+        if let Some(parts) = self.sum_up(w, s, x, z) {
+            let args = LearnArgs { sums: total.at(), ..learn_args(w, parts, s.floats_at()) };
+            self.learn_from(&args);
+        }
+    }
+
+    pub(super) fn apply_map(&self, w: &mut Weights, sums: &Sums, steps: Steps, status: &mut Status) {
+        if let Sums::Map(total, _) = sums {
+            self.step_from(w, 1, total.at(), steps, status);
+        } else if let Sums::Failed(why) = sums {
+            status.failed = Some(why.clone());
+        }
+    }
+
+    pub(super) fn learn_map(
+        &self,
+        w: &mut Weights,
+        s: &mut Scratch,
+        x: &State,
+        z: &State,
+        steps: Steps,
+        status: &mut Status,
+    ) {
+        if status.failed.is_some() {
+            return;
+        }
+        match self.sum_up(w, s, x, z) {
+            Some(parts) => self.step_from(w, parts, s.floats_at(), steps, status),
+            None => status.failed = x.failed.clone().or(z.failed.clone()).or(s.failed.clone()),
+        }
+    }
+
+    fn step_from(&self, w: &mut Weights, parts: usize, partial: u64, steps: Steps, status: &mut Status) {
+        let (Some(status), false) = (self.status_at(status), status.failed.is_some()) else { return };
+        let [weights, biases] = step_args(steps);
+        self.learn_from(&LearnArgs { weights, biases, status, ..learn_args(w, parts, partial) });
+    }
+
+    fn learn_from(&self, args: &LearnArgs) {
+        let n = args.outputs as usize * args.weight_stride as usize;
+        self.over("map_learn", n, args);
+    }
+}
+
+fn learn_args(w: &Weights, parts: usize, partial: u64) -> LearnArgs {
+    let g = Geometry::new(&w.map, 0);
+    LearnArgs {
+        outputs: g.outputs,
+        weight_stride: g.weight_stride,
+        depth: g.depth,
+        parts: parts as i32,
+        weights: StepArgs::default(),
+        biases: StepArgs::default(),
+        partial,
+        sums: 0,
+        w: w.at(),
+        status: 0,
+    }
+}

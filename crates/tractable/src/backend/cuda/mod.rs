@@ -1,0 +1,412 @@
+//! An NVIDIA GPU through the CUDA driver alone. Kernels are CUDA C in the crate's folder `cuda/`, compiled ahead and embedded.
+//!
+//! `driver` opens the library, launches kernels and owns memory; `state` says how a layer lies in it; the others have the
+//! launches of one file of kernels each. Work is asynchronous: a call returns when its kernels are queued. Where memory
+//! runs out a state fails, whatever is made from it fails too, and the next call that reads or reports says so; no parameters
+//! change.
+
+mod driver;
+mod image;
+mod map;
+mod norm;
+mod pool;
+mod rows;
+mod state;
+mod unitwise;
+
+use super::{
+    Backend, Broken, Field, Map, NoiseSums, Noted, Parameters, Pool, Purpose, Seen, Statistics, Steps, Tally, Units,
+};
+use crate::error::Result;
+use crate::moments::Activation;
+use crate::moments::derivative::Gate;
+use crate::shape::{Shape, Window};
+use driver::{Buffer, Gpu};
+use map::{Sums, Weights};
+use norm::Norm;
+use rows::{Derivative, Spread};
+use state::{Layout, RowStore, State};
+use std::ops::Range;
+use std::sync::Arc;
+
+pub(crate) use driver::names;
+
+pub(crate) struct Cuda {
+    gpu: Arc<Gpu>,
+    ordinal: usize,
+}
+
+impl std::fmt::Debug for Cuda {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cuda {{ ordinal: {}, name: {} }}", self.ordinal, self.gpu.name)
+    }
+}
+
+/// A `Step` in f32; the kernels' `Step`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct StepArgs {
+    kind: i32,
+    cap: f32,
+    weight: f32,
+    share: f32,
+    mean: f32,
+    precision: f32,
+}
+
+/// What the device records, where the kernels find it.
+#[derive(Default)]
+pub(crate) struct Status {
+    on_device: Option<Buffer<u32>>,
+    failed: Option<String>,
+}
+
+/// Words of the kernels' `Status`: is broken, state, row, value; two counts of two words each.
+const STATUS_WORDS: usize = 8;
+
+/// Work memory of a layer's kernels.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    floats: Option<Buffer<f32>>,
+    doubles: [Option<Buffer<f64>>; 3],
+    failed: Option<String>,
+}
+
+impl Scratch {
+    /// Makes room for so many numbers.
+    fn floats(&mut self, gpu: &Arc<Gpu>, n: usize) -> Option<()> {
+        let grown = self.floats.get_or_insert_with(|| Buffer::none(gpu)).grow(n);
+        self.failed = grown.err().map(driver::why);
+        self.failed.is_none().then_some(())
+    }
+
+    fn floats_at(&self) -> u64 {
+        self.floats.as_ref().map_or(0, Buffer::at)
+    }
+
+    /// Makes room in three arrays; without it the state `z` fails.
+    fn doubles(&mut self, gpu: &Arc<Gpu>, sizes: [usize; 3], z: &mut State) {
+        for (buffer, n) in self.doubles.iter_mut().zip(sizes) {
+            if let Err(e) = buffer.get_or_insert_with(|| Buffer::none(gpu)).grow(n) {
+                z.failed = Some(driver::why(e));
+            }
+        }
+    }
+
+    fn at(&self, which: usize) -> u64 {
+        self.doubles[which].as_ref().map_or(0, Buffer::at)
+    }
+}
+
+/// An observation's numbers on the device.
+struct Noise {
+    y: Buffer<f32>,
+    noise: Buffer<f32>,
+    seen: Buffer<u8>,
+}
+
+impl Noise {
+    fn new(gpu: &Arc<Gpu>) -> Self {
+        Noise { y: Buffer::none(gpu), noise: Buffer::none(gpu), seen: Buffer::none(gpu) }
+    }
+}
+
+impl Cuda {
+    /// Opens a GPU.
+    pub(super) fn open(ordinal: usize) -> Result<Self> {
+        let [code, ptx] = image::images();
+        Ok(Cuda { gpu: Arc::new(Gpu::open(ordinal, code, ptx)?), ordinal })
+    }
+
+    pub(super) fn ordinal(&self) -> usize {
+        self.ordinal
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.gpu.name
+    }
+
+    /// Launches a kernel with one thread for each of `n` numbers.
+    fn over<A: Copy>(&self, kernel: &'static str, n: usize, args: &A) {
+        self.gpu.launch(kernel, [n.div_ceil(256), 1, 1], 256, 0, args);
+    }
+
+    /// Where a status lies on the device; nothing where it cannot be.
+    fn status_at(&self, status: &mut Status) -> Option<u64> {
+        if status.on_device.is_none() {
+            match Buffer::zeros(&self.gpu, STATUS_WORDS) {
+                Ok(buffer) => status.on_device = Some(buffer),
+                Err(e) => status.failed = Some(driver::why(e)),
+            }
+        }
+        status.on_device.as_ref().map(Buffer::at)
+    }
+}
+
+impl Backend for Cuda {
+    type State = State;
+    type Scratch = Scratch;
+    type Weights = Weights;
+    type Norm = Norm;
+    type Sums = Sums;
+    type RowStore = RowStore;
+    type Status = Status;
+    type Derivative = Derivative;
+    type Spread = Spread;
+
+    fn is_double(&self) -> bool {
+        false
+    }
+
+    fn bytes(&self, map: &Map) -> u64 {
+        map::bytes(map)
+    }
+
+    fn numbers(&self, shape: Shape) -> usize {
+        5 * Layout::new(shape, 1, false).numbers()
+    }
+
+    fn state(&self, shape: Shape) -> State {
+        State::new(&self.gpu, shape)
+    }
+
+    fn like(&self, state: &State, spare: &mut State) {
+        spare.made_from(state, state.planes);
+    }
+
+    fn write(&self, state: &mut State, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
+        self.write_state(state, mean, var)
+    }
+
+    fn read(&self, state: &State, field: Field) -> Result<Vec<f64>> {
+        self.read_state(state, field)
+    }
+
+    fn table(&self, shape: Shape, rows: usize) -> Result<RowStore> {
+        let mut values = Buffer::none(&self.gpu);
+        values.grow(rows * shape.len())?;
+        Ok(RowStore { len: shape.len(), values })
+    }
+
+    fn table_write(&self, table: &mut RowStore, first: usize, values: &[f64]) -> Result<()> {
+        self.write_table(table, first, values)
+    }
+
+    fn gather(&self, table: &RowStore, rows: &[usize], state: &mut State) {
+        self.gather_rows(table, rows, state);
+    }
+
+    fn status(&self, status: &mut Status) -> Result<Noted> {
+        self.gpu.alive()?;
+        if let Some(why) = status.failed.take() {
+            return Err(driver::failed(why));
+        }
+        let Some(on_device) = &mut status.on_device else { return Ok(Noted::default()) };
+        let w = on_device.read(STATUS_WORDS)?;
+        on_device.clear(STATUS_WORDS);
+        let broken = Broken { state: w[1] as usize, row: w[2] as usize, value: f64::from(f32::from_bits(w[3])) };
+        let long = |i: usize| u64::from(w[i]) | u64::from(w[i + 1]) << 32;
+        let tally = Tally { capped: long(4), repaired: long(6) };
+        Ok(Noted { broken: (w[0] != 0).then_some(broken), tally })
+    }
+
+    fn check_states(&self, states: &[State], status: &mut Status) {
+        self.check_all(states, status);
+    }
+
+    fn check_innovation(&self, state: &State, number: usize, status: &mut Status) {
+        self.check_d(state, number, status);
+    }
+
+    fn weights(&self, map: Map) -> Result<Weights> {
+        Weights::zeros(&self.gpu, map)
+    }
+
+    fn set_weights(&self, weights: &mut Weights, outputs: Range<usize>, parameters: &Parameters) -> Result<()> {
+        weights.set(outputs, parameters);
+        self.gpu.alive()
+    }
+
+    fn weights_parameters(&self, weights: &Weights) -> Result<Parameters> {
+        weights.parameters()
+    }
+
+    fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Result<Norm> {
+        self.new_norm(parameters, statistics)
+    }
+
+    fn norm_parameters(&self, norm: &Norm) -> Result<(Parameters, Statistics)> {
+        self.read_norm(norm)
+    }
+
+    fn map(&self, w: &Weights, _: &mut Scratch, x: &State, z: &mut State, purpose: Purpose) {
+        self.map_state(w, x, z, purpose == Purpose::Rows);
+    }
+
+    fn map_back(&self, w: &Weights, _: &mut Scratch, z: &State, x: &mut State) {
+        self.map_state_back(w, z, x);
+    }
+
+    fn map_sums(&self, w: &Weights) -> Sums {
+        self.new_map_sums(w)
+    }
+
+    fn map_accumulate(&self, w: &Weights, scratch: &mut Scratch, x: &State, z: &State, sums: &mut Sums) {
+        self.accumulate_map(w, scratch, x, z, sums);
+    }
+
+    fn map_apply(&self, w: &mut Weights, sums: &Sums, steps: Steps, status: &mut Status) {
+        self.apply_map(w, sums, steps, status);
+    }
+
+    fn map_learn(
+        &self,
+        w: &mut Weights,
+        scratch: &mut Scratch,
+        x: &State,
+        z: &State,
+        steps: Steps,
+        status: &mut Status,
+    ) {
+        self.learn_map(w, scratch, x, z, steps, status);
+    }
+
+    fn pool(&self, pool: Pool, window: Window, x: &State, z: &mut State) {
+        self.pool_state(pool, window, x, z);
+    }
+
+    fn pool_back(&self, pool: Pool, window: Window, forward: &State, z: &State, x: &mut State) {
+        self.pool_state_back(pool, window, forward, z, x);
+    }
+
+    fn normalize(&self, norm: &Norm, scratch: &mut Scratch, x: &State, z: &mut State, purpose: Purpose) {
+        self.normalize_state(norm, scratch, x, z, purpose);
+    }
+
+    fn normalize_back(&self, n: &Norm, scratch: &Scratch, z: &State, x: &mut State) {
+        self.normalize_state_back(n, scratch, z, x);
+    }
+
+    fn normalize_sums(&self, norm: &Norm) -> Sums {
+        match self.new_norm_sums(norm) {
+            Ok(buffer) => Sums::Norm(buffer, Self::norm_sums_len(norm)),
+            Err(e) => Sums::Failed(driver::why(e)),
+        }
+    }
+
+    fn normalize_accumulate(&self, norm: &Norm, scratch: &mut Scratch, x: &State, z: &State, sums: &mut Sums) {
+        if let Sums::Norm(total, _) = sums {
+            self.add_norm_sums(norm, scratch, x, z, total);
+        }
+    }
+
+    fn normalize_apply(&self, norm: &mut Norm, sums: &Sums, steps: Steps, status: &mut Status) {
+        match sums {
+            Sums::Norm(total, _) => self.apply_norm(norm, total, steps, status),
+            Sums::Failed(why) => status.failed = Some(why.clone()),
+            Sums::Map(..) => unreachable!("sums of a normalisation"),
+        }
+    }
+
+    fn clear(&self, sums: &mut Sums) {
+        match sums {
+            Sums::Map(buffer, n) => buffer.clear(*n),
+            Sums::Norm(buffer, n) => buffer.clear(*n),
+            Sums::Failed(_) => {}
+        }
+    }
+
+    fn activate(&self, activation: Activation, z: &State, a: &mut State, purpose: Purpose) {
+        self.activate_state(activation, z, a, purpose == Purpose::Rows);
+    }
+
+    fn activate_back(&self, forward: &State, a: &State, z: &mut State) {
+        self.activate_state_back(forward, a, z);
+    }
+
+    fn add(&self, states: &[State], numbers: &[usize], z: &mut State) {
+        self.sum_of_states(states, numbers, z);
+    }
+
+    fn add_back(&self, z: &State, x: &mut State) {
+        self.send_innovation(z, x, false);
+    }
+
+    fn add_innovation(&self, more: &State, x: &mut State) {
+        self.send_innovation(more, x, true);
+    }
+
+    fn observe(&self, output: &mut State, seen: Seen<'_>) {
+        self.observe_state(output, seen);
+    }
+
+    fn infer_noise(&self, output: &State, head: Option<&mut State>, seen: Seen<'_>, sums: &mut NoiseSums) {
+        if let Err(e) = self.infer_noise_of(output, head, seen, sums) {
+            self.gpu.lose(driver::why(e));
+        }
+    }
+
+    fn innovate(&self, output: &mut State, d_mean: &[f64]) -> Result<()> {
+        self.innovate_state(output, d_mean)
+    }
+
+    fn forget_innovation(&self, state: &mut State) {
+        self.forget(state);
+    }
+
+    fn posterior(&self, state: &mut State) {
+        self.posterior_of(state);
+    }
+
+    fn rows(&self, of: &State, k: usize, rows: &mut State) {
+        rows.made_from(of, of.planes);
+        rows.rows = of.rows * k;
+        rows.means_only = true;
+    }
+
+    fn spread_begin(&self, of: &State, k: usize, spread: &mut Spread) {
+        self.begin_spread(of, k, spread);
+    }
+
+    fn spread_add(&self, of: &State, field: Field, rows: &State, spread: &mut Spread) {
+        self.add_spread(of, field, rows, spread);
+    }
+
+    fn spread_read(&self, spread: &Spread) -> Result<Vec<f64>> {
+        self.read_spread(spread)
+    }
+
+    fn derivative_output(&self, units: Units<'_, State>, output: usize, d: &mut Derivative) {
+        self.derive_output(units, output, d);
+    }
+
+    fn derivative_map(
+        &self,
+        w: &Weights,
+        _: &mut Scratch,
+        below: Units<'_, State>,
+        above: Units<'_, State>,
+        d_above: &Derivative,
+        gate: Gate,
+        more: bool,
+        d: &mut Derivative,
+    ) {
+        self.derive_below(Some(w), below, above, d_above, gate, more, d);
+    }
+
+    fn derivative_add(
+        &self,
+        below: Units<'_, State>,
+        above: Units<'_, State>,
+        d_above: &Derivative,
+        gate: Gate,
+        more: bool,
+        d: &mut Derivative,
+    ) {
+        self.derive_below(None, below, above, d_above, gate, more, d);
+    }
+
+    fn derivative_read(&self, d: &Derivative) -> Result<[Vec<f64>; 3]> {
+        self.read_derivative(d)
+    }
+}

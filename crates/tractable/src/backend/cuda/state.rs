@@ -1,0 +1,214 @@
+//! A layer's state on the GPU, `[pixel][row][channel]`, and rows of a data set.
+//!
+//! Channels are padded to a multiple of four. Images that come from outside with another number of channels lie as
+//! `[pixel][channel][row]` instead, rows padded, and so do states that layers without weights make of them.
+
+use super::driver::{self, Buffer, Gpu};
+use crate::backend::Field;
+use crate::error::Result;
+use crate::shape::Shape;
+use std::sync::Arc;
+
+/// Where the numbers of a state lie; the kernels' `Layout`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Layout {
+    pub(super) rows: i32,
+    pub(super) channels: i32,
+    pub(super) pixels: i32,
+    pub(super) stride: i32,
+    padded_rows: i32,
+    per_row: i32,
+    pub(super) per_channel: i32,
+    per_pixel: i64,
+}
+
+/// A multiple of four.
+pub(super) fn padded(n: usize) -> usize {
+    n.next_multiple_of(4)
+}
+
+impl Layout {
+    pub(super) fn new(shape: Shape, rows: usize, planes: bool) -> Self {
+        let (channels, pixels) = (shape.channels, shape.pixels());
+        let (stride, padded_rows) = (padded(channels), padded(rows));
+        let (per_row, per_channel, per_pixel) = match planes {
+            false => (stride, 1, rows * stride),
+            true => (1, padded_rows, channels * padded_rows),
+        };
+        let [rows, channels, pixels, stride, padded_rows, per_row, per_channel] =
+            [rows, channels, pixels, stride, padded_rows, per_row, per_channel].map(|n| n as i32);
+        Layout { rows, channels, pixels, stride, padded_rows, per_row, per_channel, per_pixel: per_pixel as i64 }
+    }
+
+    /// All numbers, padding included.
+    pub(super) fn numbers(&self) -> usize {
+        self.per_pixel as usize * self.pixels as usize
+    }
+}
+
+pub(crate) struct State {
+    pub(super) gpu: Arc<Gpu>,
+    pub(super) shape: Shape,
+    pub(super) rows: usize,
+    /// `[pixel][channel][row]`.
+    pub(super) planes: bool,
+    pub(super) mean: Buffer<f32>,
+    pub(super) var: Buffer<f32>,
+    pub(super) slope: Buffer<f32>,
+    /// The part of the variance that is the layer's own.
+    pub(super) own: Buffer<f32>,
+    /// Max pooling: the pixel of the input that was picked.
+    pub(super) picked: Buffer<u32>,
+    pub(super) d_mean: Buffer<f32>,
+    pub(super) d_var: Buffer<f32>,
+    /// Kernels set the first word where a mean or variance they wrote is not finite, the second for innovations.
+    pub(super) flags: Buffer<u32>,
+    /// The means are known exactly: variances are zero.
+    pub(super) exact: bool,
+    /// Variances that are known to be zero, from the first on.
+    pub(super) zeros: usize,
+    /// Rows: innovations of means alone.
+    pub(super) means_only: bool,
+    /// Why the state has no numbers: there was no memory for it, or for one it was made from.
+    pub(super) failed: Option<String>,
+}
+
+/// Parts of a state that a kernel is about to write.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Part {
+    Mean,
+    Var,
+    Slope,
+    Own,
+    Picked,
+    DMean,
+    DVar,
+}
+
+pub(super) const PRIOR: [Part; 2] = [Part::Mean, Part::Var];
+pub(super) const INNOVATION: [Part; 2] = [Part::DMean, Part::DVar];
+
+impl State {
+    pub(super) fn new(gpu: &Arc<Gpu>, shape: Shape) -> Self {
+        let none = || Buffer::none(gpu);
+        State {
+            gpu: gpu.clone(),
+            shape,
+            rows: 0,
+            planes: false,
+            mean: none(),
+            var: none(),
+            slope: none(),
+            own: none(),
+            picked: Buffer::none(gpu),
+            d_mean: none(),
+            d_var: none(),
+            flags: Buffer::none(gpu),
+            exact: false,
+            zeros: 0,
+            means_only: false,
+            failed: None,
+        }
+    }
+
+    pub(super) fn layout(&self) -> Layout {
+        Layout::new(self.shape, self.rows, self.planes)
+    }
+
+    /// Becomes a batch made from `from`, with this layout. A failure of `from` is its own.
+    pub(super) fn made_from(&mut self, from: &State, planes: bool) {
+        self.rows = from.rows;
+        self.planes = planes;
+        self.exact = false;
+        self.means_only = false;
+        self.failed = from.failed.clone();
+    }
+
+    /// Makes room for these parts; without memory for them the state has failed.
+    pub(super) fn room<const N: usize>(&mut self, parts: [Part; N]) {
+        if self.failed.is_none()
+            && let Err(e) = self.try_room(&parts)
+        {
+            self.failed = Some(driver::why(e));
+        }
+    }
+
+    fn try_room(&mut self, parts: &[Part]) -> Result<()> {
+        let n = self.layout().numbers();
+        if self.flags.at() == 0 {
+            self.flags.grow(2)?;
+            self.flags.clear(2);
+        }
+        for part in parts {
+            match part {
+                Part::Mean => self.mean.grow(n)?,
+                Part::Var => {
+                    self.zeros = 0;
+                    self.var.grow(n)?;
+                }
+                Part::Slope => self.slope.grow(n)?,
+                Part::Own => self.own.grow(n)?,
+                Part::Picked => self.picked.grow(n)?,
+                Part::DMean => self.d_mean.grow(n)?,
+                Part::DVar => self.d_var.grow(n)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// An error where the state failed or the device was lost.
+    pub(super) fn check(&self) -> Result<()> {
+        self.gpu.alive()?;
+        match &self.failed {
+            None => Ok(()),
+            Some(why) => Err(driver::failed(why.clone())),
+        }
+    }
+
+    /// Address of the flag for means and variances, or for innovations.
+    pub(super) fn flag(&self, of_innovation: bool) -> u64 {
+        self.flags.at() + 4 * of_innovation as u64
+    }
+
+    /// The variances' address, or none where the means are known exactly.
+    pub(super) fn var_at(&self) -> u64 {
+        if self.exact { 0 } else { self.var.at() }
+    }
+
+    pub(super) fn field(&self, field: Field) -> &Buffer<f32> {
+        match field {
+            Field::Mean => &self.mean,
+            Field::Var => &self.var,
+            Field::Slope => &self.slope,
+            Field::Own => &self.own,
+            Field::DMean => &self.d_mean,
+            Field::DVar => &self.d_var,
+        }
+    }
+
+    /// Makes all variances zero.
+    pub(super) fn make_exact(&mut self) {
+        let (n, zeros) = (self.layout().numbers(), self.zeros);
+        self.exact = true;
+        if self.failed.is_none() && zeros < n {
+            self.room([Part::Var]);
+            self.var.clear(n);
+            self.zeros = n;
+        }
+    }
+
+    /// Becomes a batch from outside, whose numbers are still to be set.
+    pub(super) fn begin(&mut self, rows: usize) {
+        self.rows = rows;
+        self.planes = !self.shape.is_flat() && !self.shape.channels.is_multiple_of(4);
+        self.means_only = false;
+        self.failed = None;
+    }
+}
+
+/// Rows of a data set, `[rows][channels][pixels]`.
+pub(crate) struct RowStore {
+    pub(super) len: usize,
+    pub(super) values: Buffer<f32>,
+}

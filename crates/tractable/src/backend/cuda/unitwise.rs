@@ -1,0 +1,475 @@
+//! States in and out, and everything done unit by unit.
+
+use super::driver::{self, Buffer};
+use super::state::{INNOVATION, Layout, PRIOR, Part, RowStore, State};
+use super::{Cuda, Noise, Status};
+use crate::backend::{Field, NoiseSums, NoiseVar, Seen};
+use crate::error::Result;
+use crate::moments::Activation;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct LayOutArgs {
+    to: Layout,
+    from: u64,
+    out: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct GatherArgs {
+    to: Layout,
+    table: u64,
+    rows: u64,
+    mean: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct ActivateArgs {
+    n: i64,
+    activation: i32,
+    negative_slope: f32,
+    z_mean: u64,
+    z_var: u64,
+    mean: u64,
+    var: u64,
+    slope: u64,
+    own: u64,
+    broken: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct ActivateBackArgs {
+    of: Layout,
+    k: i32,
+    forward: Layout,
+    slope: u64,
+    a_mean: u64,
+    a_var: u64,
+    z_mean: u64,
+    z_var: u64,
+    broken: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct CombineArgs {
+    from: Layout,
+    to: Layout,
+    more: i32,
+    from_pair: [u64; 2],
+    to_pair: [u64; 2],
+    broken: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct PosteriorArgs {
+    n: i64,
+    mean: u64,
+    var: u64,
+    d_mean: u64,
+    d_var: u64,
+}
+
+/// An observation on the device; the kernels' `Seen`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct SeenArgs {
+    y: u64,
+    noise: u64,
+    seen: u64,
+    noise_kind: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct ObserveArgs {
+    of: Layout,
+    seen: SeenArgs,
+    mean: u64,
+    var: u64,
+    d_mean: u64,
+    d_var: u64,
+    broken: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct InferNoiseArgs {
+    of: Layout,
+    head: Layout,
+    seen: SeenArgs,
+    mean: u64,
+    var: u64,
+    head_mean: u64,
+    head_var: u64,
+    head_d_mean: u64,
+    head_d_var: u64,
+    sums: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Checked {
+    of: Layout,
+    first: u64,
+    second: u64,
+}
+
+/// States one launch looks at.
+const AT_ONCE: usize = 16;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct CheckArgs {
+    flag: u64,
+    status: u64,
+    states: i32,
+    number: i32,
+    last: i32,
+    state: [Checked; AT_ONCE],
+}
+
+/// The kernels' number of an activation, and its slope below zero.
+pub(super) fn number(activation: Activation) -> (i32, f32) {
+    match activation {
+        Activation::Identity => (0, 1.0),
+        Activation::Relu => (1, 0.0),
+        Activation::LeakyRelu { slope } => (2, slope as f32),
+        Activation::Tanh => (3, 0.0),
+        Activation::Sigmoid => (4, 0.0),
+        Activation::Softplus => (5, 0.0),
+        Activation::MixtureRelu => (6, 0.0),
+    }
+}
+
+/// f64 numbers as the device holds them.
+fn single(values: &[f64]) -> Vec<f32> {
+    values.iter().map(|&v| v as f32).collect()
+}
+
+impl Cuda {
+    /// Puts numbers from outside into a part of a state that has room for them.
+    fn lay_out(&self, layout: Layout, values: &[f64], to: u64) -> Result<()> {
+        let mut from = Buffer::none(&self.gpu);
+        from.grow(values.len())?;
+        from.write(0, &single(values));
+        self.over("lay_out", layout.numbers(), &LayOutArgs { to: layout, from: from.at(), out: to });
+        Ok(())
+    }
+
+    pub(super) fn write_state(&self, state: &mut State, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
+        state.begin(mean.len() / state.shape.len());
+        state.room([Part::Mean]);
+        state.check()?;
+        self.lay_out(state.layout(), mean, state.mean.at())?;
+        match var {
+            Some(var) if var.iter().any(|&v| v != 0.0) => {
+                state.exact = false;
+                state.room([Part::Var]);
+                state.check()?;
+                self.lay_out(state.layout(), var, state.var.at())
+            }
+            _ => {
+                state.make_exact();
+                state.check()
+            }
+        }
+    }
+
+    pub(super) fn read_state(&self, state: &State, field: Field) -> Result<Vec<f64>> {
+        state.check()?;
+        let (n, from) = (state.rows * state.shape.len(), state.field(field));
+        if from.at() == 0 {
+            return Ok(vec![if field == Field::Slope { 1.0 } else { 0.0 }; n]);
+        }
+        let mut to = Buffer::<f32>::none(&self.gpu);
+        to.grow(n)?;
+        let args = LayOutArgs { to: state.layout(), from: from.at(), out: to.at() };
+        self.over("read_out", args.to.numbers(), &args);
+        Ok(to.read(n)?.into_iter().map(f64::from).collect())
+    }
+
+    pub(super) fn write_table(&self, table: &mut RowStore, first: usize, values: &[f64]) -> Result<()> {
+        table.values.write(first * table.len, &single(values));
+        self.gpu.alive()
+    }
+
+    pub(super) fn gather_rows(&self, table: &RowStore, rows: &[usize], state: &mut State) {
+        state.begin(rows.len());
+        state.room([Part::Mean]);
+        state.make_exact();
+        let mut numbers = Buffer::none(&self.gpu);
+        if let Err(e) = numbers.grow(rows.len()) {
+            state.failed = Some(driver::why(e));
+        }
+        if state.failed.is_some() {
+            return;
+        }
+        numbers.write(0, &rows.iter().map(|&r| r as u32).collect::<Vec<_>>());
+        let to = state.layout();
+        let args = GatherArgs { to, table: table.values.at(), rows: numbers.at(), mean: state.mean.at() };
+        self.over("gather", to.numbers(), &args);
+    }
+
+    pub(super) fn activate_state(&self, activation: Activation, z: &State, a: &mut State, with_own: bool) {
+        a.made_from(z, z.planes);
+        a.room([Part::Mean, Part::Var, Part::Slope]);
+        if with_own {
+            a.room([Part::Own]);
+        }
+        if a.failed.is_some() {
+            return;
+        }
+        let (activation, negative_slope) = number(activation);
+        let n = z.layout().numbers();
+        let args = ActivateArgs {
+            n: n as i64,
+            activation,
+            negative_slope,
+            z_mean: z.mean.at(),
+            z_var: z.var.at(),
+            mean: a.mean.at(),
+            var: a.var.at(),
+            slope: a.slope.at(),
+            own: if with_own { a.own.at() } else { 0 },
+            broken: a.flag(false),
+        };
+        self.over("activate", n, &args);
+    }
+
+    pub(super) fn activate_state_back(&self, forward: &State, a: &State, z: &mut State) {
+        z.receive(a);
+        if z.failed.is_some() {
+            return;
+        }
+        let of = a.layout();
+        let args = ActivateBackArgs {
+            of,
+            k: (a.rows / forward.rows) as i32,
+            forward: forward.layout(),
+            slope: forward.slope.at(),
+            a_mean: a.d_mean.at(),
+            a_var: a.d_var_at(),
+            z_mean: z.d_mean.at(),
+            z_var: z.d_var_at(),
+            broken: z.flag(true),
+        };
+        self.over("activate_back", of.numbers(), &args);
+    }
+
+    fn combine(&self, from: &State, to: &State, more: bool, [from_pair, to_pair]: [[u64; 2]; 2], of_d: bool) {
+        let (from, layout) = (from.layout(), to.layout());
+        let args = CombineArgs {
+            from,
+            to: layout,
+            more: more as i32,
+            from_pair,
+            to_pair,
+            broken: to.flag(of_d),
+        };
+        self.over("combine", layout.numbers(), &args);
+    }
+
+    pub(super) fn sum_of_states(&self, states: &[State], numbers: &[usize], z: &mut State) {
+        let first = &states[numbers[0]];
+        z.made_from(first, false);
+        z.failed = numbers.iter().find_map(|&n| states[n].failed.clone());
+        z.room(PRIOR);
+        if z.failed.is_some() {
+            return;
+        }
+        for (i, x) in numbers.iter().map(|&n| &states[n]).enumerate() {
+            let pairs = [[x.mean.at(), x.var.at()], [z.mean.at(), z.var.at()]];
+            self.combine(x, z, i > 0, pairs, false);
+        }
+    }
+
+    /// The innovation of one state becomes another's, or is added to it.
+    pub(super) fn send_innovation(&self, from: &State, to: &mut State, more: bool) {
+        to.receive(from);
+        if to.failed.is_some() {
+            return;
+        }
+        // Rows have no variances: their means twice do no harm.
+        let pair = |s: &State| [s.d_mean.at(), if s.means_only { s.d_mean.at() } else { s.d_var.at() }];
+        let (from_pair, to_pair) = (pair(from), pair(to));
+        if to.means_only {
+            return self.combine_means(from, to, more);
+        }
+        self.combine(from, to, more, [from_pair, to_pair], true);
+    }
+
+    fn combine_means(&self, from: &State, to: &mut State, more: bool) {
+        // The second pair goes to memory of its own, so that no thread reads what another writes.
+        to.room([Part::DVar]);
+        if to.failed.is_none() {
+            let pairs = [[from.d_mean.at(); 2], [to.d_mean.at(), to.d_var.at()]];
+            self.combine(from, to, more, pairs, true);
+        }
+    }
+
+    /// The observation on the device. The buffers must live until the kernel is launched.
+    fn seen(&self, seen: Seen<'_>, width: usize, noise: &mut Noise) -> Result<SeenArgs> {
+        let (values, kind) = match seen.noise {
+            NoiseVar::One(v) => (vec![v as f32], 0),
+            NoiseVar::PerOutput(v) => (single(&v[..width]), 1),
+            NoiseVar::PerEntry(v) => (single(v), 2),
+            NoiseVar::Inferred => unreachable!("the engine puts its own in place"),
+        };
+        noise.y.grow(seen.y.len())?;
+        noise.y.write(0, &single(seen.y));
+        noise.noise.grow(values.len())?;
+        noise.noise.write(0, &values);
+        if let Some(mask) = seen.seen {
+            noise.seen.grow(mask.len().next_multiple_of(4))?;
+            noise.seen.write(0, &mask.iter().map(|&s| s as u8).collect::<Vec<_>>());
+        }
+        let at = if seen.seen.is_some() { noise.seen.at() } else { 0 };
+        Ok(SeenArgs { y: noise.y.at(), noise: noise.noise.at(), seen: at, noise_kind: kind })
+    }
+
+    pub(super) fn observe_state(&self, output: &mut State, seen: Seen<'_>) {
+        output.room(INNOVATION);
+        let mut buffers = Noise::new(&self.gpu);
+        let seen = match self.seen(seen, output.shape.len(), &mut buffers) {
+            Ok(seen) => seen,
+            Err(e) => return output.failed = Some(driver::why(e)),
+        };
+        if output.failed.is_some() {
+            return;
+        }
+        let of = output.layout();
+        let args = ObserveArgs {
+            of,
+            seen,
+            mean: output.mean.at(),
+            var: output.var.at(),
+            d_mean: output.d_mean.at(),
+            d_var: output.d_var.at(),
+            broken: output.flag(true),
+        };
+        self.over("observe", of.numbers(), &args);
+    }
+
+    pub(super) fn infer_noise_of(
+        &self,
+        output: &State,
+        head: Option<&mut State>,
+        seen: Seen<'_>,
+        sums: &mut NoiseSums,
+    ) -> Result<()> {
+        let width = output.shape.len();
+        let mut buffers = Noise::new(&self.gpu);
+        let seen = self.seen(seen, width, &mut buffers)?;
+        let mut totals = Buffer::<f64>::none(&self.gpu);
+        totals.grow(2 * width)?;
+        let (head_at, head_layout) = match head {
+            None => ([0; 4], output.layout()),
+            Some(head) => {
+                head.room(INNOVATION);
+                head.check()?;
+                let n = head.layout().numbers();
+                head.d_mean.clear(n);
+                head.d_var.clear(n);
+                let at = [head.mean.at(), head.var.at(), head.d_mean.at(), head.d_var.at()];
+                (at, head.layout())
+            }
+        };
+        output.check()?;
+        let [head_mean, head_var, head_d_mean, head_d_var] = head_at;
+        let args = InferNoiseArgs {
+            of: output.layout(),
+            head: head_layout,
+            seen,
+            mean: output.mean.at(),
+            var: output.var.at(),
+            head_mean,
+            head_var,
+            head_d_mean,
+            head_d_var,
+            sums: totals.at(),
+        };
+        self.gpu.launch("infer_noise", [width, 1, 1], 256, 0, &args);
+        for (output, pair) in totals.read(2 * width)?.chunks_exact(2).enumerate() {
+            sums.squares[output] += pair[0];
+            sums.count[output] += pair[1];
+        }
+        Ok(())
+    }
+
+    pub(super) fn innovate_state(&self, output: &mut State, d_mean: &[f64]) -> Result<()> {
+        output.room(INNOVATION);
+        output.check()?;
+        self.lay_out(output.layout(), d_mean, output.d_mean.at())?;
+        let n = output.layout().numbers();
+        output.d_var.clear(n);
+        Ok(())
+    }
+
+    pub(super) fn forget(&self, state: &mut State) {
+        state.room(INNOVATION);
+        let n = state.layout().numbers();
+        state.d_mean.clear(n);
+        state.d_var.clear(n);
+    }
+
+    pub(super) fn posterior_of(&self, state: &mut State) {
+        (state.exact, state.zeros) = (false, 0);
+        if state.failed.is_some() {
+            return;
+        }
+        let n = state.layout().numbers();
+        let [mean, var, d_mean, d_var] =
+            [&state.mean, &state.var, &state.d_mean, &state.d_var].map(|b| b.at());
+        self.over("posterior", n, &PosteriorArgs { n: n as i64, mean, var, d_mean, d_var });
+    }
+
+    pub(super) fn check_all(&self, states: &[State], status: &mut Status) {
+        let last = states.last().expect("there is an output");
+        let flag = last.flag(false);
+        let checked = |s: &State| Checked { of: s.layout(), first: s.mean.at(), second: s.var_at() };
+        self.check_some(flag, 0, last, &states.iter().map(checked).collect::<Vec<_>>(), status);
+    }
+
+    pub(super) fn check_d(&self, state: &State, number: usize, status: &mut Status) {
+        let checked = Checked { of: state.layout(), first: state.d_mean.at(), second: state.d_var.at() };
+        self.check_some(state.flag(true), number, state, &[checked], status);
+    }
+
+    fn check_some(&self, flag: u64, number: usize, state: &State, all: &[Checked], status: &mut Status) {
+        status.failed = status.failed.take().or_else(|| state.failed.clone());
+        if status.failed.is_some() {
+            return;
+        }
+        let Some(at) = self.status_at(status) else { return };
+        for (i, some) in all.chunks(AT_ONCE).enumerate() {
+            let mut args = CheckArgs {
+                flag,
+                status: at,
+                states: some.len() as i32,
+                number: (number + i * AT_ONCE) as i32,
+                last: ((i + 1) * AT_ONCE >= all.len()) as i32,
+                state: [Checked::default(); AT_ONCE],
+            };
+            args.state[..some.len()].copy_from_slice(some);
+            self.gpu.launch("check", [1, 1, 1], 256, 0, &args);
+        }
+    }
+}
+
+impl State {
+    /// Makes room for the innovation that `from` sends here: of means alone if it has no other.
+    pub(super) fn receive(&mut self, from: &State) {
+        self.failed = self.failed.take().or_else(|| from.failed.clone());
+        if from.means_only { self.room([Part::DMean]) } else { self.room(INNOVATION) }
+    }
+
+    /// The innovations' variances, where there are any.
+    pub(super) fn d_var_at(&self) -> u64 {
+        if self.means_only { 0 } else { self.d_var.at() }
+    }
+}
