@@ -14,7 +14,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).parent
-ORDER = ["prelude", "moments", "states", "pool", "norm", "rows", "map"]
+ORDER = ["prelude", "moments", "states", "pool", "norm", "rows", "map", "tensor"]
 TARGETS = {"kernels.ptx": "compute_80", "kernels.cubin": "sm_90a"}
 
 

@@ -66,6 +66,12 @@ void emulator_warp_sync() {
     while (warp_generation[w] == mine) yield();
 }
 
+u32 *emulator_warp_words() {
+    static u32 words[64][32 * 8];
+    return words[current / 32];
+}
+int emulator_lane() { return current % 32; }
+
 static void body() {
     running(arguments);
     fibers[current].done = true;

@@ -36,3 +36,38 @@ static inline u32 __umulhi(u32 a, u32 b) { return (u32)(((u64)a * b) >> 32); }
 template <class T> static inline T min(T a, T b) { return a < b ? a : b; }
 template <class T> static inline T max(T a, T b) { return a > b ? a : b; }
 template <class T> static inline T atomicAdd(T *to, T more) { T was = *to; *to += more; return was; }
+
+// Tensor cores: the operands of a warp are exchanged, every lane computes its own four sums.
+u32 *emulator_warp_words(); // 32 lanes of 8 words
+int emulator_lane();
+static inline float emulated_cut(u32 u) { return __uint_as_float(u & 0xffffe000u); }
+static inline u32 emulated_bf16(float x) { u32 u = __float_as_uint(x); return (u + 0x7fff + ((u >> 16) & 1)) >> 16; }
+static inline u32 emulated_bf16_pair(float x, float y) { return emulated_bf16(x) | emulated_bf16(y) << 16; }
+static inline void emulated_mma_tf32(float *d, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
+    u32 *w = emulator_warp_words(), lane = emulator_lane(), mine[6] = {a0, a1, a2, a3, b0, b1};
+    for (int j = 0; j < 6; j++) w[lane * 8 + j] = mine[j];
+    emulator_warp_sync();
+    int g = lane >> 2, q = lane & 3;
+    for (int c = 0; c < 4; c++) {
+        int row = g + 8 * (c >> 1), column = 2 * q + (c & 1);
+        for (int k = 0; k < 8; k++)
+            d[c] += emulated_cut(w[((row & 7) * 4 + (k & 3)) * 8 + (row >> 3) + 2 * (k >> 2)]) * emulated_cut(w[(column * 4 + (k & 3)) * 8 + 4 + (k >> 2)]);
+    }
+    emulator_warp_sync();
+}
+static inline float emulated_half(u32 pair, int which) { return __uint_as_float(which ? pair & 0xffff0000u : pair << 16); }
+static inline void emulated_mma_bf16(float *d, const u32 *a, const u32 *b) {
+    u32 *w = emulator_warp_words(), lane = emulator_lane();
+    for (int j = 0; j < 4; j++) w[lane * 8 + j] = a[j];
+    for (int j = 0; j < 2; j++) w[lane * 8 + 4 + j] = b[j];
+    emulator_warp_sync();
+    int g = lane >> 2, q = lane & 3;
+    for (int c = 0; c < 4; c++) {
+        int row = g + 8 * (c >> 1), column = 2 * q + (c & 1);
+        for (int k = 0; k < 16; k++) {
+            int from = (k & 7) >> 1, high = k >> 3;
+            d[c] += emulated_half(w[((row & 7) * 4 + from) * 8 + (row >> 3) + 2 * high], k & 1) * emulated_half(w[(column * 4 + from) * 8 + 4 + high], k & 1);
+        }
+    }
+    emulator_warp_sync();
+}

@@ -14,6 +14,7 @@ struct Geometry {
 struct ForwardArgs {
     Geometry g;
     Layout x;
+    int relu;                    // the input holds pre-activations
     const float *x_mean, *x_var; // x_var is null for known inputs
     const float *w_mean, *w_var;
     float *z_mean, *z_var, *own; // own may be null
@@ -50,6 +51,7 @@ KERNEL(map_forward, ForwardArgs, 256) {
                     long long at = place(a.x, pixel, row, channel);
                     m = a.x_mean[at];
                     if (a.x_var) v = a.x_var[at];
+                    if (a.relu && m <= 0.0f) m = v = 0.0f;
                 }
             }
             am[k][r] = m;
@@ -158,7 +160,7 @@ KERNEL(map_back, BackArgs, 256) {
 struct SumsArgs {
     Geometry g;
     Layout x;
-    int parts;
+    int relu, parts;
     const float *x_mean, *z_d_mean, *z_d_var;
     float *partial; // [parts][2][outputs][weight_stride]
 };
@@ -180,6 +182,7 @@ KERNEL(map_sums, SumsArgs, 256) {
                 int out = (int)((i0 + i) / g.rows), row = (int)((i0 + i) % g.rows), pixel, channel;
                 if (k0 + k == g.depth) m = 1.0f;
                 else if (k0 + k < g.depth && covers(g, out / g.across, out % g.across, k0 + k, pixel, channel)) m = a.x_mean[place(a.x, pixel, row, channel)];
+                if (a.relu && m <= 0.0f) m = 0.0f;
             }
             am[i][k] = m;
             i = e / TILE;
@@ -218,38 +221,74 @@ struct LearnArgs {
     Status *status;
 };
 
-// Adds the parts in order, and either keeps the sums or takes the step.
-KERNEL(map_learn, LearnArgs, 256) {
+// What became of one parameter.
+struct Tallied {
+    u32 capped, repaired;
+};
+
+DEV void count(const LearnArgs &a, Tallied t) {
     __shared__ u32 tally[2];
     if (threadIdx.x < 2) tally[threadIdx.x] = 0;
     __syncthreads();
-    long long plane = (long long)a.outputs * a.weight_stride, i = thread_number();
-    bool skip = i >= plane || (a.status && a.status->is_broken);
-    if (!skip) {
-        float g = 0.0f, h = 0.0f;
-        for (int p = 0; p < a.parts; p++) {
-            g += a.partial[2ll * p * plane + i];
-            h += a.partial[(2ll * p + 1) * plane + i];
-        }
-        if (a.sums) {
-            a.sums[i] += g;
-            a.sums[plane + i] += h;
-        } else {
-            int k = (int)(i % a.weight_stride);
-            if (k <= a.depth) {
-                u32 capped = 0, repaired = 0;
-                float m = a.w_mean[i], v = a.w_var[i];
-                learn_step(m, v, g, h, k == a.depth ? a.biases : a.weights, capped, repaired);
-                a.w_mean[i] = m;
-                a.w_var[i] = v;
-                if (capped) atomicAdd(&tally[0], capped);
-                if (repaired) atomicAdd(&tally[1], repaired);
-            }
-        }
-    }
+    if (t.capped) atomicAdd(&tally[0], t.capped);
+    if (t.repaired) atomicAdd(&tally[1], t.repaired);
     __syncthreads();
     if (threadIdx.x == 0 && a.status) {
         if (tally[0]) atomicAdd(&a.status->capped, (u64)tally[0]);
         if (tally[1]) atomicAdd(&a.status->repaired, (u64)tally[1]);
     }
+}
+
+// Keeps the sums of one parameter, or takes its step.
+DEV Tallied learn_one(const LearnArgs &a, long long i, float g, float h) {
+    Tallied t = {0, 0};
+    if (a.sums) {
+        a.sums[i] += g;
+        a.sums[(long long)a.outputs * a.weight_stride + i] += h;
+        return t;
+    }
+    int k = (int)(i % a.weight_stride);
+    if (k > a.depth) return t;
+    float m = a.w_mean[i], v = a.w_var[i];
+    learn_step(m, v, g, h, k == a.depth ? a.biases : a.weights, t.capped, t.repaired);
+    a.w_mean[i] = m;
+    a.w_var[i] = v;
+    return t;
+}
+
+// Adds the parts in order: one thread per parameter.
+KERNEL(map_learn, LearnArgs, 256) {
+    long long plane = (long long)a.outputs * a.weight_stride, i = thread_number();
+    Tallied t = {0, 0};
+    if (i < plane && !(a.status && a.status->is_broken)) {
+        float g = 0.0f, h = 0.0f;
+#pragma unroll 4
+        for (int p = 0; p < a.parts; p++) {
+            g += a.partial[2ll * p * plane + i];
+            h += a.partial[(2ll * p + 1) * plane + i];
+        }
+        t = learn_one(a, i, g, h);
+    }
+    count(a, t);
+}
+
+// The same for many parts: eight parameters a block, 32 threads each.
+KERNEL(map_learn_many, LearnArgs, 256) {
+    __shared__ float gs[32][8], hs[32][8];
+    long long plane = (long long)a.outputs * a.weight_stride;
+    int which = threadIdx.x % 8, group = threadIdx.x / 8;
+    long long i = blockIdx.x * 8ll + which;
+    Tallied t = {0, 0};
+    float g = 0.0f, h = 0.0f;
+    for (int p = group; i < plane && p < a.parts; p += 32) {
+        g += a.partial[2ll * p * plane + i];
+        h += a.partial[(2ll * p + 1) * plane + i];
+    }
+    gs[group][which] = g, hs[group][which] = h;
+    __syncthreads();
+    if (group == 0 && i < plane && !(a.status && a.status->is_broken)) {
+        for (int s = 1; s < 32; s++) g += gs[s][which], h += hs[s][which];
+        t = learn_one(a, i, g, h);
+    }
+    count(a, t);
 }

@@ -4,6 +4,8 @@ struct PoolArgs {
     Layout x, z, forward;
     int height, width, down, across; // of input and output
     int kernel, stride, before, is_max, k;
+    int relu;          // the input holds pre-activations
+    const float *mask; // null, or means: where they are not positive nothing goes down
     const float *x_mean, *x_var;
     float *z_mean, *z_var;
     u32 *picked; // of the forward state
@@ -29,6 +31,7 @@ KERNEL(pool, PoolArgs, 256) {
                 int pixel = y * a.width + x;
                 long long at = place(a.x, pixel, u.row, u.channel);
                 float m = a.x_mean[at], v = a.x_var[at];
+                if (a.relu && m <= 0.0f) m = v = 0.0f;
                 if (!a.is_max) {
                     mean += m;
                     var += v;
@@ -77,6 +80,7 @@ KERNEL(pool_back, PoolArgs, 256) {
             var *= 1.0f / (cells * cells);
         }
     }
+    if (a.mask && a.mask[i] <= 0.0f) mean = var = 0.0f;
     a.x_d_mean[i] = mean;
     if (a.x_d_var) a.x_d_var[i] = var;
     if (!finite(mean) || !finite(var)) *a.broken = 1;

@@ -120,6 +120,18 @@ KERNEL(combine, CombineArgs, 256) {
     if (!finite(x) || !finite(y)) *a.broken = 1;
 }
 
+// Nothing goes down where ReLU is flat.
+struct MaskArgs {
+    long long n;
+    const float *mean;
+    float *d_mean, *d_var;
+};
+
+KERNEL(mask, MaskArgs, 256) {
+    long long i = thread_number();
+    if (i < a.n && a.mean[i] <= 0.0f) a.d_mean[i] = a.d_var[i] = 0.0f;
+}
+
 struct PosteriorArgs {
     long long n;
     float *mean, *var;

@@ -25,7 +25,8 @@ macro_rules! on {
     };
 }
 
-// After the macro, which it uses.
+// After the macro, which they use.
+mod chain;
 mod derivative;
 mod rows;
 
@@ -104,13 +105,13 @@ fn parts<B: Backend>(b: &B, z: &B::State, x: &B::State) -> Vec<Named> {
 type Named = (&'static str, Vec<f64>);
 
 /// Whether every array is as near to the reference as sums of this many terms in f32 can be.
-fn close(what: &str, terms: usize, ours: &[Named], reference: &[Named]) {
+fn close(what: &str, times: f64, terms: usize, ours: &[Named], reference: &[Named]) {
     for ((part, ours), (_, reference)) in ours.iter().zip(reference) {
         assert_eq!(ours.len(), reference.len(), "{what}: {part}");
         let scale = reference.iter().fold(1e-30, |m: f64, v| m.max(v.abs()));
         let off = ours.iter().zip(reference).map(|(a, b)| (a - b).abs());
         let worst = off.fold(0.0, |m: f64, d| if d.is_nan() || d > m { d } else { m }) / scale;
-        let bound = EPSILON * (8.0 + (terms as f64).sqrt());
+        let bound = times * EPSILON * (8.0 + (terms as f64).sqrt());
         assert!(worst <= bound, "{what}: {part} off by {worst:e}, allowed {bound:e}");
     }
 }
@@ -122,17 +123,17 @@ where
 {
     let reference = run(Which::Reference(&Reference));
     #[cfg(feature = "cuda")]
-    if let Some(gpu) = gpu() {
+    for (name, gpu, times) in gpus() {
         let ours = run(Which::Cuda(gpu));
-        close(&format!("{what}, GPU"), terms, &ours, &reference);
-        assert_eq!(ours, run(Which::Cuda(gpu)), "{what}, GPU: the same bits twice");
+        close(&format!("{what}, {name}"), *times, terms, &ours, &reference);
+        assert_eq!(ours, run(Which::Cuda(gpu)), "{what}, {name}: the same bits twice");
     }
     for (width, arch) in archs() {
         let name = format!("vectors of {width}");
         let mut of_one_thread = None;
         for threads in [1, 3] {
             let ours = run(Which::Cpu(&Cpu::with_arch(arch, threads)));
-            close(&format!("{what}, {name}, {threads} threads"), terms, &ours, &reference);
+            close(&format!("{what}, {name}, {threads} threads"), 1.0, terms, &ours, &reference);
             // Whatever the number of threads: the same bits.
             assert_eq!(of_one_thread.get_or_insert(ours.clone()), &ours, "{what}, {name}, {threads} threads");
         }
@@ -146,11 +147,25 @@ enum Which<'a> {
     Cuda(&'a super::Cuda),
 }
 
-/// The first GPU, where there is one.
+/// The first GPU, where there is one, with the factor on the error that is allowed: as it is, and with all maps on tensor cores.
 #[cfg(feature = "cuda")]
-fn gpu() -> Option<&'static super::Cuda> {
-    static GPU: std::sync::OnceLock<Option<super::Cuda>> = std::sync::OnceLock::new();
-    GPU.get_or_init(|| super::Cuda::open(0).map_err(|e| eprintln!("skipped: {e}")).ok()).as_ref()
+fn gpus() -> &'static [(&'static str, super::Cuda, f64)] {
+    use super::cuda::{Cuda, Precision};
+    static GPUS: std::sync::OnceLock<Vec<(&'static str, Cuda, f64)>> = std::sync::OnceLock::new();
+    GPUS.get_or_init(|| {
+        let open = |precision| Cuda::open(0, precision);
+        match (open(Precision::Precise), open(Precision::Precise), open(Precision::Fast)) {
+            (Ok(plain), Ok(precise), Ok(fast)) => vec![
+                ("GPU", plain, 1.0),
+                ("GPU, bf16 parts", precise.eager(), 40.0),
+                ("GPU, TF32", fast.eager(), 4000.0),
+            ],
+            (Err(e), ..) | (_, Err(e), _) | (.., Err(e)) => {
+                eprintln!("skipped: {e}");
+                Vec::new()
+            }
+        }
+    })
 }
 
 fn parameters(map: &Map, seed: u64) -> Parameters {

@@ -1,7 +1,7 @@
 //! [`Device`]: where a network computes; a handle that many networks share.
 
 #[cfg(feature = "cuda")]
-use super::Cuda;
+use super::cuda::{Cuda, Precision};
 use super::{Cpu, Reference};
 use crate::error::{Error, Result};
 use std::sync::{Arc, Mutex, Weak};
@@ -97,7 +97,7 @@ impl Device {
             if let Some(gpu) = in_use.iter().filter_map(Weak::upgrade).find(|gpu| gpu.ordinal() == ordinal) {
                 return Ok(Device(Handle::Cuda(gpu)));
             }
-            let gpu = Arc::new(Cuda::open(ordinal)?);
+            let gpu = Arc::new(Cuda::open(ordinal, Precision::Precise)?);
             in_use.push(Arc::downgrade(&gpu));
             Ok(Device(Handle::Cuda(gpu)))
         }

@@ -418,13 +418,18 @@ impl<T: Copy> Buffer<T> {
         }
     }
 
+    /// Numbers there is room for.
+    pub(super) fn room(&self) -> usize {
+        self.room
+    }
+
     /// Its address.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
     /// Sets the first `n` numbers to zero.
-    pub(super) fn clear(&mut self, n: usize) {
+    pub(super) fn clear(&self, n: usize) {
         if self.at == 0 || self.gpu.lost.get().is_some() {
             return;
         }
@@ -436,7 +441,7 @@ impl<T: Copy> Buffer<T> {
     }
 
     /// Copies numbers to the device, from number `first` on.
-    pub(super) fn write(&mut self, first: usize, from: &[T]) {
+    pub(super) fn write(&self, first: usize, from: &[T]) {
         debug_assert!(first + from.len() <= self.room);
         if self.at != 0 {
             self.gpu.upload(self.at + (first * size_of::<T>()) as u64, from);

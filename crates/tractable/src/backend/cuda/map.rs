@@ -26,25 +26,25 @@ pub(crate) enum Sums {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Geometry {
-    rows: i32,
-    height: i32,
-    width: i32,
-    channels: i32,
-    stride: i32,
+    pub(super) rows: i32,
+    pub(super) height: i32,
+    pub(super) width: i32,
+    pub(super) channels: i32,
+    pub(super) stride: i32,
     down: i32,
     across: i32,
-    outputs: i32,
-    out_stride: i32,
+    pub(super) outputs: i32,
+    pub(super) out_stride: i32,
     kernel_h: i32,
     kernel_w: i32,
     step: i32,
     before: i32,
-    depth: i32,
-    weight_stride: i32,
+    pub(super) depth: i32,
+    pub(super) weight_stride: i32,
 }
 
 impl Geometry {
-    fn new(map: &Map, rows: usize) -> Self {
+    pub(super) fn new(map: &Map, rows: usize) -> Self {
         let (input, output) = (map.input, map.output);
         // A dense map is a window of the image's own size.
         let (kernel_h, kernel_w, step, before) = match map.window {
@@ -97,8 +97,30 @@ impl Geometry {
     }
 
     /// Positions of the output in a batch.
-    fn positions(&self) -> usize {
+    pub(super) fn positions(&self) -> usize {
         self.rows as usize * self.down as usize * self.across as usize
+    }
+
+    /// Multiply-adds of one product, and numbers of the input and of the output.
+    pub(super) fn sizes(&self) -> [usize; 3] {
+        let input = self.rows as usize * self.height as usize * self.width as usize * self.stride as usize;
+        let output = self.positions() * self.out_stride as usize;
+        [self.positions() * self.outputs as usize * self.depth as usize, input, output]
+    }
+
+    /// Inputs in a window, without padding.
+    pub(super) fn window(&self) -> usize {
+        self.kernel_h as usize * self.kernel_w as usize * self.channels as usize
+    }
+
+    /// Steps of sixteen through the depth.
+    pub(super) fn stages(&self) -> usize {
+        self.kernel_h as usize * self.kernel_w as usize * (self.stride as usize).div_ceil(16)
+    }
+
+    /// Whether a window moves by one pixel at a time.
+    pub(super) fn is_dense(&self) -> bool {
+        self.step == 1
     }
 }
 
@@ -107,6 +129,7 @@ impl Geometry {
 struct ForwardArgs {
     g: Geometry,
     x: Layout,
+    relu: i32,
     x_prior: [u64; 2],
     w: [u64; 2],
     z_prior: [u64; 2],
@@ -130,6 +153,7 @@ struct BackArgs {
 struct SumsArgs {
     g: Geometry,
     x: Layout,
+    relu: i32,
     parts: i32,
     x_mean: u64,
     z_d: [u64; 2],
@@ -151,6 +175,8 @@ struct LearnArgs {
     status: u64,
 }
 
+/// Parts from which on several threads add them.
+const MANY: i32 = 64;
 /// The sides of a tile of `map.cu`.
 const TILE: usize = 32;
 
@@ -232,7 +258,7 @@ impl Weights {
 }
 
 impl Cuda {
-    pub(super) fn map_state(&self, w: &Weights, x: &State, z: &mut State, with_own: bool) {
+    pub(super) fn map_state(&self, w: &Weights, s: &mut Scratch, x: &State, z: &mut State, with_own: bool) {
         z.made_from(x, false);
         z.room(PRIOR);
         if with_own {
@@ -241,10 +267,14 @@ impl Cuda {
         if z.failed.is_some() {
             return;
         }
+        if !with_own && self.tensor_forward(w, s, x, z) {
+            return;
+        }
         let g = Geometry::new(&w.map, x.rows);
         let args = ForwardArgs {
             g,
             x: x.layout(),
+            relu: x.relu as i32,
             x_prior: [x.mean.at(), x.var_at()],
             w: w.at(),
             z_prior: [z.mean.at(), z.var.at()],
@@ -257,7 +287,7 @@ impl Cuda {
 
     pub(super) fn map_state_back(&self, w: &Weights, z: &State, x: &mut State) {
         x.receive(z);
-        if x.failed.is_some() {
+        if x.failed.is_some() || self.tensor_back(w, z, x) {
             return;
         }
         let g = Geometry::new(&w.map, z.rows);
@@ -280,6 +310,7 @@ impl Cuda {
         let positions = z.rows * x.shape.pixels();
         let grid = [positions.div_ceil(TILE), (g.stride as usize).div_ceil(TILE), 1];
         self.gpu.launch("map_back", grid, 256, 0, &args);
+        self.mask(x);
     }
 
     pub(super) fn new_map_sums(&self, w: &Weights) -> Sums {
@@ -295,6 +326,9 @@ impl Cuda {
         if x.failed.is_some() || z.failed.is_some() {
             return None;
         }
+        if let Some(parts) = self.tensor_sums(w, s, x, z) {
+            return Some(parts);
+        }
         let g = Geometry::new(&w.map, x.rows);
         let tiles = (g.weight_stride as usize).div_ceil(TILE) * (g.outputs as usize).div_ceil(TILE);
         let positions = g.positions();
@@ -304,6 +338,7 @@ impl Cuda {
         let args = SumsArgs {
             g,
             x: x.layout(),
+            relu: x.relu as i32,
             parts: parts as i32,
             x_mean: x.mean.at(),
             z_d: [z.d_mean.at(), z.d_var.at()],
@@ -356,7 +391,10 @@ impl Cuda {
 
     fn learn_from(&self, args: &LearnArgs) {
         let n = args.outputs as usize * args.weight_stride as usize;
-        self.over("map_learn", n, args);
+        match args.parts > MANY {
+            false => self.over("map_learn", n, args),
+            true => self.gpu.launch("map_learn_many", [n.div_ceil(8), 1, 1], 256, 0, args),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod norm;
 mod pool;
 mod rows;
 mod state;
+mod tensor;
 mod unitwise;
 
 use super::{
@@ -34,6 +35,20 @@ pub(crate) use driver::names;
 pub(crate) struct Cuda {
     gpu: Arc<Gpu>,
     ordinal: usize,
+    precision: Precision,
+    /// Multiply-adds from which on tensor cores do a map.
+    worth: usize,
+    /// Inputs of a bias.
+    ones: Buffer<f32>,
+}
+
+/// How tensor cores multiply f32 numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Precision {
+    /// In two bf16 parts each.
+    Precise,
+    /// Rounded to TF32.
+    Fast,
 }
 
 impl std::fmt::Debug for Cuda {
@@ -80,6 +95,12 @@ impl Scratch {
         self.failed.is_none().then_some(())
     }
 
+    fn clear_floats(&self, n: usize) {
+        if let Some(floats) = &self.floats {
+            floats.clear(n);
+        }
+    }
+
     fn floats_at(&self) -> u64 {
         self.floats.as_ref().map_or(0, Buffer::at)
     }
@@ -113,9 +134,20 @@ impl Noise {
 
 impl Cuda {
     /// Opens a GPU.
-    pub(super) fn open(ordinal: usize) -> Result<Self> {
+    pub(super) fn open(ordinal: usize, precision: Precision) -> Result<Self> {
         let [code, ptx] = image::images();
-        Ok(Cuda { gpu: Arc::new(Gpu::open(ordinal, code, ptx)?), ordinal })
+        let gpu = Arc::new(Gpu::open(ordinal, code, ptx)?);
+        Ok(Cuda { ones: tensor::ones(&gpu)?, gpu, ordinal, precision, worth: tensor::WORTH })
+    }
+
+    /// The same with tensor cores for every map, however small.
+    #[cfg(test)]
+    pub(super) fn eager(self) -> Self {
+        Cuda { worth: 0, ..self }
+    }
+
+    pub(super) fn precision(&self) -> Precision {
+        self.precision
     }
 
     pub(super) fn ordinal(&self) -> usize {
@@ -239,8 +271,8 @@ impl Backend for Cuda {
         self.read_norm(norm)
     }
 
-    fn map(&self, w: &Weights, _: &mut Scratch, x: &State, z: &mut State, purpose: Purpose) {
-        self.map_state(w, x, z, purpose == Purpose::Rows);
+    fn map(&self, w: &Weights, scratch: &mut Scratch, x: &State, z: &mut State, purpose: Purpose) {
+        self.map_state(w, scratch, x, z, purpose == Purpose::Rows);
     }
 
     fn map_back(&self, w: &Weights, _: &mut Scratch, z: &State, x: &mut State) {
@@ -317,7 +349,10 @@ impl Backend for Cuda {
     }
 
     fn activate(&self, activation: Activation, z: &State, a: &mut State, purpose: Purpose) {
-        self.activate_state(activation, z, a, purpose == Purpose::Rows);
+        match purpose {
+            Purpose::Learn => self.activate_to_learn(activation, z, a),
+            Purpose::Predict | Purpose::Rows => self.activate_state(activation, z, a, purpose == Purpose::Rows),
+        }
     }
 
     fn activate_back(&self, forward: &State, a: &State, z: &mut State) {

@@ -108,6 +108,8 @@ impl Cuda {
     }
 
     pub(super) fn normalize_state(&self, norm: &Norm, s: &mut Scratch, x: &State, z: &mut State, purpose: Purpose) {
+        let mut copy = None;
+        let x = self.solid(x, &mut copy);
         z.made_from(x, x.planes);
         z.room(PRIOR);
         if purpose == Purpose::Rows {
@@ -149,6 +151,7 @@ impl Cuda {
             ..self.norm_args(norm, s, z.layout())
         };
         self.over("norm_back", args.of.numbers(), &args);
+        self.mask(x);
     }
 
     pub(super) fn new_norm_sums(&self, norm: &Norm) -> Result<Buffer<f64>> {
@@ -156,6 +159,8 @@ impl Cuda {
     }
 
     pub(super) fn add_norm_sums(&self, norm: &Norm, s: &Scratch, x: &State, z: &State, sums: &Buffer<f64>) {
+        let mut copy = None;
+        let x = self.solid(x, &mut copy);
         if x.failed.is_some() || z.failed.is_some() {
             return;
         }

@@ -20,6 +20,8 @@ struct PoolArgs {
     before: i32,
     is_max: i32,
     k: i32,
+    relu: i32,
+    mask: u64,
     x_prior: [u64; 2],
     z_prior: [u64; 2],
     picked: u64,
@@ -53,6 +55,7 @@ impl Cuda {
             x_prior: [x.mean.at(), x.var.at()],
             z_prior: [z.mean.at(), z.var.at()],
             picked: z.picked.at(),
+            relu: x.relu as i32,
             broken: z.flag(false),
             ..PoolArgs::new(pool, window, x, z)
         };
@@ -68,6 +71,7 @@ impl Cuda {
             forward: forward.layout(),
             k: (z.rows / forward.rows) as i32,
             picked: forward.picked.at(),
+            mask: if x.relu { x.mean.at() } else { 0 },
             z_d: [z.d_mean.at(), z.d_var_at()],
             x_d: [x.d_mean.at(), x.d_var_at()],
             broken: x.flag(true),

@@ -47,23 +47,29 @@ impl Layout {
     }
 }
 
+/// Device memory that several states may share: an activation that is only a view, and what it is a view of.
+type Numbers<T = f32> = Arc<Buffer<T>>;
+
 pub(crate) struct State {
     pub(super) gpu: Arc<Gpu>,
     pub(super) shape: Shape,
     pub(super) rows: usize,
     /// `[pixel][channel][row]`.
     pub(super) planes: bool,
-    pub(super) mean: Buffer<f32>,
-    pub(super) var: Buffer<f32>,
-    pub(super) slope: Buffer<f32>,
+    pub(super) mean: Numbers,
+    pub(super) var: Numbers,
+    pub(super) slope: Numbers,
     /// The part of the variance that is the layer's own.
-    pub(super) own: Buffer<f32>,
+    pub(super) own: Numbers,
     /// Max pooling: the pixel of the input that was picked.
-    pub(super) picked: Buffer<u32>,
-    pub(super) d_mean: Buffer<f32>,
-    pub(super) d_var: Buffer<f32>,
-    /// Kernels set the first word where a mean or variance they wrote is not finite, the second for innovations.
-    pub(super) flags: Buffer<u32>,
+    pub(super) picked: Numbers<u32>,
+    pub(super) d_mean: Numbers,
+    pub(super) d_var: Numbers,
+    /// Kernels set the first where a mean or variance they wrote is not finite, the second for innovations.
+    pub(super) flags: [Numbers<u32>; 2],
+    /// Means and variances are those of pre-activations; whoever reads them takes ReLU first, and whoever sends innovations here
+    /// sends none where a mean is not positive.
+    pub(super) relu: bool,
     /// The means are known exactly: variances are zero.
     pub(super) exact: bool,
     /// Variances that are known to be zero, from the first on.
@@ -91,7 +97,7 @@ pub(super) const INNOVATION: [Part; 2] = [Part::DMean, Part::DVar];
 
 impl State {
     pub(super) fn new(gpu: &Arc<Gpu>, shape: Shape) -> Self {
-        let none = || Buffer::none(gpu);
+        let none = || Arc::new(Buffer::none(gpu));
         State {
             gpu: gpu.clone(),
             shape,
@@ -101,10 +107,11 @@ impl State {
             var: none(),
             slope: none(),
             own: none(),
-            picked: Buffer::none(gpu),
+            picked: Arc::new(Buffer::none(gpu)),
             d_mean: none(),
             d_var: none(),
-            flags: Buffer::none(gpu),
+            flags: [0; 2].map(|_| Arc::new(Buffer::none(gpu))),
+            relu: false,
             exact: false,
             zeros: 0,
             means_only: false,
@@ -122,7 +129,25 @@ impl State {
         self.planes = planes;
         self.exact = false;
         self.means_only = false;
+        self.relu = false;
         self.failed = from.failed.clone();
+    }
+
+    /// Becomes ReLU of `z` without numbers of its own.
+    pub(super) fn view_of(&mut self, z: &State) {
+        self.made_from(z, z.planes);
+        self.exact = z.exact;
+        self.zeros = 0;
+        self.relu = true;
+        (self.mean, self.var) = (z.mean.clone(), z.var.clone());
+        self.flags[0] = z.flags[0].clone();
+    }
+
+    /// Takes the innovation of a view of this state, which is this state's own.
+    pub(super) fn share_innovation(&mut self, view: &State) {
+        self.failed = self.failed.take().or_else(|| view.failed.clone());
+        (self.d_mean, self.d_var) = (view.d_mean.clone(), view.d_var.clone());
+        self.flags[1] = view.flags[1].clone();
     }
 
     /// Makes room for these parts; without memory for them the state has failed.
@@ -136,22 +161,24 @@ impl State {
 
     fn try_room(&mut self, parts: &[Part]) -> Result<()> {
         let n = self.layout().numbers();
-        if self.flags.at() == 0 {
-            self.flags.grow(2)?;
-            self.flags.clear(2);
+        let gpu = self.gpu.clone();
+        for flag in &mut self.flags {
+            if flag.at() == 0 {
+                *flag = Arc::new(Buffer::zeros(&gpu, 1)?);
+            }
         }
         for part in parts {
             match part {
-                Part::Mean => self.mean.grow(n)?,
+                Part::Mean => grow(&gpu, &mut self.mean, n)?,
                 Part::Var => {
                     self.zeros = 0;
-                    self.var.grow(n)?;
+                    grow(&gpu, &mut self.var, n)?;
                 }
-                Part::Slope => self.slope.grow(n)?,
-                Part::Own => self.own.grow(n)?,
-                Part::Picked => self.picked.grow(n)?,
-                Part::DMean => self.d_mean.grow(n)?,
-                Part::DVar => self.d_var.grow(n)?,
+                Part::Slope => grow(&gpu, &mut self.slope, n)?,
+                Part::Own => grow(&gpu, &mut self.own, n)?,
+                Part::Picked => grow(&gpu, &mut self.picked, n)?,
+                Part::DMean => grow(&gpu, &mut self.d_mean, n)?,
+                Part::DVar => grow(&gpu, &mut self.d_var, n)?,
             }
         }
         Ok(())
@@ -168,7 +195,7 @@ impl State {
 
     /// Address of the flag for means and variances, or for innovations.
     pub(super) fn flag(&self, of_innovation: bool) -> u64 {
-        self.flags.at() + 4 * of_innovation as u64
+        self.flags[of_innovation as usize].at()
     }
 
     /// The variances' address, or none where the means are known exactly.
@@ -203,8 +230,21 @@ impl State {
         self.rows = rows;
         self.planes = !self.shape.is_flat() && !self.shape.channels.is_multiple_of(4);
         self.means_only = false;
+        self.relu = false;
         self.failed = None;
     }
+}
+
+/// Makes room for `n` numbers. Memory that others share too is left to them.
+fn grow<T: Copy>(gpu: &Arc<Gpu>, numbers: &mut Numbers<T>, n: usize) -> Result<()> {
+    if numbers.room() < n {
+        // Freed first where nobody shares it.
+        *numbers = Arc::new(Buffer::none(gpu));
+        let mut more = Buffer::none(gpu);
+        more.grow(n)?;
+        *numbers = Arc::new(more);
+    }
+    Ok(())
 }
 
 /// Rows of a data set, `[rows][channels][pixels]`.

@@ -66,6 +66,15 @@ struct CombineArgs {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
+struct MaskArgs {
+    n: i64,
+    mean: u64,
+    d_mean: u64,
+    d_var: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
 struct PosteriorArgs {
     n: i64,
     mean: u64,
@@ -180,8 +189,37 @@ impl Cuda {
         }
     }
 
+    /// The state itself, or where it is a view a copy with numbers of its own.
+    pub(super) fn solid<'a>(&self, state: &'a State, copy: &'a mut Option<State>) -> &'a State {
+        if !state.relu {
+            return state;
+        }
+        let copy = copy.insert(State::new(&self.gpu, state.shape));
+        self.activate_state(Activation::Relu, state, copy, false);
+        copy
+    }
+
+    /// After an innovation was sent to a view: there is none where ReLU is flat.
+    pub(super) fn mask(&self, state: &State) {
+        if state.relu && state.failed.is_none() {
+            let of = state.layout();
+            let args = MaskArgs {
+                n: of.numbers() as i64,
+                mean: state.mean.at(),
+                d_mean: state.d_mean.at(),
+                d_var: state.d_var.at(),
+            };
+            self.over("mask", of.numbers(), &args);
+        }
+    }
+
     pub(super) fn read_state(&self, state: &State, field: Field) -> Result<Vec<f64>> {
         state.check()?;
+        let mut copy = None;
+        let state = match field {
+            Field::DMean | Field::DVar => state,
+            _ => self.solid(state, &mut copy),
+        };
         let (n, from) = (state.rows * state.shape.len(), state.field(field));
         if from.at() == 0 {
             return Ok(vec![if field == Field::Slope { 1.0 } else { 0.0 }; n]);
@@ -215,6 +253,15 @@ impl Cuda {
         self.over("gather", to.numbers(), &args);
     }
 
+    /// ReLU while learning is a view: whoever reads it takes ReLU on the way.
+    pub(super) fn activate_to_learn(&self, activation: Activation, z: &State, a: &mut State) {
+        if activation == Activation::Relu && !z.relu && !z.planes {
+            return a.view_of(z);
+        }
+        let mut copy = None;
+        self.activate_state(activation, self.solid(z, &mut copy), a, false);
+    }
+
     pub(super) fn activate_state(&self, activation: Activation, z: &State, a: &mut State, with_own: bool) {
         a.made_from(z, z.planes);
         a.room([Part::Mean, Part::Var, Part::Slope]);
@@ -242,6 +289,9 @@ impl Cuda {
     }
 
     pub(super) fn activate_state_back(&self, forward: &State, a: &State, z: &mut State) {
+        if forward.relu {
+            return z.share_innovation(a);
+        }
         z.receive(a);
         if z.failed.is_some() {
             return;
@@ -283,6 +333,8 @@ impl Cuda {
             return;
         }
         for (i, x) in numbers.iter().map(|&n| &states[n]).enumerate() {
+            let mut copy = None;
+            let x = self.solid(x, &mut copy);
             let pairs = [[x.mean.at(), x.var.at()], [z.mean.at(), z.var.at()]];
             self.combine(x, z, i > 0, pairs, false);
         }
@@ -301,6 +353,7 @@ impl Cuda {
             return self.combine_means(from, to, more);
         }
         self.combine(from, to, more, [from_pair, to_pair], true);
+        self.mask(to);
     }
 
     fn combine_means(&self, from: &State, to: &mut State, more: bool) {

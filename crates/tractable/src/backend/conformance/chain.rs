@@ -1,0 +1,70 @@
+//! Several layers in a row, as learning runs them: what one kernel leaves to the next must come out the same.
+
+use super::*;
+
+/// Convolution, ReLU, pooling, normalisation, ReLU, dense, ReLU, dense: forward, back, and one step of all weights.
+fn chain<B: Backend>(b: &B, rows: usize, channels: usize, pool: Pool, step: Step<f64>) -> Vec<Named> {
+    let around = Window { kernel: 3, stride: 1, padding: Padding::Around(1) };
+    let halved = Window { kernel: 2, stride: 2, padding: Padding::End(1) };
+    let input = Shape::image(channels, 6, 5);
+    let (image, pooled) = (Shape::image(7, 6, 5), Shape::image(7, 3, 3));
+    let conv = Map { input, output: image, window: Some(around) };
+    let dense = Map { input: pooled, output: Shape::flat(9), window: None };
+    let last = Map { input: Shape::flat(9), output: Shape::flat(3), window: None };
+    let mut n = Numbers::new(11);
+    let x = n.draw(rows * input.len(), -1.0, 1.0);
+    let y = n.draw(rows * 3, -1.0, 1.0);
+    let p = Parameters { mean: vec![1.1; 7], var: vec![0.2; 7], bias_mean: vec![0.1; 7], bias_var: vec![0.1; 7] };
+    let s = Statistics { mean: vec![0.1; 7], var: vec![0.9; 7], momentum: 0.9, epsilon: 1e-5 };
+    let mut weights = [(conv, 1), (dense, 2), (last, 3)].map(|(map, seed)| filled(b, map, &parameters(&map, seed)));
+    let mut norm = b.norm(&p, &s).unwrap();
+    let shapes = [input, image, image, pooled, pooled, pooled, Shape::flat(9), Shape::flat(9), Shape::flat(3)];
+    let mut states = shapes.map(|shape| b.state(shape));
+    let mut scratch: [B::Scratch; 4] = Default::default();
+    let (learn, relu) = (Purpose::Learn, Activation::Relu);
+    b.write(&mut states[0], &x, None).unwrap();
+    let [x, z1, a1, p1, n1, a2, z3, a3, z4] = &mut states;
+    b.map(&weights[0], &mut scratch[0], x, z1, learn);
+    b.activate(relu, z1, a1, learn);
+    b.pool(pool, halved, a1, p1);
+    b.normalize(&norm, &mut scratch[3], p1, n1, learn);
+    b.activate(relu, n1, a2, learn);
+    b.map(&weights[1], &mut scratch[1], a2, z3, learn);
+    b.activate(relu, z3, a3, learn);
+    b.map(&weights[2], &mut scratch[2], a3, z4, learn);
+    b.observe(z4, Seen { y: &y, noise: NoiseVar::One(0.5), seen: None, infer: false });
+    b.map_back(&weights[2], &mut scratch[2], z4, a3);
+    b.activate_back(a3, a3, z3);
+    b.map_back(&weights[1], &mut scratch[1], z3, a2);
+    b.activate_back(a2, a2, n1);
+    b.normalize_back(&norm, &scratch[3], n1, p1);
+    b.pool_back(pool, halved, p1, p1, a1);
+    b.activate_back(a1, a1, z1);
+    let (steps, mut status) = ([step; 2], Default::default());
+    let mut out = vec![("output", read(b, z4, Field::Mean)), ("its var", read(b, z4, Field::Var))];
+    out.push(("activation", read(b, a2, Field::Mean)));
+    out.push(("innovation", read(b, z1, Field::DMean)));
+    out.push(("its var", read(b, z1, Field::DVar)));
+    b.map_learn(&mut weights[0], &mut scratch[0], x, z1, steps, &mut status);
+    b.map_learn(&mut weights[1], &mut scratch[1], a2, z3, steps, &mut status);
+    b.map_learn(&mut weights[2], &mut scratch[2], a3, z4, steps, &mut status);
+    let mut sums = b.normalize_sums(&norm);
+    b.normalize_accumulate(&norm, &mut scratch[3], p1, n1, &mut sums);
+    b.normalize_apply(&mut norm, &sums, steps, &mut status);
+    for w in &weights {
+        let p = b.weights_parameters(w).unwrap();
+        out.extend([("weights", p.mean), ("their var", p.var), ("bias", p.bias_mean), ("its var", p.bias_var)]);
+    }
+    out.push(("scale", b.norm_parameters(&norm).unwrap().0.mean));
+    out
+}
+
+#[test]
+fn chains_agree() {
+    for (rows, channels, pool) in [(3, 1, Pool::Average), (8, 3, Pool::Max), (5, 4, Pool::Average), (16, 1, Pool::Max)] {
+        for step in [Step::Capped(2.0), Step::Plain] {
+            let what = format!("{rows} rows of {channels} channels, {pool:?}, {step:?}");
+            agree(&what, 1 << 12, |b| on!(b, b => chain(b, rows, channels, pool, step)));
+        }
+    }
+}
