@@ -6,7 +6,7 @@ mod noise;
 pub(crate) use noise::InferredNoise;
 
 use crate::backend::{
-    Backend, Device, Field, Handle, NoiseSums, NoiseVar, PRIOR, Priors, Seen, Tally, Units, Update,
+    Backend, Change, Device, Field, Handle, NoiseSums, NoiseVar, PRIOR, Priors, Seen, Tally, Units, Update,
 };
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -32,6 +32,8 @@ pub(crate) enum Batch<'a> {
     Values(&'a [f64], Option<&'a [f64]>),
     /// Rows of a table.
     Rows(&'a OnDevice, &'a [usize]),
+    /// Images that the device keeps as bytes, changed if there are changes.
+    Images(&'a OnDevice, &'a [usize], &'a [Change]),
 }
 
 /// A requested derivative: of this output, with respect to the state `at` (0 is the input).
@@ -70,6 +72,12 @@ pub(crate) trait Engine: Send + Sync {
     fn table(&self, rows: usize) -> Result<OnDevice>;
     /// Sets rows of a table from `first` on.
     fn table_write(&self, table: &mut OnDevice, first: usize, values: &[f64]) -> Result<()>;
+    /// Whether the device keeps whole data sets; see [`Backend`].
+    fn keeps_data(&self) -> bool;
+    /// Images as bytes, where the device keeps them.
+    fn images(&self, shape: Shape, pixels: &[u8], scaled: &[f32], greys: &[f32]) -> Result<OnDevice>;
+    /// Targets `[rows, outputs]`, where the device keeps them; what was not observed is NaN.
+    fn targets(&self, y: &[f64]) -> Result<OnDevice>;
 }
 
 /// A pass over a batch, with its own memory.
@@ -219,6 +227,11 @@ impl<B: Backend> Layers<B> {
                 self.backend.gather(table, rows, &mut pass.states[0]);
                 Ok(())
             }
+            Batch::Images(images, rows, changes) => {
+                let images = images.downcast_ref().expect("images of this device");
+                self.backend.gather_images(images, rows, changes, &mut pass.states[0]);
+                Ok(())
+            }
         }
     }
 
@@ -243,7 +256,14 @@ impl<B: Backend> Layers<B> {
                 Op::CheckStates => backend.check_states(states, status),
                 Op::Observe => {
                     let output = states.last_mut().expect("there is an output");
-                    backend.observe(output, seen.expect("a plan that observes is given what to"));
+                    let seen = seen.expect("a plan that observes is given what to");
+                    match seen.rows {
+                        None => backend.observe(output, seen),
+                        Some((targets, rows)) => {
+                            let targets = targets.downcast_ref().expect("targets of this device");
+                            backend.observe_rows(output, targets, rows, seen.noise);
+                        }
+                    }
                 }
                 Op::InferNoise => {
                     let seen = seen.expect("a plan that observes is given what to");
@@ -464,6 +484,21 @@ impl<B: Backend> Engine for Loaded<B> {
     fn table_write(&self, table: &mut OnDevice, first: usize, values: &[f64]) -> Result<()> {
         let table = table.downcast_mut().expect("a table of this device");
         self.layers.backend.table_write(table, first, values)
+    }
+
+    fn keeps_data(&self) -> bool {
+        self.layers.backend.keeps_data()
+    }
+
+    fn images(&self, shape: Shape, pixels: &[u8], scaled: &[f32], greys: &[f32]) -> Result<OnDevice> {
+        Ok(Box::new(self.layers.backend.images(shape, pixels, scaled, greys)?))
+    }
+
+    fn targets(&self, y: &[f64]) -> Result<OnDevice> {
+        let shape = *self.layers.graph.shapes.last().expect("there is an output");
+        let mut table = self.layers.backend.table(shape, y.len() / shape.len())?;
+        self.layers.backend.table_write(&mut table, 0, y)?;
+        Ok(Box::new(table))
     }
 }
 

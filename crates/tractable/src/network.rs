@@ -194,6 +194,11 @@ impl Network {
     }
 
     /// The update of the weights by a batch with this weight.
+    /// Whether the device takes batches faster than it is asked about them.
+    pub(crate) fn works_ahead(&self) -> bool {
+        self.engine.keeps_data()
+    }
+
     fn update(&self, weight: f64) -> Update {
         Update { rule: self.spec.update, weight }
     }

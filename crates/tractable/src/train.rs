@@ -145,8 +145,9 @@ struct Start<'a> {
 /// Images converted to numbers at a time, for predictions.
 const IMAGES_AT_ONCE: usize = 1024;
 
-/// Rows between two [`Progress::Rows`].
+/// Rows between two [`Progress::Rows`], and at least so many batches on a device that works ahead of us.
 const REPORT_EVERY: usize = 512;
+const BATCHES_AHEAD: usize = 32;
 
 impl Network {
     /// Fits the network to a data set or to images. If the data set asks for it, inputs and targets are standardised with
@@ -210,11 +211,11 @@ impl Network {
             }
             let mut learned = LearnInfo::default();
             resident.begin(seed, epoch, fit.weight_at(epoch));
-            let mut done = 0;
+            let (mut done, every) = (0, self.rows_between_reports(fit.batch));
             for rows in order.chunks(fit.batch) {
                 self.learn_rows(&mut resident, rows)?;
                 done += rows.len();
-                if done / REPORT_EVERY == (done - rows.len()) / REPORT_EVERY {
+                if done / every == (done - rows.len()) / every {
                     continue;
                 }
                 // Only now is the outcome of the batches known.
@@ -255,6 +256,10 @@ impl Network {
             report.best_epoch = Some(at);
         }
         Ok(report)
+    }
+
+    fn rows_between_reports(&self, batch: usize) -> usize {
+        if self.works_ahead() { REPORT_EVERY.max(BATCHES_AHEAD * batch) } else { REPORT_EVERY }
     }
 
     /// Checks whether [`Network::fit`] would accept these data and settings, without changing anything.

@@ -132,13 +132,13 @@ pub fn run(args: &Args) -> Outcome {
     if args.images == 0 {
         return Err(Exit::Error("--images: must be at least 1".into()));
     }
-    let net = load_trained(&args.model, args.device.with(console::threads()))?;
+    let net = load_trained(&args.model, args.device.with(console::threads())?)?;
     let (set, images) = test_images(&args.model, args.set, args.data.as_deref(), args.images)?;
     check_images(&net, &images, &args.model)?;
     let other = match &args.transfer {
         None => None,
         Some(path) => {
-            let other = load_trained(path, args.device.with(console::threads()))?;
+            let other = load_trained(path, args.device.with(console::threads())?)?;
             check_images(&other, &images, path)?;
             Some((path, other))
         }

@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Outcome {
     let args = &args;
     let file = match images_of(args)? {
         Source::Images(set, folder, limit) => {
-            let net = load_trained(&args.model, args.device.with(console::threads()))?;
+            let net = load_trained(&args.model, args.device.with(console::threads())?)?;
             check_limits(args, net.output())?;
             return images(args, &net, set, folder.as_deref(), limit);
         }

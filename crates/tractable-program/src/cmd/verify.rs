@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> Outcome {
     }
     let report = Report::new(args.json);
     let files = match (&args.golden, &args.physics) {
-        (Some(dir), _) => verify::golden(dir, args.device.with(console::threads()))?,
+        (Some(dir), _) => verify::golden(dir, args.device.with(console::threads())?)?,
         (None, Some(dir)) => verify::physics(dir)?,
         (None, None) => unreachable!("clap asks for one of the two"),
     };

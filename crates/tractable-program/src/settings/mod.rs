@@ -202,14 +202,20 @@ pub(crate) struct TableSettings {
 pub(crate) enum DeviceName {
     #[default]
     Cpu,
+    /// An NVIDIA GPU
+    Cuda,
+    /// The same, with large products rounded to TF32
+    CudaFast,
     Reference,
 }
 
 impl DeviceName {
-    pub(crate) fn with(self, threads: usize) -> Device {
+    pub(crate) fn with(self, threads: usize) -> tractable::Result<Device> {
         match self {
-            DeviceName::Cpu => Device::cpu(threads),
-            DeviceName::Reference => Device::reference(),
+            DeviceName::Cpu => Ok(Device::cpu(threads)),
+            DeviceName::Cuda => Device::cuda(0),
+            DeviceName::CudaFast => Device::cuda(0)?.fast(),
+            DeviceName::Reference => Ok(Device::reference()),
         }
     }
 }

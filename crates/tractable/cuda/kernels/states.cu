@@ -40,6 +40,47 @@ KERNEL(gather, GatherArgs, 256) {
     a.mean[i] = u.real ? a.table[((long long)a.rows[u.row] * a.to.channels + u.channel) * a.to.pixels + u.pixel] : 0.0f;
 }
 
+// A random change of an image: the Rust `Change`.
+struct Change {
+    int flip, down, right, hole_top, hole_bottom, hole_left, hole_right;
+};
+
+// Images are bytes, [image][channels][height][width]. The state may be flat.
+struct GatherImagesArgs {
+    Layout to;
+    int channels, height, width;
+    const u8 *pixels;
+    const float *scaled; // [channels][256]: the number of every byte
+    const float *greys;  // [images][channels]: the number of a hole
+    const u32 *rows;
+    const Change *changes; // null: none
+    float *mean;
+};
+
+KERNEL(gather_images, GatherImagesArgs, 256) {
+    long long i = thread_number();
+    if (i >= a.to.per_pixel * a.to.pixels) return;
+    Unit u = unit_at(a.to, i);
+    float value = 0.0f;
+    if (u.real) {
+        int at = u.channel * a.to.pixels + u.pixel, size = a.height * a.width, channel = at / size;
+        int y = (at - channel * size) / a.width, x = at - channel * size - y * a.width;
+        u32 image = a.rows[u.row];
+        const u8 *plane = a.pixels + ((long long)image * a.channels + channel) * size;
+        const float *scaled = a.scaled + channel * 256;
+        if (a.changes) {
+            Change c = a.changes[u.row];
+            int r = y + c.down, s = x + c.right;
+            bool shown = r >= 0 && r < a.height && s >= 0 && s < a.width;
+            if (y >= c.hole_top && y < c.hole_bottom && x >= c.hole_left && x < c.hole_right) value = a.greys[(long long)image * a.channels + channel];
+            else value = scaled[shown ? plane[r * a.width + (c.flip ? a.width - 1 - s : s)] : 0];
+        } else {
+            value = scaled[plane[y * a.width + x]];
+        }
+    }
+    a.mean[i] = value;
+}
+
 struct ActivateArgs {
     long long n;
     int activation;
@@ -151,6 +192,7 @@ KERNEL(posterior, PosteriorArgs, 256) {
 struct Seen {
     const float *y, *noise; // noise: one, one per output, or one per entry
     const u8 *seen;         // null: everything
+    const u32 *rows;        // null, or the rows of y, a table in which what was not seen is NaN
     int noise_kind;         // 0 one, 1 per output, 2 per entry
 };
 
@@ -174,10 +216,11 @@ KERNEL(observe, ObserveArgs, 256) {
     if (u.real) {
         int width = a.of.channels * a.of.pixels, column = u.channel * a.of.pixels + u.pixel;
         long long at = (long long)u.row * width + column;
-        if (!a.seen.seen || a.seen.seen[at]) {
+        float y = a.seen.y[a.seen.rows ? (long long)a.seen.rows[u.row] * width + column : at];
+        if (a.seen.rows ? y == y : !a.seen.seen || a.seen.seen[at]) {
             float total = a.var[i] + noise_at(a.seen, u.row, column, width); // T17
             float gain = total < MIN_POSITIVE ? 0.0f : 1.0f / total;
-            d = gain * (a.seen.y[at] - a.mean[i]);
+            d = gain * (y - a.mean[i]);
             v = -gain;
         }
     }

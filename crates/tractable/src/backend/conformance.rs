@@ -83,7 +83,7 @@ impl Case {
             self.d_var.iter().zip(&v).map(|(d, v)| (-1.0 / d.min(-1e-2)).max(v * 1.5)).collect();
         let noise: Vec<f64> = total.iter().zip(&v).map(|(t, v)| t - v).collect();
         let y: Vec<f64> = m.iter().zip(&total).zip(&self.d_mean).map(|((m, t), d)| m + d * t).collect();
-        b.observe(z, Seen { y: &y, noise: NoiseVar::PerEntry(&noise), seen: None, infer: false });
+        b.observe(z, Seen { y: &y, noise: NoiseVar::PerEntry(&noise), seen: None, infer: false, rows: None });
     }
 
     fn start<B: Backend>(&self, b: &B) -> (B::State, B::State) {
@@ -144,12 +144,12 @@ enum Which<'a> {
     Reference(&'a Reference),
     Cpu(&'a Cpu),
     #[cfg(feature = "cuda")]
-    Cuda(&'a super::Cuda),
+    Cuda(&'a super::cuda::Cuda),
 }
 
 /// The first GPU, where there is one, with the factor on the error that is allowed: as it is, and with all maps on tensor cores.
 #[cfg(feature = "cuda")]
-fn gpus() -> &'static [(&'static str, super::Cuda, f64)] {
+fn gpus() -> &'static [(&'static str, super::cuda::Cuda, f64)] {
     use super::cuda::{Cuda, Precision};
     static GPUS: std::sync::OnceLock<Vec<(&'static str, Cuda, f64)>> = std::sync::OnceLock::new();
     GPUS.get_or_init(|| {
@@ -393,7 +393,7 @@ fn entries_that_were_not_seen_say_nothing() {
     agree("mask", 1, |b| {
         on!(b, b => {
             let (mut x, _) = case.start(b);
-            b.observe(&mut x, Seen { y: &y, noise: NoiseVar::PerOutput(&[0.1, 0.2, 0.3, 0.4, 0.5]), seen: Some(&seen), infer: false });
+            b.observe(&mut x, Seen { y: &y, noise: NoiseVar::PerOutput(&[0.1, 0.2, 0.3, 0.4, 0.5]), seen: Some(&seen), infer: false, rows: None });
             let d = read(b, &x, Field::DMean);
             assert!(d.iter().zip(&seen).all(|(d, seen)| *seen != (*d == 0.0)));
             vec![("d_mean", d), ("d_var", read(b, &x, Field::DVar))]
@@ -416,7 +416,7 @@ fn noise_that_is_inferred_agrees() {
                 on!(b, b => {
                     let ((output, _), (mut u, _)) = (case.start(b), head.start(b));
                     let mut sums = NoiseSums::zeros(shape.len());
-                    let seen = Seen { y: &y, noise: NoiseVar::PerOutput(&var), seen, infer: true };
+                    let seen = Seen { y: &y, noise: NoiseVar::PerOutput(&var), seen, infer: true, rows: None };
                     b.infer_noise(&output, with_head.then_some(&mut u), seen, &mut sums);
                     let mut out = vec![("squares", sums.squares), ("count", sums.count)];
                     if with_head {
@@ -530,7 +530,7 @@ fn what_is_not_finite_is_noted_and_stops_updates() {
             .unwrap();
         let (mut scratch, mut status) = (Default::default(), Noted::default());
         b.map(&w, &mut scratch, &x, &mut z, Purpose::Learn);
-        b.observe(&mut z, Seen { y: &[0.0; 4], noise: NoiseVar::One(1.0), seen: None, infer: false });
+        b.observe(&mut z, Seen { y: &[0.0; 4], noise: NoiseVar::One(1.0), seen: None, infer: false, rows: None });
         b.check_innovation(&z, 1, &mut status);
         let noted = status.broken.unwrap();
         assert_eq!((noted.state, noted.row), (1, 1));

@@ -13,8 +13,6 @@ mod device;
 mod reference;
 
 pub(crate) use cpu::Cpu;
-#[cfg(feature = "cuda")]
-pub(crate) use cuda::Cuda;
 pub use device::Device;
 pub(crate) use device::Handle;
 pub(crate) use reference::Reference;
@@ -271,13 +269,25 @@ impl NoiseVar<'_> {
 }
 
 /// Observed outputs, `[rows, width]`; entries with `seen` false are missing.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
     pub(crate) y: &'a [f64],
     pub(crate) noise: NoiseVar<'a>,
     pub(crate) seen: Option<&'a [bool]>,
     /// Whether the noise is inferred from it too.
     pub(crate) infer: bool,
+    /// Rows of a table on the device, instead of `y` and `seen`.
+    pub(crate) rows: Option<(&'a (dyn std::any::Any + Send + Sync), &'a [usize])>,
+}
+
+/// A random change of an image: a mirror image or not, a shift, and a hole filled with grey.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) flip: bool,
+    /// Row and column of the original that the first pixel shows; what lies outside is 0.
+    pub(crate) from: [i32; 2],
+    /// Rows, then columns, of the hole: first, and one past the last.
+    pub(crate) hole: [[i32; 2]; 2],
 }
 
 /// Sum of squared noise for every output, and the number of entries.
@@ -387,6 +397,23 @@ pub(crate) trait Backend: Send + Sync + 'static {
     fn table(&self, shape: Shape, rows: usize) -> Result<Self::RowStore>;
     /// Sets rows from `first` on, `[rows, shape.len()]`.
     fn table_write(&self, table: &mut Self::RowStore, first: usize, values: &[f64]) -> Result<()>;
+    /// Whether a data set is kept on the device with its bytes and targets: the host is too far away to prepare every batch.
+    fn keeps_data(&self) -> bool {
+        false
+    }
+    /// Images as bytes, where the device keeps them. `scaled` has the number for every byte of a channel, `greys` those of every
+    /// image's hole, channel by channel, unless there are no holes.
+    fn images(&self, _: Shape, _pixels: &[u8], _scaled: &[f32], _greys: &[f32]) -> Result<Self::RowStore> {
+        unreachable!("this device keeps no data")
+    }
+    /// Sets the batch to these images, changed if there are changes.
+    fn gather_images(&self, _: &Self::RowStore, _rows: &[usize], _: &[Change], _: &mut Self::State) {
+        unreachable!("this device keeps no data")
+    }
+    /// Innovation of the output given these rows of a table of targets, in which what was not observed is NaN.
+    fn observe_rows(&self, _output: &mut Self::State, _: &Self::RowStore, _rows: &[usize], _: NoiseVar<'_>) {
+        unreachable!("this device keeps no data")
+    }
     /// Sets the batch to these rows, known exactly.
     fn gather(&self, table: &Self::RowStore, rows: &[usize], state: &mut Self::State);
     /// What was recorded since the last call.

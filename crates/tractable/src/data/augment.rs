@@ -1,6 +1,7 @@
 //! Image augmentation: flip, shift, cutout.
 
 use super::images::unit;
+use crate::backend::Change;
 use crate::rng::{self, Rng};
 use crate::shape::Shape;
 
@@ -22,6 +23,11 @@ pub struct Augment {
     pub cutout: usize,
 }
 
+/// The average of a channel.
+pub(crate) fn grey(plane: &[u8]) -> f64 {
+    plane.iter().map(|&p| u64::from(p)).sum::<u64>() as f64 / (255 * plane.len()) as f64
+}
+
 impl Augment {
     /// The usual augmentation for CIFAR-10: flip, shift by up to 4, cutout of 8 by 8.
     ///
@@ -36,29 +42,34 @@ impl Augment {
     /// not move another's.
     pub(super) fn apply(self, pixels: &[u8], shape: Shape, rng: &mut impl Rng, x: &mut Vec<f64>) {
         let (height, width) = (shape.height, shape.width);
-        let mut pick = |n: usize| rng::below(n as u64, rng) as usize;
-        let flip = pick(2) == 1 && self.flip;
-        let crop = self.crop.min(height.max(width));
-        let (down, right) = (pick(2 * crop + 1), pick(2 * crop + 1));
-        let (hole_row, hole_column) = (pick(height), pick(width));
-        let half = self.cutout / 2;
-        let inside = |at: usize, hole: usize| at + half >= hole && at + half < hole + self.cutout;
+        let Change { flip, from: [down, right], hole: [rows, columns] } = self.draw(shape, rng);
+        let inside = |at: usize, [first, end]: [i32; 2]| (first..end).contains(&(at as i32));
+        let shown = |at: usize, from: i32, size: usize| {
+            usize::try_from(at as i32 + from).ok().filter(|&at| at < size)
+        };
         for plane in pixels.chunks_exact(height * width) {
-            let grey = match self.cutout {
-                0 => 0.0,
-                _ => plane.iter().map(|&p| u64::from(p)).sum::<u64>() as f64 / (255 * plane.len()) as f64,
-            };
+            let grey = if self.cutout == 0 { 0.0 } else { grey(plane) };
             for row in 0..height {
                 for column in 0..width {
-                    let from = (row + down).checked_sub(crop).filter(|r| *r < height);
-                    let across = (column + right).checked_sub(crop).filter(|c| *c < width);
-                    x.push(match (from, across) {
-                        _ if inside(row, hole_row) && inside(column, hole_column) => grey,
+                    x.push(match (shown(row, down, height), shown(column, right, width)) {
+                        _ if inside(row, rows) && inside(column, columns) => grey,
                         (Some(r), Some(c)) => unit(plane[r * width + if flip { width - 1 - c } else { c }]),
                         _ => 0.0,
                     });
                 }
             }
         }
+    }
+
+    /// One image's change.
+    pub(crate) fn draw(self, shape: Shape, rng: &mut impl Rng) -> Change {
+        let (height, width) = (shape.height, shape.width);
+        let mut pick = |n: usize| rng::below(n as u64, rng) as i32;
+        let flip = pick(2) == 1 && self.flip;
+        let crop = self.crop.min(height.max(width));
+        let from = [pick(2 * crop + 1), pick(2 * crop + 1)].map(|at| at - crop as i32);
+        let (size, half) = (self.cutout as i32, (self.cutout / 2) as i32);
+        let hole = [pick(height), pick(width)].map(|at| [at - half, at - half + size]);
+        Change { flip, from, hole }
     }
 }

@@ -320,6 +320,16 @@ impl Images {
         self.augment.map(|_| rng::stream(seed, "augment", epoch as u64))
     }
 
+    /// All bytes, one image after the other.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.pixels
+    }
+
+    /// How images are changed, if they are.
+    pub(crate) fn augmented(&self) -> Option<Augment> {
+        self.augment
+    }
+
     /// Adds images to `x` as numbers from 0 to 1, changed at random where there is a stream.
     pub(crate) fn gather(&self, index: &[usize], changes: Option<&mut ChaCha8Rng>, x: &mut Vec<f64>) {
         match (self.augment, changes) {
@@ -332,6 +342,6 @@ impl Images {
 }
 
 /// A byte as a number from 0 to 1.
-pub(super) fn unit(pixel: u8) -> f64 {
+pub(crate) fn unit(pixel: u8) -> f64 {
     f64::from(pixel) / 255.0
 }

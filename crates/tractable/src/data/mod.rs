@@ -68,6 +68,8 @@ pub use self::{
     table::{ColumnAbout, Table},
 };
 pub use augment::Augment;
+pub(crate) use augment::grey;
+pub(crate) use images::unit;
 pub use cifar::cifar_batches;
 pub use dataset::{Dataset, Target};
 pub use digits::digits;

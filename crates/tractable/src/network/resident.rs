@@ -2,11 +2,12 @@
 //! numbers one batch at a time.
 
 use super::Network;
-use crate::data::{Dataset, Images, Target};
+use crate::backend::{Change, NoiseVar};
+use crate::data::{Dataset, Images, Target, grey, unit};
 use crate::engine::{Batch, OnDevice};
 use crate::error::Result;
 use crate::gaussian::Input;
-use crate::output::{Observation, ObservationBuffer, Tree};
+use crate::output::{Noise, Observation, ObservationBuffer, Tree};
 use crate::rng::ChaCha8Rng;
 
 /// Data to learn from, batch by batch.
@@ -32,6 +33,13 @@ enum Inputs<'d> {
         changes: Option<Box<ChaCha8Rng>>,
         batch: Vec<f64>,
     },
+    /// On a device that keeps them as bytes.
+    Bytes {
+        on_device: OnDevice,
+        images: &'d Images,
+        changes: Option<Box<ChaCha8Rng>>,
+        drawn: Vec<Change>,
+    },
 }
 
 enum Targets<'d> {
@@ -39,6 +47,8 @@ enum Targets<'d> {
     Values(ObservationBuffer),
     Labels(Tree, &'d [usize]),
     Images(Tree, &'d Images),
+    /// On a device that keeps them.
+    OnDevice(OnDevice),
 }
 
 /// Rows standardised at a time.
@@ -56,7 +66,62 @@ impl Network {
                 Targets::Values(all)
             }
         };
+        let targets = self.resident_targets(targets, data.rows())?;
         Ok(Resident { inputs, targets, observed: ObservationBuffer::default(), weight: 1.0 })
+    }
+
+    /// Puts targets on the device if it keeps them. Inferring noise needs them here.
+    fn resident_targets<'d>(&self, targets: Targets<'d>, rows: usize) -> Result<Targets<'d>> {
+        if !self.engine.keeps_data() || self.spec.output.noise() != Noise::Known {
+            return Ok(targets);
+        }
+        let (mut all, units) = (ObservationBuffer::default(), self.spec.output.units());
+        let seen = match &targets {
+            Targets::Values(values) => values.seen(units),
+            Targets::Labels(tree, labels) => {
+                all.label(*tree, labels.iter().copied());
+                all.seen(units)
+            }
+            Targets::Images(tree, images) => {
+                all.label(*tree, (0..rows).map(|r| images.label(r)));
+                all.seen(units)
+            }
+            Targets::OnDevice(_) => return Ok(targets),
+        };
+        // Noise of its own for every entry stays with its row.
+        if matches!(seen.noise, NoiseVar::PerEntry(_)) {
+            return Ok(targets);
+        }
+        let is_seen = |i: usize| seen.seen.is_none_or(|s| s[i]);
+        let y: Vec<f64> = (0..seen.y.len()).map(|i| if is_seen(i) { seen.y[i] } else { f64::NAN }).collect();
+        Ok(Targets::OnDevice(self.engine.targets(&y)?))
+    }
+
+    /// Images as bytes on the device, if it keeps them and all pixels of a channel are scaled alike.
+    fn resident_bytes<'d>(&self, images: &'d Images) -> Result<Option<Inputs<'d>>> {
+        let (shape, scaler) = (images.shape(), self.spec.input_scaler.as_ref());
+        let plane = shape.height * shape.width;
+        let of_channel = |v: &[f64], c: usize| {
+            let all = &v[c * plane..][..plane];
+            all.iter().all(|v| *v == all[0]).then_some(all[0])
+        };
+        let scales: Option<Vec<[f64; 2]>> = (0..shape.channels)
+            .map(|c| match scaler {
+                None => Some([0.0, 1.0]),
+                Some(s) => Some([of_channel(s.mean(), c)?, of_channel(s.std(), c)?]),
+            })
+            .collect();
+        let (Some(scales), true) = (scales, self.engine.keeps_data()) else { return Ok(None) };
+        let scaled = scales.iter().flat_map(|[mean, std]| (0..=255).map(move |p| ((unit(p) - mean) / std) as f32));
+        let holes = images.augmented().is_some_and(|a| a.cutout > 0);
+        let planes = images.bytes().chunks_exact(plane).enumerate().filter(|_| holes);
+        let greys = planes.map(|(i, plane)| {
+            let [mean, std] = scales[i % shape.channels];
+            ((grey(plane) - mean) / std) as f32
+        });
+        let (scaled, greys) = (scaled.collect::<Vec<_>>(), greys.collect::<Vec<_>>());
+        let on_device = self.engine.images(shape, images.bytes(), &scaled, &greys)?;
+        Ok(Some(Inputs::Bytes { on_device, images, changes: None, drawn: Vec::new() }))
     }
 
     fn resident_inputs<'d>(&self, x: Input<'_>) -> Result<Inputs<'d>> {
@@ -78,8 +143,11 @@ impl Network {
     }
 
     pub(crate) fn resident_images<'d>(&self, images: &'d Images) -> Result<Resident<'d>> {
-        let inputs = Inputs::Images { images, changes: None, batch: Vec::new() };
-        let targets = Targets::Images(self.tree()?, images);
+        let inputs = match self.resident_bytes(images)? {
+            Some(inputs) => inputs,
+            None => Inputs::Images { images, changes: None, batch: Vec::new() },
+        };
+        let targets = self.resident_targets(Targets::Images(self.tree()?, images), images.len())?;
         Ok(Resident { inputs, targets, observed: ObservationBuffer::default(), weight: 1.0 })
     }
 
@@ -91,6 +159,7 @@ impl Network {
             Targets::Values(all) => observed.gather(all, units, rows),
             Targets::Labels(tree, labels) => observed.label(*tree, rows.iter().map(|&r| labels[r])),
             Targets::Images(tree, images) => observed.label(*tree, rows.iter().map(|&r| images.label(r))),
+            Targets::OnDevice(_) => {}
         }
         let batch = match &mut data.inputs {
             Inputs::Table(table) => Batch::Rows(table, rows),
@@ -111,8 +180,19 @@ impl Network {
                 }
                 Batch::Values(batch, None)
             }
+            Inputs::Bytes { on_device, images, changes, drawn } => {
+                drawn.clear();
+                if let (Some(augment), Some(rng)) = (images.augmented(), changes) {
+                    drawn.extend(rows.iter().map(|_| augment.draw(images.shape(), &mut **rng)));
+                }
+                Batch::Images(on_device, rows, drawn)
+            }
         };
-        self.engine.learn(batch, data.observed.seen(units), self.update(data.weight), rows.len())
+        let mut seen = data.observed.seen(units);
+        if let Targets::OnDevice(targets) = &data.targets {
+            seen.rows = Some((&**targets, rows));
+        }
+        self.engine.learn(batch, seen, self.update(data.weight), rows.len())
     }
 
     fn tree(&self) -> Result<Tree> {
@@ -124,7 +204,7 @@ impl Resident<'_> {
     /// Starts an epoch with this weight of a batch: images are augmented anew.
     pub(crate) fn begin(&mut self, seed: u64, epoch: usize, weight: f64) {
         self.weight = weight;
-        if let Inputs::Images { images, changes, .. } = &mut self.inputs {
+        if let Inputs::Images { images, changes, .. } | Inputs::Bytes { images, changes, .. } = &mut self.inputs {
             *changes = images.changes(seed, epoch).map(Box::new);
         }
     }

@@ -292,7 +292,7 @@ impl ObservationBuffer {
             _ => NoiseVar::PerEntry(&self.noise),
         };
         let seen = (!self.seen.is_empty()).then_some(&self.seen[..]);
-        Seen { y: &self.y, noise, seen, infer: self.noise.is_empty() }
+        Seen { y: &self.y, noise, seen, infer: self.noise.is_empty(), rows: None }
     }
 
     /// A copy of some rows.

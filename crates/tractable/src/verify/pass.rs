@@ -43,7 +43,7 @@ pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Resul
     if y.len() != entries || var.len() != mean.len() || mask.as_ref().is_some_and(|m| m.len() != entries) {
         return Err(golden.error(format!("mx, Sx, y and mask do not fit together: {entries} outputs")));
     }
-    let seen = Seen { y: &y, noise, seen: mask.as_deref(), infer: false };
+    let seen = Seen { y: &y, noise, seen: mask.as_deref(), infer: false, rows: None };
 
     let x = Input::uncertain(&mean, &var, network.input().len())?;
     let trace = network.trace(x, seen)?;

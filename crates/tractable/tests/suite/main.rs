@@ -9,6 +9,7 @@ mod condition;
 mod conventions;
 mod corpora;
 mod counting;
+mod cuda;
 mod data;
 mod dependencies;
 mod derivative;

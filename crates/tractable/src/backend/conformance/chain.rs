@@ -32,7 +32,7 @@ fn chain<B: Backend>(b: &B, rows: usize, channels: usize, pool: Pool, step: Step
     b.map(&weights[1], &mut scratch[1], a2, z3, learn);
     b.activate(relu, z3, a3, learn);
     b.map(&weights[2], &mut scratch[2], a3, z4, learn);
-    b.observe(z4, Seen { y: &y, noise: NoiseVar::One(0.5), seen: None, infer: false });
+    b.observe(z4, Seen { y: &y, noise: NoiseVar::One(0.5), seen: None, infer: false, rows: None });
     b.map_back(&weights[2], &mut scratch[2], z4, a3);
     b.activate_back(a3, a3, z3);
     b.map_back(&weights[1], &mut scratch[1], z3, a2);

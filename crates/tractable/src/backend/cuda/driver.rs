@@ -38,7 +38,6 @@ functions! {
     cuDeviceGet(*mut c_int, c_int);
     cuDeviceGetName(*mut c_char, c_int, c_int);
     cuDeviceGetAttribute(*mut c_int, c_int, c_int);
-    cuDeviceTotalMem_v2(*mut usize, c_int);
     cuDevicePrimaryCtxRetain(*mut Pointer, c_int);
     cuCtxSetCurrent(Pointer);
     cuStreamCreate(*mut Pointer, c_uint);
@@ -123,15 +122,6 @@ fn name_of(f: &Functions, code: Code) -> String {
     }
 }
 
-/// Names of the GPUs.
-pub(crate) fn names() -> Result<Vec<String>> {
-    let f = functions()?;
-    let mut count = 0;
-    // SAFETY: fills the count.
-    unsafe { (f.cuDeviceGetCount)(&mut count) };
-    Ok((0..count).map(|n| name(f, n)).collect())
-}
-
 fn name(f: &Functions, ordinal: c_int) -> String {
     let (mut device, mut text) = (0, [0 as c_char; 128]);
     // SAFETY: fills the handle, and at most so many bytes of text, the last of them zero.
@@ -143,7 +133,7 @@ fn name(f: &Functions, ordinal: c_int) -> String {
 }
 
 /// One GPU: its context, stream and kernels.
-pub(super) struct Gpu {
+pub(crate) struct Gpu {
     f: &'static Functions,
     context: usize,
     stream: usize,
@@ -155,7 +145,6 @@ pub(super) struct Gpu {
     lost: OnceLock<String>,
     pub(super) name: String,
     pub(super) multiprocessors: usize,
-    pub(super) is_hopper: bool,
 }
 
 /// Pinned memory for copies to the device that nobody waits for.
@@ -220,7 +209,6 @@ impl Gpu {
                 lost: OnceLock::new(),
                 name,
                 multiprocessors: attribute(MULTIPROCESSORS).max(1) as usize,
-                is_hopper,
             })
         }
     }
@@ -362,7 +350,7 @@ impl Gpu {
 }
 
 /// Numbers in the device's memory. It grows and never shrinks; what is new in it is not set.
-pub(super) struct Buffer<T> {
+pub(crate) struct Buffer<T> {
     gpu: Arc<Gpu>,
     at: u64,
     room: usize,

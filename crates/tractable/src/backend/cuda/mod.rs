@@ -16,7 +16,7 @@ mod tensor;
 mod unitwise;
 
 use super::{
-    Backend, Broken, Field, Map, NoiseSums, Noted, Parameters, Pool, Purpose, Seen, Statistics, Steps, Tally, Units,
+    Backend, Broken, Change, Field, Map, NoiseSums, NoiseVar, Noted, Parameters, Pool, Purpose, Seen, Statistics, Steps, Tally, Units,
 };
 use crate::error::Result;
 use crate::moments::Activation;
@@ -30,7 +30,7 @@ use state::{Layout, RowStore, State};
 use std::ops::Range;
 use std::sync::Arc;
 
-pub(crate) use driver::names;
+
 
 pub(crate) struct Cuda {
     gpu: Arc<Gpu>,
@@ -217,7 +217,23 @@ impl Backend for Cuda {
     fn table(&self, shape: Shape, rows: usize) -> Result<RowStore> {
         let mut values = Buffer::none(&self.gpu);
         values.grow(rows * shape.len())?;
-        Ok(RowStore { len: shape.len(), values })
+        Ok(RowStore { len: shape.len(), values, bytes: None })
+    }
+
+    fn keeps_data(&self) -> bool {
+        true
+    }
+
+    fn images(&self, shape: Shape, pixels: &[u8], scaled: &[f32], greys: &[f32]) -> Result<RowStore> {
+        self.new_images(shape, pixels, scaled, greys)
+    }
+
+    fn gather_images(&self, images: &RowStore, rows: &[usize], changes: &[Change], state: &mut State) {
+        self.gather_changed(images, rows, changes, state);
+    }
+
+    fn observe_rows(&self, output: &mut State, targets: &RowStore, rows: &[usize], noise: NoiseVar<'_>) {
+        self.observe_table(output, targets, rows, noise);
     }
 
     fn table_write(&self, table: &mut RowStore, first: usize, values: &[f64]) -> Result<()> {

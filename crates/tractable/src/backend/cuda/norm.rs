@@ -60,12 +60,12 @@ impl Cuda {
     pub(super) fn new_norm(&self, p: &Parameters, s: &Statistics) -> Result<Norm> {
         let channels = p.mean.len();
         let single = |values: &[f64]| {
-            let mut buffer = Buffer::zeros(&self.gpu, channels)?;
+            let buffer = Buffer::zeros(&self.gpu, channels)?;
             buffer.write(0, &values.iter().map(|&v| v as f32).collect::<Vec<_>>());
             Ok(buffer)
         };
         let double = |values: &[f64]| {
-            let mut buffer = Buffer::zeros(&self.gpu, channels)?;
+            let buffer = Buffer::zeros(&self.gpu, channels)?;
             buffer.write(0, values);
             Ok(buffer)
         };

@@ -251,4 +251,15 @@ fn grow<T: Copy>(gpu: &Arc<Gpu>, numbers: &mut Numbers<T>, n: usize) -> Result<(
 pub(crate) struct RowStore {
     pub(super) len: usize,
     pub(super) values: Buffer<f32>,
+    /// Images stay bytes.
+    pub(super) bytes: Option<Bytes>,
+}
+
+/// Images as bytes, `[image][channel][row][column]`.
+pub(super) struct Bytes {
+    pub(super) shape: Shape,
+    pub(super) pixels: Buffer<u8>,
+    /// The number for every byte, `[channels][256]`, and of every image's hole, `[images][channels]`.
+    pub(super) scaled: Buffer<f32>,
+    pub(super) greys: Buffer<f32>,
 }

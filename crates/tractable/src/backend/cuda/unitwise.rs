@@ -1,11 +1,12 @@
 //! States in and out, and everything done unit by unit.
 
 use super::driver::{self, Buffer};
-use super::state::{INNOVATION, Layout, PRIOR, Part, RowStore, State};
+use super::state::{Bytes, INNOVATION, Layout, PRIOR, Part, RowStore, State};
 use super::{Cuda, Noise, Status};
-use crate::backend::{Field, NoiseSums, NoiseVar, Seen};
+use crate::backend::{Change, Field, NoiseSums, NoiseVar, Seen};
 use crate::error::Result;
 use crate::moments::Activation;
+use crate::shape::Shape;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -21,6 +22,21 @@ struct GatherArgs {
     to: Layout,
     table: u64,
     rows: u64,
+    mean: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct GatherImagesArgs {
+    to: Layout,
+    channels: i32,
+    height: i32,
+    width: i32,
+    pixels: u64,
+    scaled: u64,
+    greys: u64,
+    rows: u64,
+    changes: u64,
     mean: u64,
 }
 
@@ -90,6 +106,7 @@ struct SeenArgs {
     y: u64,
     noise: u64,
     seen: u64,
+    rows: u64,
     noise_kind: i32,
 }
 
@@ -128,6 +145,8 @@ struct Checked {
     second: u64,
 }
 
+/// Bytes that go to the device at a time.
+const UPLOAD: usize = 4 << 20;
 /// States one launch looks at.
 const AT_ONCE: usize = 16;
 
@@ -236,18 +255,82 @@ impl Cuda {
         self.gpu.alive()
     }
 
-    pub(super) fn gather_rows(&self, table: &RowStore, rows: &[usize], state: &mut State) {
+    /// Row numbers on the device.
+    fn numbers(&self, rows: &[usize]) -> Result<Buffer<u32>> {
+        let mut numbers = Buffer::none(&self.gpu);
+        numbers.grow(rows.len())?;
+        numbers.write(0, &rows.iter().map(|&r| r as u32).collect::<Vec<_>>());
+        Ok(numbers)
+    }
+
+    /// Makes a state ready for a batch of known inputs; the row numbers on the device.
+    fn begin_gather(&self, rows: &[usize], state: &mut State) -> Option<Buffer<u32>> {
         state.begin(rows.len());
         state.room([Part::Mean]);
         state.make_exact();
-        let mut numbers = Buffer::none(&self.gpu);
-        if let Err(e) = numbers.grow(rows.len()) {
-            state.failed = Some(driver::why(e));
+        match self.numbers(rows) {
+            Ok(numbers) if state.failed.is_none() => Some(numbers),
+            Ok(_) => None,
+            Err(e) => {
+                state.failed = Some(driver::why(e));
+                None
+            }
         }
-        if state.failed.is_some() {
-            return;
+    }
+
+    pub(super) fn new_images(&self, shape: Shape, pixels: &[u8], scaled: &[f32], greys: &[f32]) -> Result<RowStore> {
+        let mut bytes = Bytes {
+            shape,
+            pixels: Buffer::none(&self.gpu),
+            scaled: Buffer::none(&self.gpu),
+            greys: Buffer::none(&self.gpu),
+        };
+        bytes.pixels.grow(pixels.len())?;
+        for (i, some) in pixels.chunks(UPLOAD).enumerate() {
+            bytes.pixels.write(i * UPLOAD, some);
         }
-        numbers.write(0, &rows.iter().map(|&r| r as u32).collect::<Vec<_>>());
+        bytes.scaled.grow(scaled.len())?;
+        bytes.scaled.write(0, scaled);
+        bytes.greys.grow(greys.len())?;
+        bytes.greys.write(0, greys);
+        self.gpu.alive()?;
+        Ok(RowStore { len: shape.len(), values: Buffer::none(&self.gpu), bytes: Some(bytes) })
+    }
+
+    pub(super) fn gather_changed(&self, images: &RowStore, rows: &[usize], changes: &[Change], state: &mut State) {
+        let Some(numbers) = self.begin_gather(rows, state) else { return };
+        let bytes = images.bytes.as_ref().expect("a table of images");
+        let mut changed = Buffer::<i32>::none(&self.gpu);
+        if !changes.is_empty() {
+            if let Err(e) = changed.grow(7 * changes.len()) {
+                return state.failed = Some(driver::why(e));
+            }
+            let words = changes.iter().flat_map(|c| {
+                let [[top, bottom], [left, right]] = c.hole;
+                [c.flip as i32, c.from[0], c.from[1], top, bottom, left, right]
+            });
+            changed.write(0, &words.collect::<Vec<_>>());
+        }
+        let to = state.layout();
+        let [channels, height, width] =
+            [bytes.shape.channels, bytes.shape.height, bytes.shape.width].map(|n| n as i32);
+        let args = GatherImagesArgs {
+            to,
+            channels,
+            height,
+            width,
+            pixels: bytes.pixels.at(),
+            scaled: bytes.scaled.at(),
+            greys: bytes.greys.at(),
+            rows: numbers.at(),
+            changes: changed.at(),
+            mean: state.mean.at(),
+        };
+        self.over("gather_images", to.numbers(), &args);
+    }
+
+    pub(super) fn gather_rows(&self, table: &RowStore, rows: &[usize], state: &mut State) {
+        let Some(numbers) = self.begin_gather(rows, state) else { return };
         let to = state.layout();
         let args = GatherArgs { to, table: table.values.at(), rows: numbers.at(), mean: state.mean.at() };
         self.over("gather", to.numbers(), &args);
@@ -382,16 +465,31 @@ impl Cuda {
             noise.seen.write(0, &mask.iter().map(|&s| s as u8).collect::<Vec<_>>());
         }
         let at = if seen.seen.is_some() { noise.seen.at() } else { 0 };
-        Ok(SeenArgs { y: noise.y.at(), noise: noise.noise.at(), seen: at, noise_kind: kind })
+        Ok(SeenArgs { y: noise.y.at(), noise: noise.noise.at(), seen: at, rows: 0, noise_kind: kind })
     }
 
     pub(super) fn observe_state(&self, output: &mut State, seen: Seen<'_>) {
-        output.room(INNOVATION);
         let mut buffers = Noise::new(&self.gpu);
-        let seen = match self.seen(seen, output.shape.len(), &mut buffers) {
-            Ok(seen) => seen,
-            Err(e) => return output.failed = Some(driver::why(e)),
-        };
+        match self.seen(seen, output.shape.len(), &mut buffers) {
+            Ok(seen) => self.observe_with(output, seen),
+            Err(e) => output.failed = Some(driver::why(e)),
+        }
+    }
+
+    pub(super) fn observe_table(&self, output: &mut State, targets: &RowStore, rows: &[usize], noise: NoiseVar<'_>) {
+        let mut buffers = Noise::new(&self.gpu);
+        let nothing = Seen { y: &[], noise, seen: None, infer: false, rows: None };
+        match self.seen(nothing, output.shape.len(), &mut buffers).and_then(|s| Ok((s, self.numbers(rows)?))) {
+            Ok((seen, numbers)) => {
+                let seen = SeenArgs { y: targets.values.at(), rows: numbers.at(), ..seen };
+                self.observe_with(output, seen);
+            }
+            Err(e) => output.failed = Some(driver::why(e)),
+        }
+    }
+
+    fn observe_with(&self, output: &mut State, seen: SeenArgs) {
+        output.room(INNOVATION);
         if output.failed.is_some() {
             return;
         }

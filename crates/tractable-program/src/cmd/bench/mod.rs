@@ -1,8 +1,11 @@
 //! `tractable bench`: times `learn`, `derivative`, `predict` and `condition` on this machine, compared with its peak
 //! arithmetic.
 
+mod gpu;
+
 use crate::report::{Exit, Outcome, Report, table};
 use crate::results::Clock;
+use crate::settings::DeviceName;
 use serde::Serialize;
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -14,6 +17,7 @@ use tractable::{
 const AFTER_HELP: &str = "\
 Example:
   tractable bench --json > bench.jsonl
+  tractable bench --device cuda-fast
 
 Every line is one learn (forward, back, update of all weights), one derivative (of the output with respect
 to the inputs, including the forward pass), one forward pass or one predict with uncertain inputs (forward,
@@ -31,6 +35,9 @@ pub struct Args {
     /// Folder for bench.json
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Where to compute: on a GPU the lines are epochs of training, with the images on it
+    #[arg(long, value_enum, default_value_t)]
+    device: DeviceName,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
@@ -73,6 +80,9 @@ pub fn run(args: &Args) -> Outcome {
         return Err(Exit::Error(format!("--seconds: {} is not a positive number", args.seconds)));
     }
     let budget = Duration::from_secs_f64(args.seconds.clamp(0.01, 600.0));
+    if matches!(args.device, DeviceName::Cuda | DeviceName::CudaFast) {
+        return gpu::run(args, clock, &report, budget);
+    }
     let machine = Machine {
         peak_gflops_a_core: peak(),
         vectors: format!("{:?}", pulp::Arch::new()).split('(').next().unwrap_or_default().to_string(),
