@@ -87,3 +87,19 @@ fn the_three_verbs_agree_on_a_table() {
         assert!(off < 1e-4, "{off}");
     }
 }
+
+/// The compiled kernels are those of the source: `cuda/compile.py` makes them.
+#[test]
+fn kernels_are_compiled_from_their_source() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("cuda");
+    let script = std::fs::read_to_string(folder.join("compile.py")).unwrap();
+    let order = script.lines().find_map(|l| l.strip_prefix("ORDER = [")).unwrap();
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for name in order.split('"').skip(1).step_by(2) {
+        for byte in std::fs::read(folder.join(format!("kernels/{name}.cu"))).unwrap() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+    let known = std::fs::read_to_string(folder.join("kernels.hash")).unwrap();
+    assert_eq!(known.trim(), format!("{hash:016x}"), "run cuda/compile.py");
+}
