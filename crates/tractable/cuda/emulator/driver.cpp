@@ -134,7 +134,7 @@ API cuDeviceGetCount(int *n) { *n = 1; return OK; }
 API cuDeviceGet(int *d, int n) { *d = n; return n == 0 ? OK : 101; }
 API cuDeviceGetName(char *name, int n, int) { snprintf(name, n, "emulated"); return OK; }
 API cuDeviceGetAttribute(int *v, int what, int) {
-    *v = what == 75 ? 8 : what == 76 ? 0 : what == 16 ? 4 : what == 97 ? 227 << 10 : 0;
+    *v = what == 75 ? 9 : what == 76 ? 0 : what == 16 ? 4 : what == 97 ? 227 << 10 : 0;
     return OK;
 }
 API cuDeviceTotalMem_v2(size_t *n, int) { *n = memory(); return OK; }

@@ -33,8 +33,9 @@ static inline float4 make_float4(float x, float y, float z, float w) { return {x
 static inline float __uint_as_float(u32 u) { float f; memcpy(&f, &u, 4); return f; }
 static inline u32 __float_as_uint(float f) { u32 u; memcpy(&u, &f, 4); return u; }
 static inline u32 __umulhi(u32 a, u32 b) { return (u32)(((u64)a * b) >> 32); }
-template <class T> static inline T min(T a, T b) { return a < b ? a : b; }
-template <class T> static inline T max(T a, T b) { return a > b ? a : b; }
+static inline int min(int a, int b) { return a < b ? a : b; }
+static inline int max(int a, int b) { return a > b ? a : b; }
+static inline u32 min(u32 a, u32 b) { return a < b ? a : b; }
 template <class T> static inline T atomicAdd(T *to, T more) { T was = *to; *to += more; return was; }
 
 // Tensor cores: the operands of a warp are exchanged, every lane computes its own four sums.
@@ -55,6 +56,14 @@ static inline void emulated_mma_tf32(float *d, u32 a0, u32 a1, u32 a2, u32 a3, u
     }
     emulator_warp_sync();
 }
+static inline float __shfl_xor_sync(u32, float v, int mask) {
+    u32 *w = emulator_warp_words(), lane = emulator_lane();
+    w[lane * 8] = __float_as_uint(v);
+    emulator_warp_sync();
+    float other = __uint_as_float(w[(lane ^ mask) * 8]);
+    emulator_warp_sync();
+    return other;
+}
 static inline float emulated_half(u32 pair, int which) { return __uint_as_float(which ? pair & 0xffff0000u : pair << 16); }
 static inline void emulated_mma_bf16(float *d, const u32 *a, const u32 *b) {
     u32 *w = emulator_warp_words(), lane = emulator_lane();
@@ -67,6 +76,23 @@ static inline void emulated_mma_bf16(float *d, const u32 *a, const u32 *b) {
         for (int k = 0; k < 16; k++) {
             int from = (k & 7) >> 1, high = k >> 3;
             d[c] += emulated_half(w[((row & 7) * 4 + from) * 8 + (row >> 3) + 2 * high], k & 1) * emulated_half(w[(column * 4 + from) * 8 + 4 + high], k & 1);
+        }
+    }
+    emulator_warp_sync();
+}
+// Four warps: rows from registers, `n` lines of columns from shared memory at an address relative to its start.
+extern float *emulator_shared;
+static inline void emulated_wgmma(int n, float *d, const u32 *a, u32 address) {
+    u32 *w = emulator_warp_words(), lane = emulator_lane();
+    for (int j = 0; j < 4; j++) w[lane * 8 + j] = a[j];
+    emulator_warp_sync();
+    int g = lane >> 2, q = lane & 3;
+    for (int c = 0; c < n / 2; c++) {
+        int row = g + 8 * ((c >> 1) & 1), column = (c >> 2) * 8 + 2 * q + (c & 1);
+        for (int k = 0; k < 8; k++) {
+            u32 at = address + column * 128 + k * 4;
+            at ^= ((at >> 7) & 7) << 4;
+            d[c] += emulated_cut(w[((row & 7) * 4 + (k & 3)) * 8 + (row >> 3) + 2 * (k >> 2)]) * emulated_cut(__float_as_uint(emulator_shared[at / 4]));
         }
     }
     emulator_warp_sync();

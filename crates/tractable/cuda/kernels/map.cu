@@ -93,6 +93,44 @@ KERNEL(map_forward, ForwardArgs, 256) {
         }
 }
 
+// Sums over a warp, the same in all lanes.
+DEV float warp_sum(float v) {
+    for (int half = 16; half > 0; half /= 2) v += __shfl_xor_sync(0xffffffffu, v, half);
+    return v;
+}
+
+// A dense layer of few outputs: one warp for every output of a row.
+KERNEL(map_forward_thin, ForwardArgs, 256) {
+    const Geometry &g = a.g;
+    int lane = threadIdx.x % 32;
+    long long all = (long long)g.rows * g.out_stride, unit = (long long)blockIdx.x * 8 + threadIdx.x / 32;
+    if (unit >= all) return;
+    int row = (int)(unit / g.out_stride), n = (int)(unit % g.out_stride);
+    float mean = 0.0f, own = 0.0f, passed = 0.0f;
+    if (n < g.outputs)
+        for (int k = lane; k < g.depth; k += 32) {
+            // The state [pixel][row][channel], the weights [pixel][channel].
+            int pixel = k / g.stride;
+            long long at = ((long long)pixel * g.rows + row) * g.stride + k - pixel * g.stride, w = (long long)n * g.weight_stride + k;
+            float m = a.x_mean[at], v = a.x_var ? a.x_var[at] : 0.0f, mu = a.w_mean[w];
+            if (a.relu && m <= 0.0f) m = v = 0.0f;
+            mean += m * mu;
+            own += (v + m * m) * a.w_var[w];
+            passed += v * (mu * mu);
+        }
+    mean = warp_sum(mean), own = warp_sum(own), passed = warp_sum(passed);
+    if (lane) return;
+    if (n < g.outputs) {
+        mean += a.w_mean[(long long)n * g.weight_stride + g.depth];
+        own += a.w_var[(long long)n * g.weight_stride + g.depth];
+    }
+    float var = own + passed;
+    a.z_mean[unit] = mean;
+    a.z_var[unit] = var;
+    if (a.own) a.own[unit] = own;
+    if (!finite(mean) || !finite(var)) *a.broken = 1;
+}
+
 struct BackArgs {
     Geometry g; // its rows are those of z
     Layout x;

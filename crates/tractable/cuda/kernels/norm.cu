@@ -8,6 +8,7 @@ struct NormArgs {
     const float *scale_mean, *scale_var, *shift_mean, *shift_var;
     const double *running_mean, *running_var;
     double *mean, *var;
+    float *factors; // [channels][2]: what to subtract and to multiply by
     double *partial; // [parts][channels][4]
     const float *x_mean, *x_var, *z_d_mean, *z_d_var;
     float *z_mean, *z_var, *own;
@@ -16,43 +17,54 @@ struct NormArgs {
     u32 *broken;
 };
 
-// What one part of the batch adds: one block per channel and part. `second` is 0 for the mean, 1 for the variance about it.
-DEV void norm_reduce(double v0, double v1, double v2, double v3, double *to) {
-    __shared__ double s[4][128];
+// A block adds 32 channels over one part of the batch: channels side by side, eight positions at a time, f64 sums.
+DEV int norm_channel() { return blockIdx.x * 32 + threadIdx.x % 32; }
+
+// Calls `f` for every value of this thread's channel in this block's part.
+template <class F> DEV void over_part(const NormArgs &a, F f) {
+    int channel = norm_channel();
+    if (channel >= a.of.channels) return;
+    u32 all = (u32)a.of.pixels * a.of.rows, per = (all + a.parts - 1) / a.parts;
+    u32 from = blockIdx.y * per, to = min(from + per, all);
+    for (u32 i = from + threadIdx.x / 32; i < to; i += 8) {
+        if (a.of.per_channel == 1) f((long long)i * a.of.stride + channel);
+        else f(place(a.of, i / a.of.rows, i % a.of.rows, channel));
+    }
+}
+
+// Where a part's four sums of a channel go.
+DEV double *norm_partial(const NormArgs &a, int part, int channel) { return a.partial + ((long long)part * a.of.channels + channel) * 4; }
+
+DEV void norm_reduce(const NormArgs &a, int part, double v0, double v1, double v2, double v3) {
+    __shared__ double s[4][256];
     int tid = threadIdx.x;
     s[0][tid] = v0, s[1][tid] = v1, s[2][tid] = v2, s[3][tid] = v3;
     __syncthreads();
-    for (int half = 64; half > 0; half /= 2) {
-        if (tid < half)
-            for (int j = 0; j < 4; j++) s[j][tid] += s[j][tid + half];
-        __syncthreads();
+    if (tid >= 32 || norm_channel() >= a.of.channels) return;
+    double *to = norm_partial(a, part, norm_channel());
+    for (int j = 0; j < 4; j++) {
+        double sum = 0.0;
+        for (int r = 0; r < 8; r++) sum += s[j][tid + 32 * r];
+        to[j] = sum;
     }
-    if (tid < 4) to[tid] = s[tid][0];
 }
 
-// Calls `f` for every value of this block's channel and part.
-template <class F> DEV void over_part(const NormArgs &a, F f) {
-    long long all = (long long)a.of.pixels * a.of.rows, per = (all + a.parts - 1) / a.parts;
-    long long from = blockIdx.y * per, to = from + per < all ? from + per : all;
-    for (long long i = from + threadIdx.x; i < to; i += 128)
-        f(place(a.of, (int)(i / a.of.rows), (int)(i % a.of.rows), blockIdx.x));
-}
-
-KERNEL(norm_mean, NormArgs, 128) {
+KERNEL(norm_mean, NormArgs, 256) {
     double sum = 0.0;
     over_part(a, [&](long long at) { sum += a.x_mean[at]; });
-    norm_reduce(sum, 0.0, 0.0, 0.0, a.partial + ((long long)blockIdx.y * a.of.channels + blockIdx.x) * 4);
+    norm_reduce(a, blockIdx.y, sum, 0.0, 0.0, 0.0);
 }
 
-KERNEL(norm_var, NormArgs, 128) {
+KERNEL(norm_var, NormArgs, 256) {
     double mean = 0.0, sum = 0.0;
-    for (int p = 0; p < a.parts; p++) mean += a.partial[((long long)p * a.of.channels + blockIdx.x) * 4];
+    if (norm_channel() < a.of.channels)
+        for (int p = 0; p < a.parts; p++) mean += norm_partial(a, p, norm_channel())[0];
     mean /= a.count;
     over_part(a, [&](long long at) {
         double off = a.x_mean[at] - mean; // T25
         sum += off * off + a.x_var[at];
     });
-    norm_reduce(sum, threadIdx.x == 0 ? mean : 0.0, 0.0, 0.0, a.partial + ((long long)(a.parts + blockIdx.y) * a.of.channels + blockIdx.x) * 4);
+    norm_reduce(a, a.parts + blockIdx.y, sum, threadIdx.x < 32 ? mean : 0.0, 0.0, 0.0);
 }
 
 // The statistics to use: those of the batch, or the running ones.
@@ -69,6 +81,8 @@ KERNEL(norm_statistics, NormArgs, 128) {
     }
     a.mean[c] = mean;
     a.var[c] = var;
+    a.factors[2 * c] = (float)mean;
+    a.factors[2 * c + 1] = (float)(1.0 / sqrt(var + a.epsilon));
 }
 
 KERNEL(norm_forward, NormArgs, 256) {
@@ -78,7 +92,7 @@ KERNEL(norm_forward, NormArgs, 256) {
     float mean = 0.0f, var = 0.0f, own = 0.0f;
     if (u.real) {
         int c = u.channel;
-        float scale = (float)(1.0 / sqrt(a.var[c] + a.epsilon)), center = (float)a.mean[c];
+        float center = a.factors[2 * c], scale = a.factors[2 * c + 1];
         float mu_a = (a.x_mean[i] - center) * scale, var_a = a.x_var[i] * scale * scale; // T26
         float mu_w = a.scale_mean[c], var_w = a.scale_var[c], second = var_a + mu_a * mu_a;
         mean = mu_w * mu_a + a.shift_mean[c];
@@ -97,7 +111,7 @@ KERNEL(norm_back, NormArgs, 256) {
     Unit u = unit_at(a.of, i);
     float d = 0.0f, v = 0.0f;
     if (u.real) {
-        float weight = a.scale_mean[u.channel] * (float)(1.0 / sqrt(a.var[u.channel] + a.epsilon));
+        float weight = a.scale_mean[u.channel] * a.factors[2 * u.channel + 1];
         d = weight * a.z_d_mean[i];
         if (a.x_d_var) v = weight * weight * a.z_d_var[i];
     }
@@ -106,9 +120,10 @@ KERNEL(norm_back, NormArgs, 256) {
     if (!finite(d) || !finite(v)) *a.broken = 1;
 }
 
-KERNEL(norm_sums, NormArgs, 128) {
+KERNEL(norm_sums, NormArgs, 256) {
     double g = 0.0, h = 0.0, bias_g = 0.0, bias_h = 0.0;
-    float scale = (float)(1.0 / sqrt(a.var[blockIdx.x] + a.epsilon)), center = (float)a.mean[blockIdx.x];
+    int channel = min(norm_channel(), a.of.channels - 1);
+    float center = a.factors[2 * channel], scale = a.factors[2 * channel + 1];
     over_part(a, [&](long long at) {
         float mu_a = (a.x_mean[at] - center) * scale, d = a.z_d_mean[at], v = a.z_d_var[at];
         g += mu_a * d;
@@ -116,7 +131,7 @@ KERNEL(norm_sums, NormArgs, 128) {
         bias_g += d;
         bias_h += v;
     });
-    norm_reduce(g, h, bias_g, bias_h, a.partial + ((long long)blockIdx.y * a.of.channels + blockIdx.x) * 4);
+    norm_reduce(a, blockIdx.y, g, h, bias_g, bias_h);
 }
 
 // Adds the parts, and pools the statistics with those of earlier batches.

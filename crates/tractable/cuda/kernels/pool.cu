@@ -54,6 +54,74 @@ KERNEL(pool, PoolArgs, 256) {
     if (!finite(mean) || !finite(var)) *a.broken = 1;
 }
 
+// Where channels lie side by side, four of them per thread, one pixel per row of blocks: nothing to divide.
+DEV void add4(float4 &to, float4 more) {
+    to.x += more.x, to.y += more.y, to.z += more.z, to.w += more.w;
+}
+
+DEV float4 times(float4 v, float by) { return make_float4(v.x * by, v.y * by, v.z * by, v.w * by); }
+
+// Zero wherever `by` is not positive.
+DEV float4 where_positive(float4 v, float4 by) {
+    return make_float4(by.x <= 0.0f ? 0.0f : v.x, by.y <= 0.0f ? 0.0f : v.y, by.z <= 0.0f ? 0.0f : v.z, by.w <= 0.0f ? 0.0f : v.w);
+}
+
+DEV bool finite4(float4 v) { return finite(v.x) && finite(v.y) && finite(v.z) && finite(v.w); }
+
+KERNEL(average_four, PoolArgs, 256) {
+    long long per = a.z.per_pixel / 4, i = thread_number();
+    if (i >= per) return;
+    int oy = blockIdx.y / a.across, ox = blockIdx.y - oy * a.across;
+    float4 mean = make_float4(0.0f, 0.0f, 0.0f, 0.0f), var = mean;
+    for (int ky = 0; ky < a.kernel; ky++) {
+        int y = oy * a.stride - a.before + ky;
+        if (y < 0 || y >= a.height) continue;
+        for (int kx = 0; kx < a.kernel; kx++) {
+            int x = ox * a.stride - a.before + kx;
+            if (x < 0 || x >= a.width) continue;
+            long long at = (y * a.width + x) * per + i;
+            float4 m = ((const float4 *)a.x_mean)[at], v = ((const float4 *)a.x_var)[at];
+            if (a.relu) v = where_positive(v, m), m = where_positive(m, m);
+            add4(mean, m);
+            add4(var, v);
+        }
+    }
+    float cells = (float)(a.kernel * a.kernel);
+    mean = times(mean, 1.0f / cells), var = times(var, 1.0f / (cells * cells));
+    long long at = blockIdx.y * per + i;
+    ((float4 *)a.z_mean)[at] = mean;
+    ((float4 *)a.z_var)[at] = var;
+    if (!finite4(mean) || !finite4(var)) *a.broken = 1;
+}
+
+KERNEL(average_four_back, PoolArgs, 256) {
+    long long per = a.x.per_pixel / 4, i = thread_number();
+    if (i >= per) return;
+    int y = blockIdx.y / a.width, x = blockIdx.y - y * a.width;
+    float4 mean = make_float4(0.0f, 0.0f, 0.0f, 0.0f), var = mean;
+    for (int ky = 0; ky < a.kernel; ky++) {
+        int oy = y + a.before - ky;
+        if (oy < 0 || oy % a.stride || oy / a.stride >= a.down) continue;
+        for (int kx = 0; kx < a.kernel; kx++) {
+            int ox = x + a.before - kx;
+            if (ox < 0 || ox % a.stride || ox / a.stride >= a.across) continue;
+            long long at = (oy / a.stride * a.across + ox / a.stride) * per + i;
+            add4(mean, ((const float4 *)a.z_d_mean)[at]);
+            add4(var, ((const float4 *)a.z_d_var)[at]);
+        }
+    }
+    float cells = (float)(a.kernel * a.kernel);
+    mean = times(mean, 1.0f / cells), var = times(var, 1.0f / (cells * cells));
+    long long at = blockIdx.y * per + i;
+    if (a.mask) {
+        float4 m = ((const float4 *)a.mask)[at];
+        mean = where_positive(mean, m), var = where_positive(var, m);
+    }
+    ((float4 *)a.x_d_mean)[at] = mean;
+    ((float4 *)a.x_d_var)[at] = var;
+    if (!finite4(mean) || !finite4(var)) *a.broken = 1;
+}
+
 KERNEL(pool_back, PoolArgs, 256) {
     long long i = thread_number();
     if (i >= a.x.per_pixel * a.x.pixels) return;

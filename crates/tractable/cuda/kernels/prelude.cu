@@ -38,14 +38,15 @@ struct Unit {
 
 DEV Unit unit_at(const Layout &l, long long i) {
     Unit u;
-    long long in_pixel = i % l.per_pixel;
-    u.pixel = (int)(i / l.per_pixel);
+    // Dividing 64 bits is slow, and hardly ever needed.
+    u.pixel = i >> 32 || l.per_pixel >> 32 ? (int)(i / l.per_pixel) : (int)((u32)i / (u32)l.per_pixel);
+    u32 in_pixel = (u32)(i - u.pixel * l.per_pixel);
     if (l.per_channel == 1) {
-        u.row = (int)(in_pixel / l.stride);
-        u.channel = (int)(in_pixel % l.stride);
+        u.row = in_pixel / (u32)l.stride;
+        u.channel = in_pixel - u.row * l.stride;
     } else {
-        u.channel = (int)(in_pixel / l.padded_rows);
-        u.row = (int)(in_pixel % l.padded_rows);
+        u.channel = in_pixel / (u32)l.padded_rows;
+        u.row = in_pixel - u.channel * l.padded_rows;
     }
     u.real = u.row < l.rows && u.channel < l.channels;
     return u;

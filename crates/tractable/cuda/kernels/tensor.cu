@@ -150,9 +150,66 @@ template <int OP, int MODE, int BM, int BN, int WM, int WN, bool A_ACROSS, bool 
     static constexpr int THREADS = WM * WN * 32, MT = BM / WM / 16, NT = BN / WN / 8, SUMS = MT * NT * 4;
     static constexpr int ARRAYS_A = OP == KNOWN ? 1 : 2, ARRAYS_B = OP == BACK ? 1 : 2;
     static constexpr int A = BM * 16, B = BN * 16, STAGE = ARRAYS_A * A + ARRAYS_B * B;
+    // Both tiles across: four neighbouring rows, and columns, at a time; a thread's rows and columns are then others.
+    static constexpr bool FOURS = A_ACROSS && B_ACROSS && MT % 2 == 0 && NT == 4;
+
+    // The sums for learning with tiles that both lie across.
+    DEV static void step_in_fours(float *sum0, float *sum1, const float *stage, bool relu) {
+        const float *tile_b = stage + A;
+        int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane >> 2, q = lane & 3;
+        int m0 = (warp / WN) * (BM / WM), n0 = (warp % WN) * (BN / WN);
+        OperandB<MODE> b0[4], b1[4];
+        float f[4][4], u[4];
+#pragma unroll
+        for (int which = 0; which < 2; which++) {
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                float4 v = *(const float4 *)(tile_b + which * B + across<BN>(4 * q + j, n0 + 4 * g));
+                f[j][0] = v.x, f[j][1] = v.y, f[j][2] = v.z, f[j][3] = v.w;
+            }
+#pragma unroll
+            for (int n = 0; n < 4; n++) {
+#pragma unroll
+                for (int j = 0; j < 4; j++) u[j] = f[j][n];
+                if (which) b1[n].set(u);
+                else b0[n].set(u);
+            }
+        }
+#pragma unroll
+        for (int pair = 0; pair < MT / 2; pair++) {
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                float4 v = *(const float4 *)(stage + across<BM>(4 * q + j, m0 + pair * 32 + 4 * g));
+                f[j][0] = v.x, f[j][1] = v.y, f[j][2] = v.z, f[j][3] = v.w;
+                if (relu)
+                    for (int c = 0; c < 4; c++)
+                        if (f[j][c] <= 0.0f) f[j][c] = 0.0f;
+            }
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                float x[4], y[4];
+                OperandA<MODE> first, second;
+                const int m = 2 * pair + i;
+#pragma unroll
+                for (int j = 0; j < 4; j++) x[j] = f[j][2 * i], y[j] = f[j][2 * i + 1];
+                first.set(x, y);
+#pragma unroll
+                for (int j = 0; j < 4; j++) x[j] *= x[j], y[j] *= y[j];
+                second.set(x, y);
+#pragma unroll
+                for (int p = 0; p < Parts<MODE>::n; p++) {
+#pragma unroll
+                    for (int n = 0; n < NT; n++) multiply<MODE>(p, sum0 + (m * NT + n) * 4, first, b0[n]);
+#pragma unroll
+                    for (int n = 0; n < NT; n++) multiply<MODE>(p, sum1 + (m * NT + n) * 4, second, b1[n]);
+                }
+            }
+        }
+    }
 
     // `relu`: A holds pre-activations.
     DEV static void step(float *sum0, float *sum1, const float *stage, bool relu) {
+        if constexpr (FOURS) return step_in_fours(sum0, sum1, stage, relu);
         const float *tile_b = stage + ARRAYS_A * A;
         int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane >> 2, q = lane & 3;
         int m0 = (warp / WN) * (BM / WM), n0 = (warp % WN) * (BN / WN);
@@ -210,7 +267,7 @@ template <int OP, int MODE, int BM, int BN, int WM, int WN, bool A_ACROSS, bool 
         }
     }
 
-    // Calls f(row, column, sums of it and the next column).
+    // Calls f(row, column, sums of it and the column `next` further on).
     template <class F> DEV static void each(float *sum0, float *sum1, F f) {
         int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane >> 2, q = lane & 3;
         int m0 = (warp / WN) * (BM / WM), n0 = (warp % WN) * (BN / WN);
@@ -221,7 +278,8 @@ template <int OP, int MODE, int BM, int BN, int WM, int WN, bool A_ACROSS, bool 
 #pragma unroll
                 for (int h = 0; h < 2; h++) {
                     int at = (m * NT + n) * 4 + 2 * h;
-                    f(m0 + m * 16 + g + 8 * h, n0 + n * 8 + 2 * q, sum0 + at, sum1 + at);
+                    if (FOURS) f(m0 + m / 2 * 32 + 4 * g + 2 * (m & 1) + h, n0 + 8 * q + n, 4, sum0 + at, sum1 + at);
+                    else f(m0 + m * 16 + g + 8 * h, n0 + n * 8 + 2 * q, 1, sum0 + at, sum1 + at);
                 }
     }
 };
@@ -348,7 +406,7 @@ template <int MODE, int OP, int BM, int BN, int WM, int WN> DEV void tensor_forw
             if (++kx == t.x1) kx = t.x0, ky++;
         }
     });
-    T::each(sum0, sum1, [&](int r, int c, float *s0, float *s1) { forward_out(a, m0 + r, n0 + c, s0, s1); });
+    T::each(sum0, sum1, [&](int r, int c, int, float *s0, float *s1) { forward_out(a, m0 + r, n0 + c, s0, s1); });
 }
 
 // Known images of a few channels, [pixel][channel][row]: four rows side by side, the depth runs over the real channels.
@@ -387,7 +445,7 @@ template <int MODE, int BM, int BN, int WM, int WN> DEV void tensor_first(const 
         }
         k0 += 16;
     });
-    T::each(sum0, sum1, [&](int r, int c, float *s0, float *s1) { forward_out(a, m0 + r, n0 + c, s0, s1); });
+    T::each(sum0, sum1, [&](int r, int c, int, float *s0, float *s1) { forward_out(a, m0 + r, n0 + c, s0, s1); });
 }
 
 // Adds the parts of a forward pass whose depth was split, and the biases.
@@ -462,7 +520,7 @@ template <int MODE, int BM, int BN, int WM, int WN> DEV void tensor_back(const T
             if (++kx == t.x1) kx = t.x0, ky++;
         }
     });
-    T::each(sum0, sum1, [&](int r, int c, float *s0, float *s1) {
+    T::each(sum0, sum1, [&](int r, int c, int, float *s0, float *s1) {
         int m = m0 + r, n = n0 + c;
         if (m >= all || n >= g.stride) return;
         long long at = (long long)m * g.stride + n;
@@ -556,10 +614,10 @@ template <int MODE, int BM, int BN, int WM, int WN, bool PLANES> DEV void tensor
     wait_for_stage<0>();
     __syncthreads();
     float *s0 = shared, *s1 = shared + BN * LINE;
-    T::each(sum0, sum1, [&](int r, int c, float *p, float *v) {
+    T::each(sum0, sum1, [&](int r, int c, int next, float *p, float *v) {
         for (int j = 0; j < 2; j++) {
-            s0[(c + j) * LINE + r] = p[j];
-            s1[(c + j) * LINE + r] = v[j];
+            s0[(c + j * next) * LINE + r] = p[j];
+            s1[(c + j * next) * LINE + r] = v[j];
         }
     });
     __syncthreads();

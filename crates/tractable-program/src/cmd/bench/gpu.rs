@@ -45,6 +45,9 @@ pub(super) fn run(args: &Args, clock: Clock, report: &Report, budget: Duration) 
     let mut lines = Vec::new();
     let mut rows = vec![["network", "batch", "images/s", "median", "us a step", "epochs"].map(String::from).to_vec()];
     for (network, builder, images, batch) in work {
+        if args.only.as_ref().is_some_and(|only| !format!("{network}, {batch}").contains(only)) {
+            continue;
+        }
         let mut net = builder.device(&device).build()?;
         let line = train(network, &mut net, images, batch, budget)?;
         if args.json {

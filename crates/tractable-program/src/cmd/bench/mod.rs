@@ -38,6 +38,9 @@ pub struct Args {
     /// Where to compute: on a GPU the lines are epochs of training, with the images on it
     #[arg(long, value_enum, default_value_t)]
     device: DeviceName,
+    /// On a GPU: only networks and batches whose name contains this, such as `MNIST, 1024`
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,

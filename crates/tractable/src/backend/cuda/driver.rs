@@ -145,6 +145,8 @@ pub(crate) struct Gpu {
     lost: OnceLock<String>,
     pub(super) name: String,
     pub(super) multiprocessors: usize,
+    /// Whether the code for Hopper runs on it, with products of four warps.
+    pub(super) has_wgmma: bool,
 }
 
 /// Pinned memory for copies to the device that nobody waits for.
@@ -196,8 +198,8 @@ impl Gpu {
             check((f.cuCtxSetCurrent)(context), "opening the device")?;
             // Does not wait for work of other libraries in this process.
             check((f.cuStreamCreate)(&mut stream, 1), "opening the device")?;
-            let is_hopper = (major, minor) == (9, 0);
-            let image = if is_hopper { code } else { ptx };
+            let has_wgmma = (major, minor) == (9, 0);
+            let image = if has_wgmma { code } else { ptx };
             check((f.cuModuleLoadData)(&mut module, image.as_ptr().cast()), "loading the kernels")?;
             Ok(Gpu {
                 f,
@@ -209,6 +211,7 @@ impl Gpu {
                 lost: OnceLock::new(),
                 name,
                 multiprocessors: attribute(MULTIPROCESSORS).max(1) as usize,
+                has_wgmma,
             })
         }
     }

@@ -1,17 +1,20 @@
 //! Dense layers and convolutions: weights `[output][window row, window column, padded channel; bias]`.
 
 use super::driver::{self, Buffer, Gpu};
+use super::hopper::Packed;
 use super::state::{Layout, PRIOR, Part, State, padded};
 use super::{Cuda, Scratch, Status, StepArgs};
 use crate::backend::{Map, Parameters, Step, Steps};
 use crate::error::Result;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 pub(crate) struct Weights {
     pub(super) map: Map,
     pub(super) mean: Buffer<f32>,
     pub(super) var: Buffer<f32>,
+    /// In the tiles of `hopper.cu`, where those are used.
+    pub(super) packed: Mutex<Option<Packed>>,
 }
 
 /// Sums of a map `[2][outputs][weight_stride]`, or of a normalisation.
@@ -31,14 +34,14 @@ pub(super) struct Geometry {
     pub(super) width: i32,
     pub(super) channels: i32,
     pub(super) stride: i32,
-    down: i32,
-    across: i32,
+    pub(super) down: i32,
+    pub(super) across: i32,
     pub(super) outputs: i32,
     pub(super) out_stride: i32,
-    kernel_h: i32,
-    kernel_w: i32,
+    pub(super) kernel_h: i32,
+    pub(super) kernel_w: i32,
     step: i32,
-    before: i32,
+    pub(super) before: i32,
     pub(super) depth: i32,
     pub(super) weight_stride: i32,
 }
@@ -108,6 +111,11 @@ impl Geometry {
         [self.positions() * self.outputs as usize * self.depth as usize, input, output]
     }
 
+    /// Positions of a window.
+    pub(super) fn taps(&self) -> usize {
+        self.kernel_h as usize * self.kernel_w as usize
+    }
+
     /// Inputs in a window, without padding.
     pub(super) fn window(&self) -> usize {
         self.kernel_h as usize * self.kernel_w as usize * self.channels as usize
@@ -175,6 +183,8 @@ struct LearnArgs {
     status: u64,
 }
 
+/// Outputs of a dense layer up to which every one has a warp of its own.
+const FEW: i32 = 16;
 /// Parts from which on several threads add them.
 const MANY: i32 = 64;
 /// The sides of a tile of `map.cu`.
@@ -201,7 +211,8 @@ pub(super) fn bytes(map: &Map) -> u64 {
 impl Weights {
     pub(super) fn zeros(gpu: &Arc<Gpu>, map: Map) -> Result<Self> {
         let n = Geometry::new(&map, 0).plane();
-        Ok(Weights { map, mean: Buffer::zeros(gpu, n)?, var: Buffer::zeros(gpu, n)? })
+        let (mean, var) = (Buffer::zeros(gpu, n)?, Buffer::zeros(gpu, n)?);
+        Ok(Weights { map, mean, var, packed: Mutex::default() })
     }
 
     /// Calls `f(place in files, place here)` for every weight of some outputs, places counted from the first of them.
@@ -220,7 +231,15 @@ impl Weights {
         }
     }
 
+    /// The weights are about to change.
+    fn change(&mut self) {
+        if let Some(packed) = self.packed.get_mut().unwrap_or_else(|e| e.into_inner()) {
+            packed.outdate();
+        }
+    }
+
     pub(super) fn set(&mut self, outputs: Range<usize>, p: &Parameters) {
+        self.change();
         let g = Geometry::new(&self.map, 0);
         let (per, depth) = (g.weight_stride as usize, g.depth as usize);
         let mut part = |values: &[f64], biases: &[f64], to: fn(&mut Self) -> &mut Buffer<f32>| {
@@ -267,7 +286,7 @@ impl Cuda {
         if z.failed.is_some() {
             return;
         }
-        if !with_own && self.tensor_forward(w, s, x, z) {
+        if !with_own && (self.stream_forward(w, x, z) || self.tensor_forward(w, s, x, z)) {
             return;
         }
         let g = Geometry::new(&w.map, x.rows);
@@ -281,13 +300,17 @@ impl Cuda {
             own: if with_own { z.own.at() } else { 0 },
             broken: z.flag(false),
         };
+        if w.map.window.is_none() && !x.planes && g.out_stride <= FEW {
+            let units = x.rows * g.out_stride as usize;
+            return self.gpu.launch("map_forward_thin", [units.div_ceil(8), 1, 1], 256, 0, &args);
+        }
         let grid = [g.positions().div_ceil(TILE), (g.out_stride as usize).div_ceil(TILE), 1];
         self.gpu.launch("map_forward", grid, 256, 0, &args);
     }
 
     pub(super) fn map_state_back(&self, w: &Weights, z: &State, x: &mut State) {
         x.receive(z);
-        if x.failed.is_some() || self.tensor_back(w, z, x) {
+        if x.failed.is_some() || self.stream_back(w, z, x) || self.tensor_back(w, z, x) {
             return;
         }
         let g = Geometry::new(&w.map, z.rows);
@@ -333,7 +356,7 @@ impl Cuda {
         let tiles = (g.weight_stride as usize).div_ceil(TILE) * (g.outputs as usize).div_ceil(TILE);
         let positions = g.positions();
         // Enough blocks for the device, but each with a good number of positions.
-        let parts = (4 * self.gpu.multiprocessors).div_ceil(tiles).min(positions.div_ceil(64)).max(1);
+        let parts = (4 * self.gpu.multiprocessors).div_ceil(tiles).min(positions.div_ceil(32)).max(1);
         s.floats(&self.gpu, 2 * parts * g.plane())?;
         let args = SumsArgs {
             g,
@@ -385,6 +408,7 @@ impl Cuda {
 
     fn step_from(&self, w: &mut Weights, parts: usize, partial: u64, steps: Steps, status: &mut Status) {
         let (Some(status), false) = (self.status_at(status), status.failed.is_some()) else { return };
+        w.change();
         let [weights, biases] = step_args(steps);
         self.learn_from(&LearnArgs { weights, biases, status, ..learn_args(w, parts, partial) });
     }

@@ -6,6 +6,7 @@
 //! change.
 
 mod driver;
+mod hopper;
 mod image;
 mod map;
 mod norm;

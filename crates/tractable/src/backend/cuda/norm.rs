@@ -28,6 +28,7 @@ struct NormArgs {
     parameters: [u64; 4],
     running: [u64; 2],
     statistics: [u64; 2],
+    factors: u64,
     partial: u64,
     x: [u64; 2],
     z_d: [u64; 2],
@@ -53,8 +54,9 @@ struct NormApplyArgs {
 
 /// Sums of a channel: four for the parameters, three for the statistics.
 const SUMS: usize = 7;
-/// Values that one block adds.
-const PER_PART: usize = 4096;
+/// Values of a channel that one block adds, at least, and the most blocks for a channel.
+const PER_PART: usize = 1024;
+const MOST_PARTS: usize = 256;
 
 impl Cuda {
     pub(super) fn new_norm(&self, p: &Parameters, s: &Statistics) -> Result<Norm> {
@@ -96,12 +98,13 @@ impl Cuda {
         let values = of.rows as usize * of.pixels as usize;
         NormArgs {
             of,
-            parts: values.div_ceil(PER_PART).max(1) as i32,
+            parts: values.div_ceil(PER_PART).clamp(1, MOST_PARTS) as i32,
             epsilon: norm.epsilon,
             count: values as f64,
             parameters: parameters(norm),
             running: [norm.running[0].at(), norm.running[1].at()],
             statistics: [scratch.at(0), scratch.at(1)],
+            factors: scratch.floats_at(),
             partial: scratch.at(2),
             ..NormArgs::default()
         }
@@ -118,6 +121,9 @@ impl Cuda {
         let n = norm.channels;
         let parts = self.norm_args(norm, s, x.layout()).parts as usize;
         s.doubles(&self.gpu, [n, n, 8 * n * parts], z);
+        if s.floats(&self.gpu, 2 * n).is_none() {
+            z.failed = s.failed.clone();
+        }
         if z.failed.is_some() {
             return;
         }
@@ -132,8 +138,8 @@ impl Cuda {
         let use_batch = purpose == Purpose::Learn && args.count > 1.0;
         let args = NormArgs { use_batch: use_batch as i32, ..args };
         if use_batch {
-            self.gpu.launch("norm_mean", [n, parts, 1], 128, 0, &args);
-            self.gpu.launch("norm_var", [n, parts, 1], 128, 0, &args);
+            self.gpu.launch("norm_mean", [n.div_ceil(32), parts, 1], 256, 0, &args);
+            self.gpu.launch("norm_var", [n.div_ceil(32), parts, 1], 256, 0, &args);
         }
         self.gpu.launch("norm_statistics", [n.div_ceil(128), 1, 1], 128, 0, &args);
         self.over("norm_forward", args.of.numbers(), &args);
@@ -171,7 +177,7 @@ impl Cuda {
             ..self.norm_args(norm, s, x.layout())
         };
         let n = norm.channels;
-        self.gpu.launch("norm_sums", [n, args.parts as usize, 1], 128, 0, &args);
+        self.gpu.launch("norm_sums", [n.div_ceil(32), args.parts as usize, 1], 256, 0, &args);
         self.gpu.launch("norm_add", [n.div_ceil(128), 1, 1], 128, 0, &args);
     }
 

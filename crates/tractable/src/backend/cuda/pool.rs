@@ -59,7 +59,16 @@ impl Cuda {
             broken: z.flag(false),
             ..PoolArgs::new(pool, window, x, z)
         };
-        self.over("pool", args.z.numbers(), &args);
+        match pool == Pool::Average && !x.planes {
+            true => self.over_pixels("average_four", args.z, &args),
+            false => self.over("pool", args.z.numbers(), &args),
+        }
+    }
+
+    /// One thread for four channels of a row, a row of blocks for every pixel.
+    fn over_pixels(&self, kernel: &'static str, of: Layout, args: &PoolArgs) {
+        let pixels = of.pixels as usize;
+        self.gpu.launch(kernel, [(of.numbers() / pixels / 4).div_ceil(256), pixels, 1], 256, 0, args);
     }
 
     pub(super) fn pool_state_back(&self, pool: Pool, window: Window, forward: &State, z: &State, x: &mut State) {
@@ -77,6 +86,9 @@ impl Cuda {
             broken: x.flag(true),
             ..PoolArgs::new(pool, window, x, z)
         };
-        self.over("pool_back", args.x.numbers(), &args);
+        match pool == Pool::Average && !x.planes && !x.means_only {
+            true => self.over_pixels("average_four_back", args.x, &args),
+            false => self.over("pool_back", args.x.numbers(), &args),
+        }
     }
 }
