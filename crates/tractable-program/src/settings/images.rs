@@ -76,7 +76,7 @@ pub(crate) struct ImageSettings {
     pub(crate) scaling: PixelScaling,
     pub(crate) limit: Option<usize>,
     pub(crate) epochs: usize,
-    batch: usize,
+    pub(crate) batch: usize,
     noise_start: f64,
     noise_decay: f64,
     noise_floor: f64,

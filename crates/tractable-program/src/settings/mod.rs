@@ -1,10 +1,12 @@
 //! Settings of `train`: flags, defaults, and how a resumed run keeps its own.
 
 mod columns;
+mod device;
 mod ensemble;
 mod images;
 
 use columns::Columns;
+pub(crate) use device::{DeviceName, flops_of_learning};
 pub(crate) use ensemble::EnsembleSettings;
 pub(crate) use images::{ImageFlags, ImageSettings};
 
@@ -12,7 +14,7 @@ use crate::report::{Exit, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tractable::data::As;
-use tractable::{Activation, Device, Noise, NoiseSchedule, Prior, Scheme, UpdateRule};
+use tractable::{Activation, Noise, NoiseSchedule, Prior, Scheme, UpdateRule};
 
 /// Flags that describe the network or its training.
 const OWN: &str = "A single network instead of the default model";
@@ -131,7 +133,8 @@ pub(crate) struct TrainFlags {
     #[arg(long, help_heading = OWN)]
     #[serde(skip_serializing_if = "is_false")]
     no_shuffle: bool,
-    /// cpu (fast, f32) or reference (slow, f64) [default: cpu]
+    /// cpu (f32), cuda (an NVIDIA GPU), cuda-fast (the same with large products rounded to TF32), auto (the faster one for this
+    /// network) or reference (slow, f64) [default: cpu]
     #[arg(long, help_heading = OWN, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<DeviceName>,
@@ -194,30 +197,6 @@ pub(crate) struct TableSettings {
     pub(crate) no_standardize: bool,
     pub(crate) no_shuffle: bool,
     pub(crate) device: DeviceName,
-}
-
-/// A device without its threads, which do not change results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum DeviceName {
-    #[default]
-    Cpu,
-    /// An NVIDIA GPU
-    Cuda,
-    /// The same, with large products rounded to TF32
-    CudaFast,
-    Reference,
-}
-
-impl DeviceName {
-    pub(crate) fn with(self, threads: usize) -> tractable::Result<Device> {
-        match self {
-            DeviceName::Cpu => Ok(Device::cpu(threads)),
-            DeviceName::Cuda => Device::cuda(0),
-            DeviceName::CudaFast => Device::cuda(0)?.fast(),
-            DeviceName::Reference => Ok(Device::reference()),
-        }
-    }
 }
 
 impl TrainFlags {

@@ -580,6 +580,19 @@ template <int MODE, int BM, int BN, int WM, int WN, bool PLANES> DEV void tensor
                 const float *src = ok ? a.x_mean + (y * g.width + x) * g.channels * g.rows + row + offset[j] : a.ones + 4;
                 copy16(stage + along(r, tid & 3), src, ok || (kind[j] == 1 && i < to));
             }
+        } else if (g.rows % 16 == 0) {
+            // Sixteen rows of one pixel.
+            int pixel = i0 / g.rows, row = i0 - pixel * g.rows, oy = pixel / g.across, y = oy * g.step, x = (pixel - oy * g.across) * g.step;
+            bool ok = kind[0] == 0 && (u32)(y + dy[0]) < (u32)g.height && (u32)(x + dx[0]) < (u32)g.width;
+            const float *src = ok ? a.x_mean + ((y * g.width + x) * g.rows + row + tid / QUADS_A) * g.stride + offset[0] : a.ones;
+            int next = ok ? T::THREADS / QUADS_A * g.stride : 0;
+            ok = ok || kind[0] == 1;
+#pragma unroll
+            for (int j = 0; j < ROWS_A; j++) {
+                int k = tid / QUADS_A + j * (T::THREADS / QUADS_A);
+                if (16 * QUADS_A % T::THREADS && k >= 16) break;
+                copy16(stage + across<BM>(k, tid % QUADS_A * 4), src + j * next, ok);
+            }
         } else {
             int k = tid / QUADS_A, i = i0 + k, pixel = i / g.rows, row = i - pixel * g.rows, oy = pixel / g.across, ox = pixel - oy * g.across;
 #pragma unroll

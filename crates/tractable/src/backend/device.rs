@@ -88,6 +88,20 @@ impl Device {
         Self::gpu(ordinal, false)
     }
 
+    /// Names of this machine's GPUs that a CUDA driver knows; none without a driver.
+    ///
+    /// ```
+    /// for (i, name) in tractable::Device::gpus().iter().enumerate() {
+    ///     println!("cuda:{i} is an {name}");
+    /// }
+    /// ```
+    pub fn gpus() -> Vec<String> {
+        #[cfg(feature = "cuda")]
+        return super::cuda::names();
+        #[cfg(not(feature = "cuda"))]
+        Vec::new()
+    }
+
     /// The same GPU, with large products rounded to TF32: about three digits instead of five, and up to twice as fast. Errors
     /// after training are the same within what another seed changes; keep the default for small noise.
     ///

@@ -5,7 +5,7 @@ mod gpu;
 
 use crate::report::{Exit, Outcome, Report, table};
 use crate::results::Clock;
-use crate::settings::DeviceName;
+use crate::settings::{DeviceName, flops_of_learning};
 use serde::Serialize;
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -74,6 +74,8 @@ struct Machine {
     peak_gflops_a_core: f64,
     vectors: String,
     cores: usize,
+    /// Those that CUDA can use.
+    gpus: Vec<String>,
 }
 
 pub fn run(args: &Args) -> Outcome {
@@ -90,10 +92,12 @@ pub fn run(args: &Args) -> Outcome {
         peak_gflops_a_core: peak(),
         vectors: format!("{:?}", pulp::Arch::new()).split('(').next().unwrap_or_default().to_string(),
         cores: std::thread::available_parallelism().map_or(1, |n| n.get()),
+        gpus: Device::gpus(),
     };
     report.say("machine", &machine, || {
-        let Machine { peak_gflops_a_core, vectors, cores } = &machine;
-        format!("{cores} cores, vectors {vectors}, {peak_gflops_a_core:.0} GF/s per core")
+        let Machine { peak_gflops_a_core, vectors, cores, gpus } = &machine;
+        let gpus = if gpus.is_empty() { "no GPU".into() } else { gpus.join(", ") };
+        format!("{cores} cores, vectors {vectors}, {peak_gflops_a_core:.0} GF/s per core; {gpus}")
     })?;
     let mlp = |widths: &[usize]| Network::mlp(widths.iter().copied(), Activation::Relu);
     let two = machine.cores.min(2);
@@ -165,7 +169,7 @@ fn learn(
         Output::Classes { .. } => net.learn(&x, &labels),
         _ => net.learn(&x, &y),
     };
-    let flops = learning(&net)?;
+    let flops = flops_of_learning(&net)?;
     let times = measure(budget, || learn(&mut net).map(|_| ()))?;
     Ok(Line::new("learn", network, batch, threads, times, Some(flops / (peak * 1e3))))
 }
@@ -279,24 +283,6 @@ fn measure(budget: Duration, mut call: impl FnMut() -> tractable::Result<()>) ->
     }
     blocks.sort_by(f64::total_cmp);
     Ok([blocks[0], blocks[blocks.len() / 2]])
-}
-
-/// Floating-point operations of one sample's learn: for every weight and use three multiply-adds forward, two
-/// back and two in the update; the first layer's exact inputs need two forward and none back.
-fn learning(net: &Network) -> tractable::Result<f64> {
-    let mut shape = net.input();
-    let mut flops = 0.0;
-    for layer in net.layers() {
-        let output = layer.output(shape)?;
-        let uses = match layer {
-            Layer::Linear { outputs } => shape.len() * outputs,
-            Layer::Conv2d { window, .. } => output.len() * shape.channels * window.kernel * window.kernel,
-            _ => 0,
-        };
-        flops += uses as f64 * if flops == 0.0 { 8.0 } else { 14.0 };
-        shape = output;
-    }
-    Ok(flops)
 }
 
 /// Floating-point operations of one sample's derivative: for every weight three multiply-adds forward and five sums

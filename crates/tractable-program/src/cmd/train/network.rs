@@ -43,7 +43,9 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<TableSetting
     let columns = columns::about(&table, &settings.target);
     let rows = Rows::of_network(table, settings)?;
     let folder = RunFolder::keeping(out, settings.patience.is_some(), settings.calibration > 0.0);
-    let device = settings.device.with(console::threads())?;
+    let device = settings
+        .device
+        .to_train(console::threads(), settings.batch, || build(&rows.train, settings).build())?;
     let net = if old.is_some() && folder.has_epochs()? {
         let net = Network::load(folder.state(), &device)?;
         check_same(&net, &rows.train, &folder.state())?;

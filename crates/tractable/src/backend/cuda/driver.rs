@@ -122,6 +122,15 @@ fn name_of(f: &Functions, code: Code) -> String {
     }
 }
 
+/// Names of the GPUs, none where there is no driver.
+pub(crate) fn names() -> Vec<String> {
+    let Ok(f) = functions() else { return Vec::new() };
+    let mut count = 0;
+    // SAFETY: fills the count.
+    unsafe { (f.cuDeviceGetCount)(&mut count) };
+    (0..count).map(|n| name(f, n)).collect()
+}
+
 fn name(f: &Functions, ordinal: c_int) -> String {
     let (mut device, mut text) = (0, [0 as c_char; 128]);
     // SAFETY: fills the handle, and at most so many bytes of text, the last of them zero.

@@ -54,7 +54,7 @@ pub(super) struct Packed {
 
 /// Inputs of a unit, and rows, from which on packing pays.
 const LEAST_DEPTH: i32 = 256;
-const LEAST_ROWS: usize = 128;
+const LEAST_ROWS: i32 = 128;
 
 /// Columns of a tile.
 fn tile(n: usize) -> usize {
@@ -73,10 +73,11 @@ impl Packed {
 }
 
 impl Cuda {
-    /// Whether Hopper's products should do a map.
-    fn streams(&self, g: &Geometry, rows: usize) -> bool {
-        let suits = g.is_dense() && g.depth >= LEAST_DEPTH && rows >= LEAST_ROWS || self.worth == 0 && g.is_dense();
-        self.precision == Precision::Fast && self.gpu.has_wgmma && suits && g.sizes()[0] >= self.worth
+    /// Whether Hopper's products should do a map, in so many blocks.
+    fn streams(&self, g: &Geometry, blocks: usize) -> bool {
+        let pays = g.depth >= LEAST_DEPTH && g.rows >= LEAST_ROWS && 2 * blocks >= self.gpu.multiprocessors;
+        let able = self.precision == Precision::Fast && self.gpu.has_wgmma && g.is_dense();
+        able && (pays && g.sizes()[0] >= self.worth || self.worth == 0)
     }
 
     /// The packed weights: the forward tiles, the backward ones.
@@ -113,7 +114,9 @@ impl Cuda {
     /// The forward pass, or false where other kernels must do it.
     pub(super) fn stream_forward(&self, w: &Weights, x: &State, z: &State) -> bool {
         let g = Geometry::new(&w.map, x.rows);
-        if !self.streams(&g, x.rows) || x.planes || x.exact {
+        let tile = tile(g.outputs as usize);
+        let blocks = g.positions().div_ceil(128) * (g.out_stride as usize).div_ceil(tile);
+        if !self.streams(&g, blocks) || x.planes || x.exact {
             return false;
         }
         let Some([packed, _]) = self.pack(w, &g) else { return false };
@@ -139,7 +142,6 @@ impl Cuda {
             z: [z.mean.at(), z.var.at()],
             broken: z.flag(false),
         };
-        let tile = tile(g.outputs as usize);
         let kernel = match tile {
             128 => "stream_forward_128",
             64 => "stream_forward_64",
@@ -152,7 +154,9 @@ impl Cuda {
     /// The way back, or false where other kernels must do it.
     pub(super) fn stream_back(&self, w: &Weights, z: &State, x: &State) -> bool {
         let g = Geometry::new(&w.map, z.rows);
-        if !self.streams(&g, z.rows) || x.planes || z.means_only {
+        let tile = tile(g.stride as usize);
+        let blocks = (z.rows * x.shape.pixels()).div_ceil(128) * (g.stride as usize).div_ceil(tile);
+        if !self.streams(&g, blocks) || x.planes || z.means_only {
             return false;
         }
         let Some([_, packed]) = self.pack(w, &g) else { return false };
@@ -183,7 +187,6 @@ impl Cuda {
             z: [x.d_mean.at(), x.d_var.at()],
             broken: x.flag(true),
         };
-        let tile = tile(g.stride as usize);
         let kernel = match tile {
             128 => "stream_back_128",
             64 => "stream_back_64",

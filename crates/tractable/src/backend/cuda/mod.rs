@@ -6,6 +6,7 @@
 //! change.
 
 mod driver;
+mod given;
 mod hopper;
 mod image;
 mod map;
@@ -32,6 +33,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 
+
+pub(crate) use driver::names;
 
 pub(crate) struct Cuda {
     gpu: Arc<Gpu>,
@@ -117,19 +120,6 @@ impl Scratch {
 
     fn at(&self, which: usize) -> u64 {
         self.doubles[which].as_ref().map_or(0, Buffer::at)
-    }
-}
-
-/// An observation's numbers on the device.
-struct Noise {
-    y: Buffer<f32>,
-    noise: Buffer<f32>,
-    seen: Buffer<u8>,
-}
-
-impl Noise {
-    fn new(gpu: &Arc<Gpu>) -> Self {
-        Noise { y: Buffer::none(gpu), noise: Buffer::none(gpu), seen: Buffer::none(gpu) }
     }
 }
 

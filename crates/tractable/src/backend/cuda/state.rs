@@ -4,6 +4,7 @@
 //! `[pixel][channel][row]` instead, rows padded, and so do states that layers without weights make of them.
 
 use super::driver::{self, Buffer, Gpu};
+use super::given::Given;
 use crate::backend::Field;
 use crate::error::Result;
 use crate::shape::Shape;
@@ -76,6 +77,8 @@ pub(crate) struct State {
     pub(super) zeros: usize,
     /// Rows: innovations of means alone.
     pub(super) means_only: bool,
+    /// What the host sent for this batch.
+    pub(super) given: Given,
     /// Why the state has no numbers: there was no memory for it, or for one it was made from.
     pub(super) failed: Option<String>,
 }
@@ -115,6 +118,7 @@ impl State {
             exact: false,
             zeros: 0,
             means_only: false,
+            given: Given::new(gpu),
             failed: None,
         }
     }

@@ -1,12 +1,11 @@
 //! States in and out, and everything done unit by unit.
 
-use super::driver::{self, Buffer};
-use super::state::{Bytes, INNOVATION, Layout, PRIOR, Part, RowStore, State};
-use super::{Cuda, Noise, Status};
-use crate::backend::{Change, Field, NoiseSums, NoiseVar, Seen};
+use super::driver::Buffer;
+use super::state::{INNOVATION, Layout, PRIOR, Part, State};
+use super::{Cuda, Status};
+use crate::backend::Field;
 use crate::error::Result;
 use crate::moments::Activation;
-use crate::shape::Shape;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -14,30 +13,6 @@ struct LayOutArgs {
     to: Layout,
     from: u64,
     out: u64,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct GatherArgs {
-    to: Layout,
-    table: u64,
-    rows: u64,
-    mean: u64,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct GatherImagesArgs {
-    to: Layout,
-    channels: i32,
-    height: i32,
-    width: i32,
-    pixels: u64,
-    scaled: u64,
-    greys: u64,
-    rows: u64,
-    changes: u64,
-    mean: u64,
 }
 
 #[repr(C)]
@@ -99,44 +74,6 @@ struct PosteriorArgs {
     d_var: u64,
 }
 
-/// An observation on the device; the kernels' `Seen`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct SeenArgs {
-    y: u64,
-    noise: u64,
-    seen: u64,
-    rows: u64,
-    noise_kind: i32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct ObserveArgs {
-    of: Layout,
-    seen: SeenArgs,
-    mean: u64,
-    var: u64,
-    d_mean: u64,
-    d_var: u64,
-    broken: u64,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct InferNoiseArgs {
-    of: Layout,
-    head: Layout,
-    seen: SeenArgs,
-    mean: u64,
-    var: u64,
-    head_mean: u64,
-    head_var: u64,
-    head_d_mean: u64,
-    head_d_var: u64,
-    sums: u64,
-}
-
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Checked {
@@ -145,8 +82,6 @@ struct Checked {
     second: u64,
 }
 
-/// Bytes that go to the device at a time.
-const UPLOAD: usize = 4 << 20;
 /// States one launch looks at.
 const AT_ONCE: usize = 16;
 
@@ -175,7 +110,7 @@ pub(super) fn number(activation: Activation) -> (i32, f32) {
 }
 
 /// f64 numbers as the device holds them.
-fn single(values: &[f64]) -> Vec<f32> {
+pub(super) fn single(values: &[f64]) -> Vec<f32> {
     values.iter().map(|&v| v as f32).collect()
 }
 
@@ -248,92 +183,6 @@ impl Cuda {
         let args = LayOutArgs { to: state.layout(), from: from.at(), out: to.at() };
         self.over("read_out", args.to.numbers(), &args);
         Ok(to.read(n)?.into_iter().map(f64::from).collect())
-    }
-
-    pub(super) fn write_table(&self, table: &mut RowStore, first: usize, values: &[f64]) -> Result<()> {
-        table.values.write(first * table.len, &single(values));
-        self.gpu.alive()
-    }
-
-    /// Row numbers on the device.
-    fn numbers(&self, rows: &[usize]) -> Result<Buffer<u32>> {
-        let mut numbers = Buffer::none(&self.gpu);
-        numbers.grow(rows.len())?;
-        numbers.write(0, &rows.iter().map(|&r| r as u32).collect::<Vec<_>>());
-        Ok(numbers)
-    }
-
-    /// Makes a state ready for a batch of known inputs; the row numbers on the device.
-    fn begin_gather(&self, rows: &[usize], state: &mut State) -> Option<Buffer<u32>> {
-        state.begin(rows.len());
-        state.room([Part::Mean]);
-        state.make_exact();
-        match self.numbers(rows) {
-            Ok(numbers) if state.failed.is_none() => Some(numbers),
-            Ok(_) => None,
-            Err(e) => {
-                state.failed = Some(driver::why(e));
-                None
-            }
-        }
-    }
-
-    pub(super) fn new_images(&self, shape: Shape, pixels: &[u8], scaled: &[f32], greys: &[f32]) -> Result<RowStore> {
-        let mut bytes = Bytes {
-            shape,
-            pixels: Buffer::none(&self.gpu),
-            scaled: Buffer::none(&self.gpu),
-            greys: Buffer::none(&self.gpu),
-        };
-        bytes.pixels.grow(pixels.len())?;
-        for (i, some) in pixels.chunks(UPLOAD).enumerate() {
-            bytes.pixels.write(i * UPLOAD, some);
-        }
-        bytes.scaled.grow(scaled.len())?;
-        bytes.scaled.write(0, scaled);
-        bytes.greys.grow(greys.len())?;
-        bytes.greys.write(0, greys);
-        self.gpu.alive()?;
-        Ok(RowStore { len: shape.len(), values: Buffer::none(&self.gpu), bytes: Some(bytes) })
-    }
-
-    pub(super) fn gather_changed(&self, images: &RowStore, rows: &[usize], changes: &[Change], state: &mut State) {
-        let Some(numbers) = self.begin_gather(rows, state) else { return };
-        let bytes = images.bytes.as_ref().expect("a table of images");
-        let mut changed = Buffer::<i32>::none(&self.gpu);
-        if !changes.is_empty() {
-            if let Err(e) = changed.grow(7 * changes.len()) {
-                return state.failed = Some(driver::why(e));
-            }
-            let words = changes.iter().flat_map(|c| {
-                let [[top, bottom], [left, right]] = c.hole;
-                [c.flip as i32, c.from[0], c.from[1], top, bottom, left, right]
-            });
-            changed.write(0, &words.collect::<Vec<_>>());
-        }
-        let to = state.layout();
-        let [channels, height, width] =
-            [bytes.shape.channels, bytes.shape.height, bytes.shape.width].map(|n| n as i32);
-        let args = GatherImagesArgs {
-            to,
-            channels,
-            height,
-            width,
-            pixels: bytes.pixels.at(),
-            scaled: bytes.scaled.at(),
-            greys: bytes.greys.at(),
-            rows: numbers.at(),
-            changes: changed.at(),
-            mean: state.mean.at(),
-        };
-        self.over("gather_images", to.numbers(), &args);
-    }
-
-    pub(super) fn gather_rows(&self, table: &RowStore, rows: &[usize], state: &mut State) {
-        let Some(numbers) = self.begin_gather(rows, state) else { return };
-        let to = state.layout();
-        let args = GatherArgs { to, table: table.values.at(), rows: numbers.at(), mean: state.mean.at() };
-        self.over("gather", to.numbers(), &args);
     }
 
     /// ReLU while learning is a view: whoever reads it takes ReLU on the way.
@@ -446,110 +295,6 @@ impl Cuda {
             let pairs = [[from.d_mean.at(); 2], [to.d_mean.at(), to.d_var.at()]];
             self.combine(from, to, more, pairs, true);
         }
-    }
-
-    /// The observation on the device. The buffers must live until the kernel is launched.
-    fn seen(&self, seen: Seen<'_>, width: usize, noise: &mut Noise) -> Result<SeenArgs> {
-        let (values, kind) = match seen.noise {
-            NoiseVar::One(v) => (vec![v as f32], 0),
-            NoiseVar::PerOutput(v) => (single(&v[..width]), 1),
-            NoiseVar::PerEntry(v) => (single(v), 2),
-            NoiseVar::Inferred => unreachable!("the engine puts its own in place"),
-        };
-        noise.y.grow(seen.y.len())?;
-        noise.y.write(0, &single(seen.y));
-        noise.noise.grow(values.len())?;
-        noise.noise.write(0, &values);
-        if let Some(mask) = seen.seen {
-            noise.seen.grow(mask.len().next_multiple_of(4))?;
-            noise.seen.write(0, &mask.iter().map(|&s| s as u8).collect::<Vec<_>>());
-        }
-        let at = if seen.seen.is_some() { noise.seen.at() } else { 0 };
-        Ok(SeenArgs { y: noise.y.at(), noise: noise.noise.at(), seen: at, rows: 0, noise_kind: kind })
-    }
-
-    pub(super) fn observe_state(&self, output: &mut State, seen: Seen<'_>) {
-        let mut buffers = Noise::new(&self.gpu);
-        match self.seen(seen, output.shape.len(), &mut buffers) {
-            Ok(seen) => self.observe_with(output, seen),
-            Err(e) => output.failed = Some(driver::why(e)),
-        }
-    }
-
-    pub(super) fn observe_table(&self, output: &mut State, targets: &RowStore, rows: &[usize], noise: NoiseVar<'_>) {
-        let mut buffers = Noise::new(&self.gpu);
-        let nothing = Seen { y: &[], noise, seen: None, infer: false, rows: None };
-        match self.seen(nothing, output.shape.len(), &mut buffers).and_then(|s| Ok((s, self.numbers(rows)?))) {
-            Ok((seen, numbers)) => {
-                let seen = SeenArgs { y: targets.values.at(), rows: numbers.at(), ..seen };
-                self.observe_with(output, seen);
-            }
-            Err(e) => output.failed = Some(driver::why(e)),
-        }
-    }
-
-    fn observe_with(&self, output: &mut State, seen: SeenArgs) {
-        output.room(INNOVATION);
-        if output.failed.is_some() {
-            return;
-        }
-        let of = output.layout();
-        let args = ObserveArgs {
-            of,
-            seen,
-            mean: output.mean.at(),
-            var: output.var.at(),
-            d_mean: output.d_mean.at(),
-            d_var: output.d_var.at(),
-            broken: output.flag(true),
-        };
-        self.over("observe", of.numbers(), &args);
-    }
-
-    pub(super) fn infer_noise_of(
-        &self,
-        output: &State,
-        head: Option<&mut State>,
-        seen: Seen<'_>,
-        sums: &mut NoiseSums,
-    ) -> Result<()> {
-        let width = output.shape.len();
-        let mut buffers = Noise::new(&self.gpu);
-        let seen = self.seen(seen, width, &mut buffers)?;
-        let mut totals = Buffer::<f64>::none(&self.gpu);
-        totals.grow(2 * width)?;
-        let (head_at, head_layout) = match head {
-            None => ([0; 4], output.layout()),
-            Some(head) => {
-                head.room(INNOVATION);
-                head.check()?;
-                let n = head.layout().numbers();
-                head.d_mean.clear(n);
-                head.d_var.clear(n);
-                let at = [head.mean.at(), head.var.at(), head.d_mean.at(), head.d_var.at()];
-                (at, head.layout())
-            }
-        };
-        output.check()?;
-        let [head_mean, head_var, head_d_mean, head_d_var] = head_at;
-        let args = InferNoiseArgs {
-            of: output.layout(),
-            head: head_layout,
-            seen,
-            mean: output.mean.at(),
-            var: output.var.at(),
-            head_mean,
-            head_var,
-            head_d_mean,
-            head_d_var,
-            sums: totals.at(),
-        };
-        self.gpu.launch("infer_noise", [width, 1, 1], 256, 0, &args);
-        for (output, pair) in totals.read(2 * width)?.chunks_exact(2).enumerate() {
-            sums.squares[output] += pair[0];
-            sums.count[output] += pair[1];
-        }
-        Ok(())
     }
 
     pub(super) fn innovate_state(&self, output: &mut State, d_mean: &[f64]) -> Result<()> {
