@@ -1,11 +1,12 @@
 //! Result files as the tables of the documentation.
 
+mod cuda;
 mod python;
 
 use serde_json::Value;
 
 /// Every table and the file, without its ending, that it is made of.
-pub(super) const TABLES: [(&str, &str); 25] = [
+pub(super) const TABLES: [(&str, &str); 26] = [
     ("uci", "uci"),
     ("uci-paper", "uci"),
     ("gaps", "uci"),
@@ -19,6 +20,7 @@ pub(super) const TABLES: [(&str, &str); 25] = [
     ("regret", "regret"),
     ("cost", "regret"),
     ("bench", "bench"),
+    ("cuda", "cuda"),
     ("peers", "peers"),
     ("peers-rl", "peers"),
     ("python", "python"),
@@ -56,6 +58,7 @@ pub(super) fn table(name: &str, file: &Value) -> Table {
         "regret" => regret(file),
         "cost" => cost(file),
         "bench" => bench(file),
+        "cuda" => cuda::training(file),
         "peers" => peers(file),
         "peers-rl" => peers_rl(file),
         "python" => python::costs(file),

@@ -530,7 +530,10 @@ fn what_is_not_finite_is_noted_and_stops_updates() {
             .unwrap();
         let (mut scratch, mut status) = (Default::default(), Noted::default());
         b.map(&w, &mut scratch, &x, &mut z, Purpose::Learn);
-        b.observe(&mut z, Seen { y: &[0.0; 4], noise: NoiseVar::One(1.0), seen: None, infer: false, rows: None });
+        b.observe(
+            &mut z,
+            Seen { y: &[0.0; 4], noise: NoiseVar::One(1.0), seen: None, infer: false, rows: None },
+        );
         b.check_innovation(&z, 1, &mut status);
         let noted = status.broken.unwrap();
         assert_eq!((noted.state, noted.row), (1, 1));

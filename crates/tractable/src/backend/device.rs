@@ -257,7 +257,10 @@ impl std::str::FromStr for Device {
 
     fn from_str(name: &str) -> Result<Self> {
         let unknown = || {
-            Error::invalid("device", format!("`{name}` is not known; use cpu, cpu:4, cuda, cuda:1, cuda-fast or reference"))
+            Error::invalid(
+                "device",
+                format!("`{name}` is not known; use cpu, cpu:4, cuda, cuda:1, cuda-fast or reference"),
+            )
         };
         let (kind, number) = match name.split_once(':') {
             None => (name, None),

@@ -69,11 +69,11 @@ pub use self::{
 };
 pub use augment::Augment;
 pub(crate) use augment::grey;
-pub(crate) use images::unit;
 pub use cifar::cifar_batches;
 pub use dataset::{Dataset, Target};
 pub use digits::digits;
 pub use idx::idx;
+pub(crate) use images::unit;
 pub use images::{Images, PixelScaling};
 pub use scaler::Scaler;
 pub use sets::{CIFAR10, FASHION_MNIST, cifar10, fashion_mnist, mnist};

@@ -112,7 +112,8 @@ impl Network {
             })
             .collect();
         let (Some(scales), true) = (scales, self.engine.keeps_data()) else { return Ok(None) };
-        let scaled = scales.iter().flat_map(|[mean, std]| (0..=255).map(move |p| ((unit(p) - mean) / std) as f32));
+        let scaled =
+            scales.iter().flat_map(|[mean, std]| (0..=255).map(move |p| ((unit(p) - mean) / std) as f32));
         let holes = images.augmented().is_some_and(|a| a.cutout > 0);
         let planes = images.bytes().chunks_exact(plane).enumerate().filter(|_| holes);
         let greys = planes.map(|(i, plane)| {
@@ -204,7 +205,9 @@ impl Resident<'_> {
     /// Starts an epoch with this weight of a batch: images are augmented anew.
     pub(crate) fn begin(&mut self, seed: u64, epoch: usize, weight: f64) {
         self.weight = weight;
-        if let Inputs::Images { images, changes, .. } | Inputs::Bytes { images, changes, .. } = &mut self.inputs {
+        if let Inputs::Images { images, changes, .. } | Inputs::Bytes { images, changes, .. } =
+            &mut self.inputs
+        {
             *changes = images.changes(seed, epoch).map(Box::new);
         }
     }

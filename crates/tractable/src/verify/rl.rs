@@ -61,8 +61,13 @@ pub(super) fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> R
         compare("target_mean", inferred.better.mean())?;
         compare("target_var", inferred.better.var())?;
         let noise: Vec<f64> = inferred.better.var().iter().map(|s| noise_a * noise_a + s).collect();
-        let seen =
-            Seen { y: inferred.better.mean(), noise: NoiseVar::PerEntry(&noise), seen: None, infer: false, rows: None };
+        let seen = Seen {
+            y: inferred.better.mean(),
+            noise: NoiseVar::PerEntry(&noise),
+            seen: None,
+            infer: false,
+            rows: None,
+        };
         let trace = policy.trace(Input::exact(&s, ns)?, seen)?;
         let z = &trace[places[places.len() - 1].0];
         let moved = |d: &[f64], power: i32| -> Vec<f64> {

@@ -258,8 +258,8 @@ fn files_are_short_enough_to_read() {
     assert!(names.is_empty(), "{names:?}");
 }
 
-/// The fast device, and the one file that calls a foreign library.
-const UNSAFE: &[&str] = &["backend/cpu/", "rl/env/mujoco/library.rs"];
+/// The fast device, and the files that call foreign libraries.
+const UNSAFE: &[&str] = &["backend/cpu/", "backend/cuda/driver.rs", "rl/env/mujoco/library.rs"];
 
 #[test]
 fn unsafe_code_is_where_it_must_be() {

@@ -12,7 +12,8 @@ fn gpu() -> Option<Device> {
 fn apart(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     let size = a.iter().fold(1e-30, |m: f64, v| m.max(v.abs()));
-    a.iter().zip(b).fold(0.0, |m: f64, (a, b)| if (a - b).is_nan() { f64::NAN } else { m.max((a - b).abs()) }) / size
+    a.iter().zip(b).fold(0.0, |m: f64, (a, b)| if (a - b).is_nan() { f64::NAN } else { m.max((a - b).abs()) })
+        / size
 }
 
 fn convolutional(device: Device) -> Network {
@@ -70,7 +71,8 @@ fn the_three_verbs_agree_on_a_table() {
     let x = Matrix::new((0..60).map(|i| f64::from(i * 37 % 61) / 30.0 - 1.0).collect(), 2).unwrap();
     let y = Matrix::column(x.data().chunks(2).map(|x| (x[0] * 2.0).sin() + x[1]).collect()).unwrap();
     let run = |device| {
-        let mut net = Network::mlp([2, 16, 16, 1], Activation::Tanh).noise_std([0.1]).device(device).build().unwrap();
+        let mut net =
+            Network::mlp([2, 16, 16, 1], Activation::Tanh).noise_std([0.1]).device(device).build().unwrap();
         for _ in 0..5 {
             net.learn(&x, &y).unwrap();
         }
@@ -102,4 +104,71 @@ fn kernels_are_compiled_from_their_source() {
     }
     let known = std::fs::read_to_string(folder.join("kernels.hash")).unwrap();
     assert_eq!(known.trim(), format!("{hash:016x}"), "run cuda/compile.py");
+}
+
+/// Trains on the device that a parent process prepared, and says what happened; run by `faults_are_said_in_one_line`.
+#[test]
+#[ignore = "a child of another test"]
+fn train_and_tell() {
+    let device = match Device::cuda(0) {
+        Ok(device) => device,
+        Err(e) => return println!("told: {e}"),
+    };
+    let (mut net, small) = (small_network(device), small_batch());
+    let large = [Matrix::new(vec![0.5; 4 * 20_000], 4).unwrap(), Matrix::column(vec![1.0; 20_000]).unwrap()];
+    let mut learn = |[x, y]: &[Matrix; 2]| match net.learn(x, y) {
+        Ok(_) => println!("told: learned {} rows", x.rows()),
+        Err(e) => println!("told: {e}"),
+    };
+    [&small, &large, &small].into_iter().for_each(&mut learn);
+    println!(
+        "told: {}",
+        net.predict(&small[0]).map_or_else(|e| e.to_string(), |p| format!("{:.3}", p.mean()[0]))
+    );
+}
+
+fn small_network(device: Device) -> Network {
+    Network::mlp([4, 256, 1], Activation::Relu).device(device).build().unwrap()
+}
+
+fn small_batch() -> [Matrix; 2] {
+    [Matrix::new(vec![0.5; 4 * 4], 4).unwrap(), Matrix::column(vec![1.0; 4]).unwrap()]
+}
+
+/// What the child tells with such a device.
+fn told(fault: &str) -> Vec<String> {
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "cuda::train_and_tell", "--ignored", "--nocapture"])
+        .env("EMULATED_CUDA", fault)
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&child.stdout).into_owned();
+    out.lines().filter_map(|l| l.split("told: ").nth(1)).map(String::from).collect()
+}
+
+/// Faults of a device that is emulated; a real one cannot be asked for them.
+#[test]
+fn faults_are_said_in_one_line() {
+    if Device::gpus() != ["emulated"] {
+        return eprintln!("skipped: needs the emulated driver (crates/tractable/cuda/emulator)");
+    }
+    assert_eq!(told("none"), ["cuda: no CUDA device can be used (CUDA_ERROR_NO_DEVICE)"]);
+    let old = "cuda: the driver is too old: it supports CUDA 11.8, and 12.4 is needed";
+    assert_eq!(told("version=11080"), [old]);
+    // Out of memory: the sizes are named, and the network goes on.
+    let [first, large, small, mean] = told("memory=8000000").try_into().unwrap();
+    assert_eq!([&first, &small], ["learned 4 rows"; 2]);
+    assert!(
+        large.starts_with("cuda: 20 MB more are needed, and ") && large.ends_with(" of 8 MB are free"),
+        "{large}"
+    );
+    let (mut net, [x, y]) = (small_network(Device::cpu(1)), small_batch());
+    for _ in 0..2 {
+        net.learn(&x, &y).unwrap();
+    }
+    assert_eq!(mean, format!("{:.3}", net.predict(&x).unwrap().mean()[0]), "as without the large batch");
+    // Lost in mid-run: every call says so.
+    let lost = told("lost=40");
+    assert_eq!(lost.len(), 4, "{lost:?}");
+    assert!(lost[3].starts_with("cuda: the device was lost: "), "{lost:?}");
 }

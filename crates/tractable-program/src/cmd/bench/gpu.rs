@@ -8,6 +8,12 @@ use std::time::Duration;
 use tractable::data::{Images, PixelScaling};
 use tractable::{Activation, Fit, Network, NetworkBuilder, Shape, recipes};
 
+/// The device.
+#[derive(Serialize)]
+struct On<'a> {
+    device: &'a str,
+}
+
 /// One network and batch size.
 #[derive(Serialize)]
 struct Line {
@@ -30,7 +36,7 @@ struct All<'a> {
 pub(super) fn run(args: &Args, clock: Clock, report: &Report, budget: Duration) -> Outcome {
     let device = args.device.with(0)?;
     let name = device.to_string();
-    report.say("device", &name, || name.clone())?;
+    report.say("device", &On { device: &name }, || name.clone())?;
     let mlp = |widths: [usize; 4]| Network::mlp(widths, Activation::Relu).classes(10);
     let (grey, colour) = (images(Shape::image(1, 28, 28), 65_536)?, images(Shape::image(3, 32, 32), 65_536)?);
     let work: Vec<(&'static str, NetworkBuilder, &Images, usize)> = vec![
@@ -43,7 +49,8 @@ pub(super) fn run(args: &Args, clock: Clock, report: &Report, budget: Duration) 
         ("784-4096-4096-11", mlp([784, 4096, 4096, 11]), &grey, 1024),
     ];
     let mut lines = Vec::new();
-    let mut rows = vec![["network", "batch", "images/s", "median", "us a step", "epochs"].map(String::from).to_vec()];
+    let mut rows =
+        vec![["network", "batch", "images/s", "median", "us a step", "epochs"].map(String::from).to_vec()];
     for (network, builder, images, batch) in work {
         if args.only.as_ref().is_some_and(|only| !format!("{network}, {batch}").contains(only)) {
             continue;
@@ -68,9 +75,9 @@ pub(super) fn run(args: &Args, clock: Clock, report: &Report, budget: Duration) 
     }
     let fast = if args.device == crate::settings::DeviceName::CudaFast { "-fast" } else { "" };
     let command = format!("tractable bench --device cuda{fast} --seconds {}", args.seconds);
-    args.out.as_ref().map_or(Ok(()), |dir| {
-        clock.write(dir, "cuda", &command, All { device: &name, rows: &lines })
-    })
+    args.out
+        .as_ref()
+        .map_or(Ok(()), |dir| clock.write(dir, "cuda", &command, All { device: &name, rows: &lines }))
 }
 
 /// Trains for the given time, and at least three epochs.

@@ -43,8 +43,9 @@ pub(super) fn run(args: &Args, out: &Path, set: ImageSet, old: Option<&ImageConf
     let (train, aside) = settings.keep_aside(train)?;
     let train = settings.prepare(train);
     let folder = RunFolder::new(out);
-    let device =
-        settings.device.to_train(console::threads(), settings.batch, || settings.build(set, &train).build())?;
+    let device = settings
+        .device
+        .to_train(console::threads(), settings.batch, || settings.build(set, &train).build())?;
     let net = match old.is_some() && folder.has_epochs()? {
         true => Network::load(folder.state(), device)?,
         false => settings.build(set, &train).device(device).build()?,

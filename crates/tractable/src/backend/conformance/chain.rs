@@ -14,11 +14,14 @@ fn chain<B: Backend>(b: &B, rows: usize, channels: usize, pool: Pool, step: Step
     let mut n = Numbers::new(11);
     let x = n.draw(rows * input.len(), -1.0, 1.0);
     let y = n.draw(rows * 3, -1.0, 1.0);
-    let p = Parameters { mean: vec![1.1; 7], var: vec![0.2; 7], bias_mean: vec![0.1; 7], bias_var: vec![0.1; 7] };
+    let p =
+        Parameters { mean: vec![1.1; 7], var: vec![0.2; 7], bias_mean: vec![0.1; 7], bias_var: vec![0.1; 7] };
     let s = Statistics { mean: vec![0.1; 7], var: vec![0.9; 7], momentum: 0.9, epsilon: 1e-5 };
-    let mut weights = [(conv, 1), (dense, 2), (last, 3)].map(|(map, seed)| filled(b, map, &parameters(&map, seed)));
+    let mut weights =
+        [(conv, 1), (dense, 2), (last, 3)].map(|(map, seed)| filled(b, map, &parameters(&map, seed)));
     let mut norm = b.norm(&p, &s).unwrap();
-    let shapes = [input, image, image, pooled, pooled, pooled, Shape::flat(9), Shape::flat(9), Shape::flat(3)];
+    let shapes =
+        [input, image, image, pooled, pooled, pooled, Shape::flat(9), Shape::flat(9), Shape::flat(3)];
     let mut states = shapes.map(|shape| b.state(shape));
     let mut scratch: [B::Scratch; 4] = Default::default();
     let (learn, relu) = (Purpose::Learn, Activation::Relu);
@@ -53,7 +56,12 @@ fn chain<B: Backend>(b: &B, rows: usize, channels: usize, pool: Pool, step: Step
     b.normalize_apply(&mut norm, &sums, steps, &mut status);
     for w in &weights {
         let p = b.weights_parameters(w).unwrap();
-        out.extend([("weights", p.mean), ("their var", p.var), ("bias", p.bias_mean), ("its var", p.bias_var)]);
+        out.extend([
+            ("weights", p.mean),
+            ("their var", p.var),
+            ("bias", p.bias_mean),
+            ("its var", p.bias_var),
+        ]);
     }
     out.push(("scale", b.norm_parameters(&norm).unwrap().0.mean));
     out
@@ -61,7 +69,9 @@ fn chain<B: Backend>(b: &B, rows: usize, channels: usize, pool: Pool, step: Step
 
 #[test]
 fn chains_agree() {
-    for (rows, channels, pool) in [(3, 1, Pool::Average), (8, 3, Pool::Max), (5, 4, Pool::Average), (16, 1, Pool::Max)] {
+    for (rows, channels, pool) in
+        [(3, 1, Pool::Average), (8, 3, Pool::Max), (5, 4, Pool::Average), (16, 1, Pool::Max)]
+    {
         for step in [Step::Capped(2.0), Step::Plain] {
             let what = format!("{rows} rows of {channels} channels, {pool:?}, {step:?}");
             agree(&what, 1 << 12, |b| on!(b, b => chain(b, rows, channels, pool, step)));

@@ -24,12 +24,7 @@ impl Tower {
     }
 
     /// Mean, variance and covariance by the units below.
-    fn run<B: Backend>(
-        &self,
-        b: &B,
-        activations: [Activation; 3],
-        gate: Gate,
-    ) -> Vec<Named> {
+    fn run<B: Backend>(&self, b: &B, activations: [Activation; 3], gate: Gate) -> Vec<Named> {
         let mut z = self.widths.map(|w| b.state(Shape::flat(w)));
         let mut a = self.widths.map(|w| b.state(Shape::flat(w)));
         for (i, (mean, var)) in self.states.iter().enumerate() {

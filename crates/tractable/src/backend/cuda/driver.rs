@@ -309,7 +309,8 @@ impl Gpu {
         let mut function = std::ptr::null_mut();
         let text = CString::new(name).expect("names of kernels have no zero byte");
         // SAFETY: the module is loaded; the name ends with zero.
-        let mut code = unsafe { (self.f.cuModuleGetFunction)(&mut function, self.module as Pointer, text.as_ptr()) };
+        let mut code =
+            unsafe { (self.f.cuModuleGetFunction)(&mut function, self.module as Pointer, text.as_ptr()) };
         if code == 0 && shared > 48 << 10 {
             // SAFETY: a function of the module.
             code = unsafe { (self.f.cuFuncSetAttribute)(function, MOST_SHARED, shared as c_int) };
@@ -461,7 +462,12 @@ impl<T: Copy> Buffer<T> {
         self.gpu.enter();
         // SAFETY: `to` has room for `n` numbers and is not touched until the copy is done.
         let code = unsafe {
-            (self.gpu.f.cuMemcpyDtoHAsync_v2)(to.as_mut_ptr().cast(), self.at, n * size_of::<T>(), self.gpu.stream())
+            (self.gpu.f.cuMemcpyDtoHAsync_v2)(
+                to.as_mut_ptr().cast(),
+                self.at,
+                n * size_of::<T>(),
+                self.gpu.stream(),
+            )
         };
         self.gpu.note(code, "copying from the device");
         self.gpu.wait()?;

@@ -1,9 +1,9 @@
 //! What the host gives for a batch, or has put on the device before: rows of a table, images as bytes, observations.
 
+use super::Cuda;
 use super::driver::{self, Buffer, Gpu};
 use super::state::{Bytes, INNOVATION, Layout, Part, RowStore, State};
 use super::unitwise::single;
-use super::Cuda;
 use crate::backend::{Change, NoiseSums, NoiseVar, Seen};
 use crate::error::Result;
 use crate::shape::Shape;
@@ -159,7 +159,13 @@ impl Cuda {
         state.failed.is_none()
     }
 
-    pub(super) fn new_images(&self, shape: Shape, pixels: &[u8], scaled: &[f32], greys: &[f32]) -> Result<RowStore> {
+    pub(super) fn new_images(
+        &self,
+        shape: Shape,
+        pixels: &[u8],
+        scaled: &[f32],
+        greys: &[f32],
+    ) -> Result<RowStore> {
         let mut bytes = Bytes {
             shape,
             pixels: Buffer::none(&self.gpu),
@@ -178,7 +184,13 @@ impl Cuda {
         Ok(RowStore { len: shape.len(), values: Buffer::none(&self.gpu), bytes: Some(bytes) })
     }
 
-    pub(super) fn gather_changed(&self, images: &RowStore, rows: &[usize], changes: &[Change], state: &mut State) {
+    pub(super) fn gather_changed(
+        &self,
+        images: &RowStore,
+        rows: &[usize],
+        changes: &[Change],
+        state: &mut State,
+    ) {
         if !self.begin_gather(rows, state) {
             return;
         }
@@ -236,7 +248,13 @@ impl Cuda {
         }
     }
 
-    pub(super) fn observe_table(&self, output: &mut State, targets: &RowStore, rows: &[usize], noise: NoiseVar<'_>) {
+    pub(super) fn observe_table(
+        &self,
+        output: &mut State,
+        targets: &RowStore,
+        rows: &[usize],
+        noise: NoiseVar<'_>,
+    ) {
         let (width, given) = (output.shape.len(), &mut output.given);
         match given.set_noise(noise, width).and_then(|kind| given.number(rows).map(|()| kind)) {
             Ok(noise_kind) => {

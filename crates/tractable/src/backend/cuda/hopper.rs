@@ -89,7 +89,8 @@ impl Cuda {
             // All tiles whole: padding is zero.
             let [n, c] = [outputs.next_multiple_of(tile_f.max(32)), stride.next_multiple_of(tile_b.max(32))];
             let size = taps * n.next_multiple_of(32) * c.next_multiple_of(32);
-            let (forward, back) = (Buffer::zeros(&self.gpu, 3 * size).ok()?, Buffer::zeros(&self.gpu, 2 * size).ok()?);
+            let (forward, back) =
+                (Buffer::zeros(&self.gpu, 3 * size).ok()?, Buffer::zeros(&self.gpu, 2 * size).ok()?);
             *packed = Some(Packed { forward, back, is_current: false });
         }
         let packed = packed.as_mut().expect("just made");

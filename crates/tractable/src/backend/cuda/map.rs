@@ -73,7 +73,8 @@ impl Geometry {
             depth,
             depth + 4,
         ];
-        let [rows, height, width, channels, stride, down, across, outputs, out_stride, ..] = all.map(|n| n as i32);
+        let [rows, height, width, channels, stride, down, across, outputs, out_stride, ..] =
+            all.map(|n| n as i32);
         let [.., kernel_h, kernel_w, step, before, depth, weight_stride] = all.map(|n| n as i32);
         Geometry {
             rows,

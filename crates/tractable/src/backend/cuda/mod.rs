@@ -18,7 +18,8 @@ mod tensor;
 mod unitwise;
 
 use super::{
-    Backend, Broken, Change, Field, Map, NoiseSums, NoiseVar, Noted, Parameters, Pool, Purpose, Seen, Statistics, Steps, Tally, Units,
+    Backend, Broken, Change, Field, Map, NoiseSums, NoiseVar, Noted, Parameters, Pool, Purpose, Seen,
+    Statistics, Steps, Tally, Units,
 };
 use crate::error::Result;
 use crate::moments::Activation;
@@ -31,8 +32,6 @@ use rows::{Derivative, Spread};
 use state::{Layout, RowStore, State};
 use std::ops::Range;
 use std::sync::Arc;
-
-
 
 pub(crate) use driver::names;
 
@@ -243,7 +242,8 @@ impl Backend for Cuda {
         let Some(on_device) = &mut status.on_device else { return Ok(Noted::default()) };
         let w = on_device.read(STATUS_WORDS)?;
         on_device.clear(STATUS_WORDS);
-        let broken = Broken { state: w[1] as usize, row: w[2] as usize, value: f64::from(f32::from_bits(w[3])) };
+        let broken =
+            Broken { state: w[1] as usize, row: w[2] as usize, value: f64::from(f32::from_bits(w[3])) };
         let long = |i: usize| u64::from(w[i]) | u64::from(w[i + 1]) << 32;
         let tally = Tally { capped: long(4), repaired: long(6) };
         Ok(Noted { broken: (w[0] != 0).then_some(broken), tally })
@@ -261,7 +261,12 @@ impl Backend for Cuda {
         Weights::zeros(&self.gpu, map)
     }
 
-    fn set_weights(&self, weights: &mut Weights, outputs: Range<usize>, parameters: &Parameters) -> Result<()> {
+    fn set_weights(
+        &self,
+        weights: &mut Weights,
+        outputs: Range<usize>,
+        parameters: &Parameters,
+    ) -> Result<()> {
         weights.set(outputs, parameters);
         self.gpu.alive()
     }
@@ -333,7 +338,14 @@ impl Backend for Cuda {
         }
     }
 
-    fn normalize_accumulate(&self, norm: &Norm, scratch: &mut Scratch, x: &State, z: &State, sums: &mut Sums) {
+    fn normalize_accumulate(
+        &self,
+        norm: &Norm,
+        scratch: &mut Scratch,
+        x: &State,
+        z: &State,
+        sums: &mut Sums,
+    ) {
         if let Sums::Norm(total, _) = sums {
             self.add_norm_sums(norm, scratch, x, z, total);
         }
@@ -358,7 +370,9 @@ impl Backend for Cuda {
     fn activate(&self, activation: Activation, z: &State, a: &mut State, purpose: Purpose) {
         match purpose {
             Purpose::Learn => self.activate_to_learn(activation, z, a),
-            Purpose::Predict | Purpose::Rows => self.activate_state(activation, z, a, purpose == Purpose::Rows),
+            Purpose::Predict | Purpose::Rows => {
+                self.activate_state(activation, z, a, purpose == Purpose::Rows)
+            }
         }
     }
 
@@ -383,7 +397,10 @@ impl Backend for Cuda {
     }
 
     fn infer_noise(&self, output: &State, head: Option<&mut State>, seen: Seen<'_>, sums: &mut NoiseSums) {
-        if let Err(e) = self.infer_noise_of(output, head, seen, sums) {
+        // The status says already why an output has failed.
+        if output.failed.is_none()
+            && let Err(e) = self.infer_noise_of(output, head, seen, sums)
+        {
             self.gpu.lose(driver::why(e));
         }
     }

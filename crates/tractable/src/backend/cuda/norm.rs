@@ -3,7 +3,7 @@
 use super::driver::Buffer;
 use super::map::step_args;
 use super::state::{Layout, PRIOR, Part, State};
-use super::{Cuda, Scratch, StepArgs, Status};
+use super::{Cuda, Scratch, Status, StepArgs};
 use crate::backend::{Parameters, Purpose, Statistics, Steps};
 use crate::error::Result;
 
@@ -110,7 +110,14 @@ impl Cuda {
         }
     }
 
-    pub(super) fn normalize_state(&self, norm: &Norm, s: &mut Scratch, x: &State, z: &mut State, purpose: Purpose) {
+    pub(super) fn normalize_state(
+        &self,
+        norm: &Norm,
+        s: &mut Scratch,
+        x: &State,
+        z: &mut State,
+        purpose: Purpose,
+    ) {
         let mut copy = None;
         let x = self.solid(x, &mut copy);
         z.made_from(x, x.planes);

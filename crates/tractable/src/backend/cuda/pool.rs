@@ -71,7 +71,14 @@ impl Cuda {
         self.gpu.launch(kernel, [(of.numbers() / pixels / 4).div_ceil(256), pixels, 1], 256, 0, args);
     }
 
-    pub(super) fn pool_state_back(&self, pool: Pool, window: Window, forward: &State, z: &State, x: &mut State) {
+    pub(super) fn pool_state_back(
+        &self,
+        pool: Pool,
+        window: Window,
+        forward: &State,
+        z: &State,
+        x: &mut State,
+    ) {
         x.receive(z);
         if x.failed.is_some() {
             return;

@@ -110,7 +110,13 @@ impl Cuda {
         }
     }
 
-    fn launch_derivative(&self, kernel: &'static str, args: DerivativeArgs, units: &Units<'_, State>, d: &mut Derivative) {
+    fn launch_derivative(
+        &self,
+        kernel: &'static str,
+        args: DerivativeArgs,
+        units: &Units<'_, State>,
+        d: &mut Derivative,
+    ) {
         let n = units.z.rows * units.z.shape.len();
         d.n = n;
         d.failed = units.z.failed.clone();

@@ -39,7 +39,16 @@ impl Layout {
         };
         let [rows, channels, pixels, stride, padded_rows, per_row, per_channel] =
             [rows, channels, pixels, stride, padded_rows, per_row, per_channel].map(|n| n as i32);
-        Layout { rows, channels, pixels, stride, padded_rows, per_row, per_channel, per_pixel: per_pixel as i64 }
+        Layout {
+            rows,
+            channels,
+            pixels,
+            stride,
+            padded_rows,
+            per_row,
+            per_channel,
+            per_pixel: per_pixel as i64,
+        }
     }
 
     /// All numbers, padding included.

@@ -183,7 +183,13 @@ impl Cuda {
             partial: s.floats_at(),
         };
         let shared = (4 * 16 * (bm + 2 * bn)).max(2 * bn * (bm + 4)) * 4;
-        self.gpu.launch(kernel, [(depth + 1).div_ceil(bm), outputs.div_ceil(bn), parts], threads, shared, &args);
+        self.gpu.launch(
+            kernel,
+            [(depth + 1).div_ceil(bm), outputs.div_ceil(bn), parts],
+            threads,
+            shared,
+            &args,
+        );
         Some(parts)
     }
 }

@@ -245,14 +245,8 @@ impl Cuda {
 
     fn combine(&self, from: &State, to: &State, more: bool, [from_pair, to_pair]: [[u64; 2]; 2], of_d: bool) {
         let (from, layout) = (from.layout(), to.layout());
-        let args = CombineArgs {
-            from,
-            to: layout,
-            more: more as i32,
-            from_pair,
-            to_pair,
-            broken: to.flag(of_d),
-        };
+        let args =
+            CombineArgs { from, to: layout, more: more as i32, from_pair, to_pair, broken: to.flag(of_d) };
         self.over("combine", layout.numbers(), &args);
     }
 

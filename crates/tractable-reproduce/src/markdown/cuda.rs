@@ -1,0 +1,20 @@
+//! Tables about training on a GPU.
+
+use super::{Table, markdown, number, rows, word};
+use serde_json::Value;
+
+/// Images a second of whole training steps, with PyTorch in the same run.
+pub(super) fn training(file: &Value) -> Table {
+    let rate = |v: f64| match v {
+        _ if v >= 1e6 => format!("{:.2} M", v / 1e6),
+        _ => format!("{:.0} k", v / 1e3),
+    };
+    let one = |row: &Value| {
+        let of = |name: &str| number(row, &[name]).map(rate);
+        let batch = format!("{:.0}", number(row, &["batch"])?);
+        Ok(vec![word(row, "network")?.to_string(), batch, of("fast")?, of("precise")?, of("torch")?])
+    };
+    let lines = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
+    let head = ["network", "batch", "`cuda-fast`", "`cuda`", "PyTorch"];
+    Ok(markdown(file, &head, lines, word(file, "device")?))
+}
