@@ -248,7 +248,8 @@ impl Session<'_> {
         seen: &[bool],
         observation: Observation<'_>,
     ) -> Outcome<Option<Surprise>> {
-        if self.args.keep && !self.args.score {
+        let calibrates = !self.classes && self.model.is_calibrated();
+        if self.args.keep && !self.args.score && !calibrates {
             return Ok(None);
         }
         let Some(label) = row.label else {
@@ -259,6 +260,7 @@ impl Session<'_> {
                     self.all[i].value(&out, i, *y);
                 }
             }
+            self.model.recalibrate(&out, y.data(), Some(seen))?;
             return Ok(Some(Surprise::of_values(&out, y.data(), Some(seen))?));
         };
         if self.args.score {

@@ -1,9 +1,9 @@
-//! How surprised a model is by a row, and forgetting by all of its networks.
+//! A model on a stream: how surprised it is by a row, calibration that follows, and forgetting by all of its networks.
 
-use super::{Ensemble, average};
-use crate::error::Result;
-use crate::gaussian::Input;
-use crate::output::{Observation, Output, Surprise, Tree};
+use super::{Calibrated, Ensemble, average};
+use crate::error::{Error, Result};
+use crate::gaussian::{Input, Matrix};
+use crate::output::{Observation, Output, Prediction, Surprise, Tree, innovation_squared};
 
 impl Ensemble {
     /// How large the errors of predictions for some rows are, and how large they were expected to be, by calibrated
@@ -44,7 +44,7 @@ impl Ensemble {
         for row in 0..x.rows() {
             let Some(label) = observation.label(row) else { continue };
             // What the networks do not know, and where they disagree.
-            let own = |(w, (p, out)): &(f64, (crate::gaussian::Matrix, crate::output::Prediction))| {
+            let own = |(w, (p, out)): &(f64, (Matrix, Prediction))| {
                 let nodes = row * tree.nodes()..(row + 1) * tree.nodes();
                 let spread = tree.spread(&out.mean()[nodes.clone()], &out.var()[nodes]).model;
                 let all = &mean[row * classes..(row + 1) * classes];
@@ -53,6 +53,39 @@ impl Ensemble {
             sum += Surprise::of_class(calibrated.row(row), label, said.iter().map(own).sum())?;
         }
         Ok(sum)
+    }
+
+    /// Corrects the calibration by a row that was predicted as `out` before it is learned (T62): a row that no network has learned
+    /// says how wide intervals must be. Without this they become too wide as a model learns: it was calibrated for noise that
+    /// is inferred from rows seen many times. Nothing changes for classes.
+    ///
+    /// # Errors
+    /// When sizes do not agree.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let mut model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// let (x, y) = (Matrix::column(vec![3.5])?, Matrix::column(vec![300.0])?);
+    /// let out = model.predict(&x)?;
+    /// model.recalibrate(&out, y.data(), None)?;
+    /// model.learn(&x, &y)?;
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn recalibrate(&mut self, out: &Prediction, y: &[f64], seen: Option<&[bool]>) -> Result<()> {
+        let calibrated = self.is_calibrated();
+        let Calibrated::Values(each) = &mut self.spec.calibration else { return Ok(()) };
+        for n in [out.mean().len(), y.len(), seen.map_or(y.len(), <[bool]>::len)] {
+            if n != y.len() || out.width() != each.len() {
+                return Err(Error::shape("observations", out.mean().len(), n));
+            }
+        }
+        for i in (0..y.len()).filter(|&i| calibrated && seen.is_none_or(|seen| seen[i])) {
+            each[i % out.width()].follow(innovation_squared(out, i, y[i]));
+        }
+        Ok(())
     }
 
     /// [`Network::discount`](crate::Network::discount) of every network. A model that counts its rows counts fewer.

@@ -17,6 +17,7 @@ pub(crate) use observation::{DefaultNoise, ObservationBuffer};
 pub use prediction::Prediction;
 pub use spread::Spread;
 pub use surprise::Surprise;
+pub(crate) use surprise::innovation_squared;
 pub(crate) use wanted::Aim;
 pub use wanted::{Extremum, Wanted};
 

@@ -70,12 +70,7 @@ impl Surprise {
         }
         let (mut sum, total) = (Surprise::default(), out.total_var());
         for i in (0..y.len()).filter(|&i| total[i] > 0.0 && seen.is_none_or(|seen| seen[i])) {
-            let z = (y[i] - out.mean()[i]) / total[i].sqrt();
-            let z = match out.tails(i % out.width()) {
-                Tails::Normal => z,
-                tails => normal_quantile(tails.below(-z.abs()).max(1e-300)).max(-FARTHEST),
-            };
-            sum.add_normal(z * z, out.var()[i] / total[i]);
+            sum.add_normal(innovation_squared(out, i, y[i]), out.var()[i] / total[i]);
         }
         Ok(sum)
     }
@@ -112,6 +107,16 @@ impl Surprise {
     pub(crate) fn add_normal(&mut self, square: f64, model: f64) {
         *self += Surprise { observed: square, expected: 1.0, model, var: 2.0 };
     }
+}
+
+/// The squared innovation of one entry; with heavy tails, that of a normal variable that is as far off by its probability.
+pub(crate) fn innovation_squared(out: &Prediction, entry: usize, y: f64) -> f64 {
+    let z = (y - out.mean()[entry]) / (out.var()[entry] + out.noise_var()[entry]).sqrt();
+    let z = match out.tails(entry % out.width()) {
+        Tails::Normal => z,
+        tails => normal_quantile(tails.below(-z.abs()).max(1e-300)).max(-FARTHEST),
+    };
+    z * z
 }
 
 impl std::ops::AddAssign for Surprise {
