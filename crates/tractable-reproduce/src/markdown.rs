@@ -1,11 +1,12 @@
 //! Result files as the tables of the documentation.
 
 mod python;
+mod streams;
 
 use serde_json::Value;
 
 /// Every table and the file, without its ending, that it is made of.
-pub(super) const TABLES: [(&str, &str); 25] = [
+pub(super) const TABLES: [(&str, &str); 29] = [
     ("uci", "uci"),
     ("uci-paper", "uci"),
     ("gaps", "uci"),
@@ -25,6 +26,10 @@ pub(super) const TABLES: [(&str, &str); 25] = [
     ("python-updates", "python"),
     ("python-rl", "python"),
     ("head", "head"),
+    ("streams", "streams"),
+    ("streams-coverage", "streams"),
+    ("streams-river", "streams-river"),
+    ("sustained", "sustained"),
     ("relu", "numerics"),
     ("spread", "numerics"),
     ("conditioning", "numerics"),
@@ -62,6 +67,7 @@ pub(super) fn table(name: &str, file: &Value) -> Table {
         "python-updates" => python::updates(file),
         "python-rl" => python::steps(file),
         "head" => python::heads(file),
+        "streams" | "streams-coverage" | "streams-river" | "sustained" => streams::table(name, file),
         "relu" => relu(file),
         "spread" => spread(file),
         "conditioning" => conditioning(file),

@@ -151,6 +151,8 @@ mod documents {
     struct FirstFit;
     #[doc = include_str!("../../../docs/book/src/uncertainty.md")]
     struct Uncertainty;
+    #[doc = include_str!("../../../docs/book/src/streams.md")]
+    struct Streams;
     #[doc = include_str!("../../../docs/book/src/conditioning.md")]
     struct Conditioning;
     #[doc = include_str!("../../../docs/book/src/attack.md")]

@@ -111,7 +111,6 @@ pub fn run(args: &Args) -> Outcome {
         model,
         path,
     };
-    commands::note(&args.run, false)?;
     session.follow(&rows)
 }
 
@@ -150,6 +149,9 @@ impl Session<'_> {
         loop {
             match rows.next() {
                 Next::Row(row) => {
+                    if self.seen == self.args.skip {
+                        commands::note(&self.args.run, false)?;
+                    }
                     if self.seen >= self.args.skip {
                         self.row(&row).map_err(|e| self.failed(e))?;
                     }
@@ -313,6 +315,9 @@ impl Session<'_> {
     /// What the model in the file has learned.
     fn stands(&self) -> String {
         let saved = self.saved.max(self.args.skip);
+        if saved == 0 {
+            return "the model is as it was".into();
+        }
         let (run, file) = (self.args.run.display(), self.args.file.display());
         match self.args.file == Path::new("-") {
             true => format!("the model has learned the first {} and is saved", count(saved, "row")),
