@@ -6,7 +6,7 @@ mod streams;
 use serde_json::Value;
 
 /// Every table and the file, without its ending, that it is made of.
-pub(super) const TABLES: [(&str, &str); 29] = [
+pub(super) const TABLES: [(&str, &str); 30] = [
     ("uci", "uci"),
     ("uci-paper", "uci"),
     ("gaps", "uci"),
@@ -29,6 +29,7 @@ pub(super) const TABLES: [(&str, &str); 29] = [
     ("streams", "streams"),
     ("streams-coverage", "streams"),
     ("streams-river", "streams-river"),
+    ("latency", "latency"),
     ("sustained", "sustained"),
     ("relu", "numerics"),
     ("spread", "numerics"),
@@ -63,11 +64,8 @@ pub(super) fn table(name: &str, file: &Value) -> Table {
         "bench" => bench(file),
         "peers" => peers(file),
         "peers-rl" => peers_rl(file),
-        "python" => python::costs(file),
-        "python-updates" => python::updates(file),
-        "python-rl" => python::steps(file),
-        "head" => python::heads(file),
-        "streams" | "streams-coverage" | "streams-river" | "sustained" => streams::table(name, file),
+        "python" | "python-updates" | "python-rl" | "head" => python::table(name, file),
+        name if streams::KNOWN.contains(&name) => streams::table(name, file),
         "relu" => relu(file),
         "spread" => spread(file),
         "conditioning" => conditioning(file),

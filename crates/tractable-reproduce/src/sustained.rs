@@ -1,6 +1,7 @@
 //! `tractable reproduce sustained`: how long one update takes, and the memory of `tractable learn` over millions of rows.
 
 use serde::Serialize;
+use serde_json::json;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -21,13 +22,13 @@ along (Linux). Do not use the machine for anything else meanwhile.";
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Single updates to time
+    /// Single updates to time; 0: none
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     updates: usize,
-    /// Rows of the sustained run
+    /// Rows of the sustained run; 0: none
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     rows: u64,
-    /// Folder for sustained.json
+    /// Folder for latency.json and sustained.json
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Results as JSON Lines
@@ -59,33 +60,36 @@ struct Sustained {
     samples_kb: Vec<u64>,
 }
 
-#[derive(Serialize)]
-struct Both<'a> {
-    latency: &'a Latency,
-    sustained: &'a Sustained,
-}
-
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     let clock = Clock::start();
     let report = Report::new(args.json);
-    let latency = time(args.updates.max(1000))?;
-    report.say("latency", &latency, || {
-        let Latency { network, updates, p50_us, p99_us, p999_us, forgot } = &latency;
-        format!("{network}, {updates} updates: p50 {p50_us:.1} us, p99 {p99_us:.1} us, p999 {p999_us:.1} us; forgot {forgot} times")
-    })?;
-    let sustained = sustain(args.rows)?;
-    report.say("sustained", &sustained, || {
-        let Sustained { rows, seconds, rows_per_second, early_kb, end_kb, most_kb, .. } = &sustained;
-        let kb = |v: &Option<u64>| v.map_or("?".into(), |v| v.to_string());
-        let [early, end, most] = [early_kb, end_kb, most_kb].map(kb);
-        format!(
-            "{rows} rows in {seconds:.0} s, {rows_per_second:.0} rows/s; memory {early} kB early, {end} kB at the end, {most} kB at most"
-        )
-    })?;
-    let command = format!("tractable reproduce sustained --updates {} --rows {}", args.updates, args.rows);
-    let both = Both { latency: &latency, sustained: &sustained };
-    args.out.as_ref().map_or(Ok(()), |out| clock.write(out, "sustained", &command, both))
+    let keep = |name: &str, command: String, body: serde_json::Value| {
+        args.out.as_ref().map_or(Ok(()), |out| clock.write(out, name, &command, body))
+    };
+    if args.updates > 0 {
+        let latency = time(args.updates.max(1000))?;
+        report.say("latency", &latency, || {
+            let Latency { network, updates, p50_us, p99_us, p999_us, forgot } = &latency;
+            let said = format!("p50 {p50_us:.1} us, p99 {p99_us:.1} us, p999 {p999_us:.1} us");
+            format!("{network}, {updates} updates: {said}; forgot {forgot} times")
+        })?;
+        let command = format!("tractable reproduce sustained --updates {} --rows 0", args.updates);
+        keep("latency", command, json!({ "latency": latency }))?;
+    }
+    if args.rows > 0 {
+        let sustained = sustain(args.rows)?;
+        report.say("sustained", &sustained, || {
+            let Sustained { rows, seconds, rows_per_second, early_kb, end_kb, most_kb, .. } = &sustained;
+            let kb = |v: &Option<u64>| v.map_or("?".into(), |v| v.to_string());
+            let [early, end, most] = [early_kb, end_kb, most_kb].map(kb);
+            let pace = format!("{rows} rows in {seconds:.0} s, {rows_per_second:.0} rows/s");
+            format!("{pace}; memory {early} kB early, {end} kB at the end, {most} kB at most")
+        })?;
+        let command = format!("tractable reproduce sustained --updates 0 --rows {}", args.rows);
+        keep("sustained", command, json!({ "sustained": sustained }))?;
+    }
+    Ok(())
 }
 
 /// A row of the stream: a wave whose direction changes every 100,000 rows.
@@ -135,7 +139,12 @@ fn sustain(rows: u64) -> Outcome<Sustained> {
     (0..2000).for_each(|t| line(&mut text, t, &mut random));
     std::fs::write(&file, text).map_err(&fail)?;
     let train = ["--target", "y", "--hidden", "64,64", "--epochs", "2", "--calibration", "0"];
-    let mut child = program(&["train"], &[&file], Stdio::null()).args(train).arg("-o").arg(&run).spawn().map_err(&fail)?;
+    let mut child = program(&["train"], &[&file], Stdio::null())
+        .args(train)
+        .arg("-o")
+        .arg(&run)
+        .spawn()
+        .map_err(&fail)?;
     finish(&mut child, "train")?;
     let mut learn = program(&["learn"], &[&run], Stdio::piped());
     let mut child = learn.args(["-", "--every", "100000"]).spawn().map_err(&fail)?;

@@ -44,7 +44,10 @@ fn a_model_goes_on_learning() {
     assert_eq!(at, [200, 400, 600, 900, 1200]);
     place.ok(&["report", "run", "-q"]);
     let page = place.text("run/report.html");
-    assert!(page.contains("New rows") && page.contains("tractable learn run new.csv"), "the page shows the stream");
+    assert!(
+        page.contains("New rows") && page.contains("tractable learn run new.csv"),
+        "the page shows the stream"
+    );
     // Rows that it was trained on are no longer left out by anyone it knows of.
     let own = place.run(&["evaluate", "run", "data.csv", "--json"]);
     assert_eq!(own.code, 0, "{own:?}");
@@ -104,15 +107,15 @@ fn a_bad_row_loses_nothing() {
 #[test]
 fn ctrl_c_saves_what_came_so_far() {
     let place = Place::network();
-    let mut command = place.command(&["learn", "run", "-", "--score", "--json", "--window", "10"]);
+    let mut command = place.command(&["learn", "run", "-", "--score", "--json", "--window", "5"]);
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
     pipe.write_all(with_header(&rows(0, 25)).as_bytes()).unwrap();
     pipe.flush().unwrap();
-    wait_until("two windows", || place.path("run/stream.jsonl").exists() && place.text("run/stream.jsonl").lines().count() >= 2);
-    // The rest of the rows is on its way: they are few.
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    wait_until("five windows", || {
+        place.path("run/stream.jsonl").exists() && place.text("run/stream.jsonl").lines().count() >= 5
+    });
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
@@ -127,7 +130,11 @@ fn ctrl_c_saves_what_came_so_far() {
 fn a_kill_leaves_a_whole_model() {
     let place = Place::network();
     for _ in 0..5 {
-        let mut child = place.command(&["learn", "run", "-", "--every", "1", "-q"]).stdin(Stdio::piped()).spawn().unwrap();
+        let mut child = place
+            .command(&["learn", "run", "-", "--every", "1", "-q"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut pipe = child.stdin.take().unwrap();
         let mut text = with_header("");
         write!(text, "{}", rows(0, 2000)).unwrap();

@@ -4,7 +4,7 @@ use crate::files;
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report, count, json_line};
-use crate::run::{Incoming, Next, RunFolder, STREAM, commands, load_any};
+use crate::run::{Incoming, Next, RunFolder, STREAM, commands, load_any, model_first};
 use crate::scores::{Scored, Tally};
 use crate::settings::whole;
 use serde::Serialize;
@@ -29,7 +29,7 @@ squared error over what was expected; about 1 if the intervals are right. `tract
 A model whose errors are larger than it expected forgets, as much as they say: see the book, Streams.";
 
 /// Go on learning from new rows
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Folder of a run
@@ -72,6 +72,9 @@ struct End<'a> {
 }
 
 pub fn run(args: &Args) -> Outcome {
+    let mut args = args.clone();
+    model_first(&mut args.run, &mut args.file);
+    let args = &args;
     if !args.run.is_dir() {
         return Err(Exit::Error(format!("{}: not a folder; give the folder of a run", args.run.display())));
     }

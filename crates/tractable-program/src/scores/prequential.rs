@@ -75,14 +75,8 @@ impl Tally {
     pub(crate) fn scored<'a>(&self, target: &'a str, rows: u64, classes: bool) -> Scored<'a> {
         let mean = |sum: f64| sum / self.rows as f64;
         let kind = match classes {
-            true => Kind::Classes {
-                error_rate: mean(self.wrong as f64),
-                confidence: mean(self.confidence),
-            },
-            false => Kind::Values {
-                rmse: mean(self.squares).sqrt(),
-                coverage_90: mean(self.inside as f64),
-            },
+            true => Kind::Classes { error_rate: mean(self.wrong as f64), confidence: mean(self.confidence) },
+            false => Kind::Values { rmse: mean(self.squares).sqrt(), coverage_90: mean(self.inside as f64) },
         };
         let (nll, surprise) = (mean(self.nll), self.surprise.ratio());
         Scored { target, rows, of: self.rows, nll, kind, surprise, forgot: self.forgot }

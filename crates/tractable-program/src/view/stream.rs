@@ -37,8 +37,14 @@ pub(super) fn add(view: &mut View, folder: &mut Folder) {
     chart("New rows: wrong before they are learned", "wrong [%]", "error_rate", 100.0);
     chart("New rows: inside their 90 % interval", "inside [%]", "coverage_90", 100.0);
     chart("New rows: negative log-likelihood", "negative log-likelihood [nats]", "nll", 1.0);
-    chart("New rows: surprise, 1 if errors are as large as predicted", "observed over expected", "surprise", 1.0);
-    let times = log.iter().filter(first).filter_map(|l| Some((number(l, &["rows"])?, number(l, &["forgot"])?)));
+    chart(
+        "New rows: surprise, 1 if errors are as large as predicted",
+        "observed over expected",
+        "surprise",
+        1.0,
+    );
+    let times =
+        log.iter().filter(first).filter_map(|l| Some((number(l, &["rows"])?, number(l, &["forgot"])?)));
     view.chart(Chart::new(
         "New rows: how often the model forgot",
         "rows learned from streams",
@@ -60,6 +66,8 @@ fn headline(target: &str, line: &Value) -> Option<Headline> {
     Some(Headline {
         name: format!("error of {target} on the newest rows"),
         value,
-        meaning: format!("Each of the last {of} rows was predicted before it was learned. Predictions {off}.{inside}"),
+        meaning: format!(
+            "Each of the last {of} rows was predicted before it was learned. Predictions {off}.{inside}"
+        ),
     })
 }

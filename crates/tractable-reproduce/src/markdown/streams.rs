@@ -3,6 +3,7 @@
 use super::{Table, markdown, number, rows, word};
 use serde_json::Value;
 
+pub(super) const KNOWN: [&str; 5] = ["streams", "streams-coverage", "streams-river", "latency", "sustained"];
 const STREAMS: [&str; 6] =
     ["friedman-still", "friedman-abrupt", "friedman-gradual", "friedman-recurring", "sea", "hyperplane"];
 const HEAD: [&str; 7] = ["way", "still", "abrupt", "gradual", "recurring", "SEA", "hyperplane"];
@@ -10,6 +11,7 @@ const HEAD: [&str; 7] = ["way", "still", "abrupt", "gradual", "recurring", "SEA"
 pub(super) fn table(name: &str, file: &Value) -> Table {
     match name {
         "streams-coverage" => coverage(file),
+        "latency" => latency(file),
         "sustained" => sustained(file),
         _ => regret(file),
     }
@@ -61,24 +63,30 @@ fn coverage(file: &Value) -> Table {
     })
 }
 
-/// Latency of one update, and memory over many rows.
-fn sustained(file: &Value) -> Table {
-    let us = |name: &str| Ok::<_, String>(format!("{:.1} us", number(file, &["latency", name])?));
-    let mb = |name: &str| Ok::<_, String>(format!("{:.1} MB", number(file, &["sustained", name])? / 1024.0));
-    let line = |what: &str, measured: String, goal: &str| vec![what.to_string(), measured, goal.to_string()];
-    let many = number(file, &["sustained", "rows"])?;
-    let lines = vec![
-        line("one update, median", us("p50_us")?, "10 us"),
-        line("99 % of updates", us("p99_us")?, "20 us"),
-        line("99.9 % of updates", us("p999_us")?, "50 us"),
-        line(
-            &format!("`tractable learn`, {many:.0} rows"),
-            format!("{:.0} rows/s", number(file, &["sustained", "rows_per_second"])?),
-            "",
-        ),
-        line("memory after a tenth / at the end", format!("{} / {}", mb("early_kb")?, mb("end_kb")?), "the same"),
-    ];
+/// Latency of one update.
+fn latency(file: &Value) -> Table {
+    let line = |what: &str, name: &str, goal: &str| {
+        let us = number(file, &["latency", name])?;
+        Ok(vec![what.to_string(), format!("{us:.1} us"), goal.to_string()])
+    };
+    let lines = [("median", "p50_us", "10 us"), ("99 %", "p99_us", "20 us"), ("99.9 %", "p999_us", "50 us")];
+    let lines = lines.map(|(what, name, goal)| line(what, name, goal)).into_iter();
     let network = word(&file["latency"], "network")?;
     let about = format!("{network}, {:.0} updates, one core", number(file, &["latency", "updates"])?);
-    Ok(markdown(file, &["what", "measured", "goal"], lines, &about))
+    Ok(markdown(file, &["one update", "measured", "goal"], lines.collect::<Result<_, String>>()?, &about))
+}
+
+/// Memory over many rows.
+fn sustained(file: &Value) -> Table {
+    let of = |name: &str| number(file, &["sustained", name]);
+    let mb = |name: &str| Ok::<_, String>(format!("{:.1} MB", of(name)? / 1024.0));
+    let line = vec![
+        format!("{:.0}", of("rows")?),
+        format!("{:.0}", of("rows_per_second")?),
+        mb("early_kb")?,
+        mb("end_kb")?,
+        mb("most_kb")?,
+    ];
+    let head = ["rows", "rows/s", "memory after a tenth", "at the end", "at most"];
+    Ok(markdown(file, &head, vec![line], ""))
 }

@@ -3,7 +3,9 @@
 use serde::Serialize;
 use std::collections::VecDeque;
 use tractable::data::Scaler;
-use tractable::{Activation, Device, Drift, Input, Matrix, Network, Noise, Observation, Result, Surprise, UpdateRule};
+use tractable::{
+    Activation, Device, Drift, Input, Matrix, Network, Noise, Observation, Result, Surprise, UpdateRule,
+};
 
 use super::worlds::{Stream, World};
 

@@ -68,7 +68,8 @@ impl World {
             order
         };
         let orders = [order(), order(), order(), order()];
-        let mut plane: [(f64, f64); 10] = [(0.0, 1.0); 10].map(|(_, d)| (rng::uniform(0.0, 1.0, &mut random), d));
+        let mut plane: [(f64, f64); 10] =
+            [(0.0, 1.0); 10].map(|(_, d)| (rng::uniform(0.0, 1.0, &mut random), d));
         let mut stream = Stream { x: vec![], y: vec![], truth: vec![], width, changes: self.changes(rows) };
         for t in 0..rows {
             let x: Vec<f64> = (0..width).map(|_| rng::uniform(0.0, 1.0, &mut random)).collect();

@@ -34,10 +34,14 @@ impl Ensemble {
             return Surprise::of_values(&self.predict(x)?, y, seen);
         };
         let tree = Tree::new(classes)?;
-        let said = self.ask(|_| true, x.rows(), |m| {
-            let out = m.net.predict(x)?;
-            Ok((m.net.class_probabilities(&out)?, out))
-        })?;
+        let said = self.ask(
+            |_| true,
+            x.rows(),
+            |m| {
+                let out = m.net.predict(x)?;
+                Ok((m.net.class_probabilities(&out)?, out))
+            },
+        )?;
         let p: Vec<_> = said.iter().map(|(w, (p, _))| (*w, p.clone())).collect();
         let (mean, calibrated) = (average(&p), self.calibrated_classes(&p)?);
         let mut sum = Surprise::default();

@@ -18,7 +18,7 @@ pub fn factor(observed: f64, expected: f64, model: f64) -> f64 {
     if model <= 0.0 {
         return 1.0;
     }
-    1.0 + ((observed - expected) / model).max(0.0)
+    1.0 + ((observed - expected) / model).clamp(0.0, f64::MAX)
 }
 
 /// T61. The value that a sum of squared errors with this mean and variance stays below, up to a chance: that of a normal
