@@ -43,6 +43,8 @@ enum Command {
     Train(Box<cmd::train::Args>),
     /// Predict an interval, or class probabilities, for every row of a CSV file
     Predict(cmd::predict::Args),
+    /// Go on learning from new rows
+    Learn(cmd::learn::Args),
     /// Find the inputs that give the wanted outputs
     Condition(cmd::condition::Args),
     /// Score a model on a CSV file with targets, or on images
@@ -89,6 +91,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Demo(args) => cmd::demo::run(&args),
         Command::Train(args) => cmd::train::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),
+        Command::Learn(args) => cmd::learn::run(&args),
         Command::Condition(args) => cmd::condition::run(&args),
         Command::Evaluate(args) => cmd::evaluate::run(&args),
         Command::Optimize(args) => cmd::optimize::run(&args),

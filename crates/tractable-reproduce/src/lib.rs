@@ -7,6 +7,8 @@ mod missing;
 mod numerics;
 mod pictures;
 mod regret;
+mod streams;
+mod sustained;
 mod table1;
 mod table2;
 mod table3;
@@ -28,6 +30,8 @@ Examples:
   tractable reproduce table-2 --seeds 5 -o table-2/
   tractable reproduce table-3 --seeds 5 -o table-3/
   tractable reproduce regret --seeds 10
+  tractable reproduce streams --seeds 10
+  tractable reproduce sustained --rows 1000000
   tractable reproduce tables --check README.md";
 
 /// Recompute published results
@@ -59,6 +63,10 @@ enum What {
     Table3(table3::Args),
     /// Compare optimisers: regret on four test functions, and the cost of ten thousand evaluations
     Regret(regret::Args),
+    /// Streams whose world changes: ways to forget, compared
+    Streams(streams::Args),
+    /// Latency of one update, and memory over ten million rows
+    Sustained(sustained::Args),
     /// Measure the approximations of the method
     Numerics(numerics::Args),
     /// Run everything, one part after another
@@ -88,6 +96,8 @@ fn run_one(what: &What) -> Outcome {
         What::Table2(args) => table2::run(args),
         What::Table3(args) => table3::run(args),
         What::Regret(args) => regret::run(args),
+        What::Streams(args) => streams::run(args),
+        What::Sustained(args) => sustained::run(args),
         What::Numerics(args) => numerics::run(args),
         What::All(args) => all::run(args),
         What::Tables(args) => tables::run(args),

@@ -2,11 +2,12 @@
 
 mod cuda;
 mod python;
+mod streams;
 
 use serde_json::Value;
 
 /// Every table and the file, without its ending, that it is made of.
-pub(super) const TABLES: [(&str, &str); 26] = [
+pub(super) const TABLES: [(&str, &str); 31] = [
     ("uci", "uci"),
     ("uci-paper", "uci"),
     ("gaps", "uci"),
@@ -27,6 +28,11 @@ pub(super) const TABLES: [(&str, &str); 26] = [
     ("python-updates", "python"),
     ("python-rl", "python"),
     ("head", "head"),
+    ("streams", "streams"),
+    ("streams-coverage", "streams"),
+    ("streams-river", "streams-river"),
+    ("latency", "latency"),
+    ("sustained", "sustained"),
     ("relu", "numerics"),
     ("spread", "numerics"),
     ("conditioning", "numerics"),
@@ -61,10 +67,8 @@ pub(super) fn table(name: &str, file: &Value) -> Table {
         "cuda" => cuda::training(file),
         "peers" => peers(file),
         "peers-rl" => peers_rl(file),
-        "python" => python::costs(file),
-        "python-updates" => python::updates(file),
-        "python-rl" => python::steps(file),
-        "head" => python::heads(file),
+        "python" | "python-updates" | "python-rl" | "head" => python::table(name, file),
+        name if streams::KNOWN.contains(&name) => streams::table(name, file),
         "relu" => relu(file),
         "spread" => spread(file),
         "conditioning" => conditioning(file),

@@ -57,6 +57,8 @@ pub(crate) trait Engine: Send + Sync {
     fn pass(&self) -> Box<dyn ActivePass + '_>;
     /// Updates the parameters with a batch, unless a value is not finite; see [`status`](Engine::status).
     fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, update: Update, rows: usize) -> Result<()>;
+    /// The output of the batch that was learned last.
+    fn read_output(&mut self, field: Field, to: &mut Vec<f64>) -> Result<()>;
     /// What [`learn`](Engine::learn) and [`apply`](Engine::apply) recorded since the last call.
     fn status(&mut self) -> Result<Tally>;
     /// The inferred noise.
@@ -427,6 +429,11 @@ impl<B: Backend> Engine for Loaded<B> {
             block.learn(backend, &mut scratch[i], x, z, sums[i].as_mut(), steps, status);
         }
         Ok(())
+    }
+
+    fn read_output(&mut self, field: Field, to: &mut Vec<f64>) -> Result<()> {
+        let output = mine(&mut self.learning).states.last().expect("there is an output");
+        self.layers.backend.read_into(output, field, to)
     }
 
     fn status(&mut self) -> Result<Tally> {

@@ -15,6 +15,7 @@ mod settings;
 mod side_by_side;
 #[cfg(feature = "csv")]
 mod stream;
+mod surprise;
 
 pub use fit::{LeftOut, Stage};
 pub use settings::Settings;

@@ -99,6 +99,7 @@ mod cholesky;
 mod condition;
 pub mod data;
 mod derivative;
+mod drift;
 mod engine;
 pub mod ensemble;
 mod error;
@@ -129,6 +130,7 @@ pub use backend::{Device, UpdateRule};
 pub use builder::NetworkBuilder;
 pub use condition::{Found, Mode, Posterior, Search};
 pub use derivative::{Derivative, Wrt};
+pub use drift::Drift;
 pub use ensemble::Ensemble;
 pub use error::{Error, Result};
 pub use gaussian::{Gaussian, Input, Matrix};
@@ -136,7 +138,7 @@ pub use layer::{Layer, Node, Prior, Scheme};
 pub use moments::Activation;
 pub use moments::derivative::Gate;
 pub use network::{LearnInfo, Network, Sums};
-pub use output::{Extremum, Noise, Observation, Output, Prediction, Spread, Tree, Wanted};
+pub use output::{Extremum, Noise, Observation, Output, Prediction, Spread, Surprise, Tree, Wanted};
 pub use shape::{Padding, Shape, Window};
 pub use train::{EarlyStopping, Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples};
 
@@ -149,6 +151,8 @@ mod documents {
     struct FirstFit;
     #[doc = include_str!("../../../docs/book/src/uncertainty.md")]
     struct Uncertainty;
+    #[doc = include_str!("../../../docs/book/src/streams.md")]
+    struct Streams;
     #[doc = include_str!("../../../docs/book/src/conditioning.md")]
     struct Conditioning;
     #[doc = include_str!("../../../docs/book/src/attack.md")]

@@ -3,6 +3,7 @@
 mod accumulate;
 mod forget;
 mod gradient;
+mod one;
 #[cfg(feature = "csv")]
 mod prepared;
 mod resident;
@@ -58,6 +59,8 @@ pub struct Network {
     /// Buffers of `learn`, kept from batch to batch.
     observed: ObservationBuffer,
     standard: [Vec<f64>; 2],
+    /// What `learn_one` reads back.
+    told: [Vec<f64>; 3],
     device: Device,
     /// Rows that `predict` and `condition` process at a time, to limit memory.
     at_once: usize,
@@ -141,6 +144,7 @@ impl Network {
             forward: graph.forward(0, Purpose::Predict),
             observed: ObservationBuffer::default(),
             standard: Default::default(),
+            told: Default::default(),
             spec,
             graph,
             engine,

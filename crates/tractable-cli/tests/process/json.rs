@@ -87,6 +87,8 @@ fn lines_are_as_the_book_says() {
     on(&["train", "digits", "--limit", "100", "--epochs", "1", "--net", "mlp", "-o", "digits"]);
     on(&["predict", "run", "data.csv"]);
     on(&["predict", "kinds", "classes.csv"]);
+    on(&["learn", "run", "data.csv", "--score"]);
+    on(&["learn", "kinds", "classes.csv", "--score"]);
     on(&["condition", "run", "--given", "a=0.5", "--want", "y=31±0.1"]);
     on(&["evaluate", "run", "data.csv"]);
     on(&["evaluate", "kinds", "classes.csv"]);
@@ -108,6 +110,8 @@ fn lines_are_as_the_book_says() {
     on(&["reproduce", "toys", "--seeds", "1", "--times", "50"]);
     on(&["reproduce", "regret", "--seeds", "1", "--long", "100"]);
     on(&["reproduce", "numerics", "--draws", "100", "--networks", "1", "--reference", DATA]);
+    on(&["reproduce", "streams", "--seeds", "1", "--rows", "1000"]);
+    on(&["reproduce", "sustained", "--updates", "1000", "--rows", "2000"]);
     // Read by tests of their own; and what needs the network, or MuJoCo.
     let elsewhere = ["demo", "watch", "data", "mujoco"];
     let unseen = |(verb, _): &(String, String), forms: &[Form]| {

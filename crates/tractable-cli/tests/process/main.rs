@@ -23,6 +23,8 @@ mod interrupt;
 mod json;
 #[cfg(unix)]
 mod keep;
+#[cfg(unix)]
+mod learn;
 mod optimize;
 #[cfg(unix)]
 mod out;

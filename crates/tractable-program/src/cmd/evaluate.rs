@@ -163,6 +163,12 @@ fn judge_own(model: &Ensemble, file: &Path, config: &AnyConfig) -> Outcome<Vec<S
         AnyConfig::Ensemble(config) => {
             let table = config.settings.columns().table(files.paths())?;
             let rows = Rows::of_ensemble(table, &config.settings)?;
+            if model.rows() != rows.train.rows() {
+                let why = "it has learned other rows since, so the scores are optimistic";
+                note(&format!("{}: the model was trained on these rows; {why}", file.display()));
+                judged.predict(model, rows.train.input(), rows.train.target())?;
+                return judged.scores(rows.train.output_names(), RowsAre::Learned);
+            }
             let out = model.rows_left_out(&rows.train)?;
             let all = out.len() == rows.train.rows();
             match rows.train.target() {

@@ -8,6 +8,7 @@ pub mod data;
 pub mod demo;
 pub mod evaluate;
 pub mod inspect;
+pub mod learn;
 pub mod man;
 pub mod mujoco;
 pub mod optimize;

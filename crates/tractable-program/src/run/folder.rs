@@ -24,10 +24,11 @@ pub(crate) struct Past {
 }
 
 /// Every file that a run may have.
-pub(super) const FILES: [&str; 11] = [
+pub(super) const FILES: [&str; 12] = [
     "config.json",
     "commands.jsonl",
     "metrics.jsonl",
+    super::STREAM,
     "model.safetensors",
     "last.safetensors",
     "best.safetensors",

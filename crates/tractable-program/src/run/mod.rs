@@ -8,6 +8,7 @@
 //! | `metrics.jsonl` | one line per epoch, and the scores on left-out rows and on the test at the end |
 //! | `config.json` | settings and data of the run |
 //! | `commands.jsonl` | the commands that started and resumed it |
+//! | `stream.jsonl` | scores of rows that were learned later, by `tractable learn --score` |
 //! | `curves.csv` | for images: noise, error, nll and speed of every epoch |
 //!
 //! Without calibration, the model is the network of the best or the last epoch, in that file.
@@ -22,6 +23,7 @@ mod config;
 mod curves;
 mod data_files;
 mod folder;
+mod incoming;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod replace;
@@ -31,6 +33,7 @@ mod session;
 pub(crate) use config::{AnyConfig, DataFile, ImageConfig, ImageData, TableConfig};
 pub(crate) use data_files::DataFiles;
 pub(crate) use folder::RunFolder;
+pub(crate) use incoming::{Incoming, Next};
 pub(crate) use replace::settle;
 pub(crate) use rows::Rows;
 pub(crate) use session::Training;
@@ -39,6 +42,9 @@ use crate::console::note;
 use crate::report::{Exit, Outcome};
 use std::path::{Path, PathBuf};
 use tractable::{Device, Ensemble, Network, Output};
+
+/// Scores of rows that a run learned after its training, oldest first.
+pub(crate) const STREAM: &str = "stream.jsonl";
 
 /// The model in a run's folder, or the file itself.
 pub(crate) fn locate(path: &Path) -> Outcome<PathBuf> {

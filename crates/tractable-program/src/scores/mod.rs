@@ -1,10 +1,12 @@
 //! Scores of a model on a data set, for `evaluate` and the test of `train`.
 
 pub mod images;
+mod prequential;
 mod surest;
 mod verdict;
 
 pub(crate) use images::ImageScore;
+pub(crate) use prequential::{Scored, Tally};
 
 use crate::console;
 use crate::report::{Outcome, Report, count, short, table};

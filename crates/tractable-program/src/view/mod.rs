@@ -10,6 +10,7 @@ mod optimize;
 mod page;
 mod rl;
 mod score;
+mod stream;
 mod terminal;
 mod train;
 

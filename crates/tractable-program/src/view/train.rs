@@ -2,7 +2,7 @@
 
 use super::chart::{Chart, Line};
 use super::files::Folder;
-use super::{Table, View, neat, number, percent, score, settings, text};
+use super::{Table, View, neat, number, percent, score, settings, stream, text};
 use serde_json::Value;
 
 pub(super) fn view(folder: &mut Folder, config: Value) -> View {
@@ -61,6 +61,7 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
     for test in judged {
         scores(&mut view, test);
     }
+    stream::add(&mut view, folder);
     view.next.push(format!("tractable inspect {}", crate::run::commands::quoted(&folder.name())));
     view
 }

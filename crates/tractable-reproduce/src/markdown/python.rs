@@ -3,8 +3,17 @@
 use super::{Table, markdown, micro, number, rows, word};
 use serde_json::Value;
 
+pub(super) fn table(name: &str, file: &Value) -> Table {
+    match name {
+        "python-updates" => updates(file),
+        "python-rl" => steps(file),
+        "head" => heads(file),
+        _ => costs(file),
+    }
+}
+
 /// What a call costs, with the limit that was set for it.
-pub(super) fn costs(file: &Value) -> Table {
+fn costs(file: &Value) -> Table {
     let rust = |name: &str| number(file, &["beside_rust", name]);
     let line = |what: &str, measured: String, goal: &str| vec![what.to_string(), measured, goal.to_string()];
     let million = |verb: &str| -> Result<String, String> {
@@ -38,7 +47,7 @@ pub(super) fn costs(file: &Value) -> Table {
 }
 
 /// The same update by other packages.
-pub(super) fn updates(file: &Value) -> Table {
+fn updates(file: &Value) -> Table {
     let mut ours = (String::new(), f64::NAN);
     let mut lines = Vec::new();
     for row in rows(file, "updates")? {
@@ -52,7 +61,7 @@ pub(super) fn updates(file: &Value) -> Table {
 }
 
 /// Steps of training per second.
-pub(super) fn steps(file: &Value) -> Table {
+fn steps(file: &Value) -> Table {
     let line = |row: &Value| {
         Ok(vec![word(row, "who")?.to_string(), format!("{:.0}", number(row, &["steps_per_second"])?)])
     };
@@ -61,7 +70,7 @@ pub(super) fn steps(file: &Value) -> Table {
 }
 
 /// Heads on frozen features.
-pub(super) fn heads(file: &Value) -> Table {
+fn heads(file: &Value) -> Table {
     let sets = file["sets"].as_object().ok_or("no `sets`")?;
     let mut lines = Vec::new();
     for (set, heads) in sets {

@@ -393,6 +393,11 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// Sets the batch: means and, unless exact, variances, `[rows, shape.len()]`.
     fn write(&self, state: &mut Self::State, mean: &[f64], var: Option<&[f64]>) -> Result<()>;
     fn read(&self, state: &Self::State, field: Field) -> Result<Vec<f64>>;
+    /// The same into a buffer, for devices that need not allocate.
+    fn read_into(&self, state: &Self::State, field: Field, to: &mut Vec<f64>) -> Result<()> {
+        *to = self.read(state, field)?;
+        Ok(())
+    }
     /// Allocates a table for this many samples of this shape.
     fn table(&self, shape: Shape, rows: usize) -> Result<Self::RowStore>;
     /// Sets rows from `first` on, `[rows, shape.len()]`.

@@ -2,7 +2,7 @@
 //!
 //! [`csv`] reads a file into a [`Table`]; naming the target makes it a [`Dataset`]; a [`Scaler`] is
 //! computed from the training part. [`CsvRows`] reads files larger than memory in chunks,
-//! for prediction, and [`CsvCells`] row by row as text. These four need the feature `csv`; compressed image files need `gzip`.
+//! for prediction, [`CsvLabelled`] row by row with targets, and [`CsvCells`] row by row as text. These five need the feature `csv`; compressed image files need `gzip`.
 //!
 //! [`Images`] are labelled images: [`mnist`], [`fashion_mnist`] and [`cifar10`] read the public sets, [`idx`] and
 //! [`cifar_batches`] any files in their formats, and [`digits`] needs no files.
@@ -34,6 +34,8 @@ mod digits;
 mod idx;
 mod images;
 #[cfg(feature = "csv")]
+mod labelled;
+#[cfg(feature = "csv")]
 mod look;
 #[cfg(feature = "csv")]
 mod missing;
@@ -61,6 +63,7 @@ mod text;
 pub use self::{
     cells::CsvCells,
     csv::{csv, csv_files},
+    labelled::{CsvLabelled, LabelledRow},
     look::As,
     preparation::Preparation,
     rows::CsvRows,

@@ -245,6 +245,11 @@ impl Preparation {
         self.columns.iter().any(|c| c.name == name && matches!(c.kind, Kind::Number { .. }))
     }
 
+    /// Whether a number of the training data had a decimal comma.
+    pub(super) fn has_decimal_commas(&self) -> bool {
+        self.columns.iter().any(|c| matches!(c.kind, Kind::Number { decimal_comma: true }))
+    }
+
     /// The inputs of one column as a cell says them; `None` where the cell is missing.
     ///
     /// # Errors

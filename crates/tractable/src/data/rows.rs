@@ -24,7 +24,7 @@ use crate::gaussian::Gaussian;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct CsvRows {
-    records: Records,
+    pub(super) records: Records,
     preparation: Preparation,
     places: Vec<usize>,
     ids: Vec<usize>,
@@ -71,14 +71,7 @@ impl CsvRows {
         let (mut mean, mut var, mut rows) = (Vec::new(), Vec::new(), 0);
         self.id_cells.clear();
         while rows < max_rows && self.records.advance()? {
-            let (records, places, odd) = (&self.records, &self.places, &mut self.odd);
-            let cell = |i: usize| records.cell(places[i]);
-            self.preparation.push_row(cell, &mut mean, &mut var, |i, found| {
-                if found == Cell::Unreadable {
-                    odd[i].0 += 1;
-                    odd[i].1.get_or_insert_with(|| (records.line(), records.cell(places[i]).into()));
-                }
-            });
+            self.push(&mut mean, &mut var);
             self.id_cells.extend(self.ids.iter().map(|&i| self.records.cell(i).into_owned()));
             rows += 1;
         }
@@ -87,6 +80,18 @@ impl CsvRows {
             return Err(self.records.header_only());
         }
         if rows == 0 { Ok(None) } else { Gaussian::new(mean, var, self.preparation.width()).map(Some) }
+    }
+
+    /// Adds the inputs of the current row.
+    pub(super) fn push(&mut self, mean: &mut Vec<f64>, var: &mut Vec<f64>) {
+        let (records, places, odd) = (&self.records, &self.places, &mut self.odd);
+        let cell = |i: usize| records.cell(places[i]);
+        self.preparation.push_row(cell, mean, var, |i, found| {
+            if found == Cell::Unreadable {
+                odd[i].0 += 1;
+                odd[i].1.get_or_insert_with(|| (records.line(), records.cell(places[i]).into()));
+            }
+        });
     }
 
     /// Columns with unreadable cells, treated as missing: name, how many, and the first with its line.

@@ -63,6 +63,10 @@ impl Ensemble {
     }
 
     fn bytes_of_file(&self, path: &Path) -> Result<Vec<u8>> {
+        // A network that was read as it is stays one.
+        if let (false, [only]) = (self.is_calibrated(), &self.members[..]) {
+            return only.net.bytes_of_file(path);
+        }
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let mut tensors = Vec::new();
         let mut members = Vec::new();

@@ -14,6 +14,7 @@
 //! | how innovations propagate back, and update a hidden unit | [`smooth`] |
 //! | how they update a parameter, and how steps are limited | [`posterior`] |
 //! | the contribution of a layer to the covariance of outputs | [`rows`] |
+//! | whether errors are as large as predicted, and how much to forget if not | [`surprise`] |
 //! | moments of a slope, one branch of the chain rule, conditioning on a derivative of zero | [`derivative`] |
 
 mod activation;
@@ -32,6 +33,7 @@ pub mod rows;
 pub mod sigmoid;
 pub mod smooth;
 pub mod softplus;
+pub mod surprise;
 mod tables;
 pub mod tanh;
 

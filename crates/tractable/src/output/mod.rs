@@ -6,6 +6,7 @@ mod classes;
 mod observation;
 mod prediction;
 mod spread;
+mod surprise;
 mod wanted;
 
 pub(crate) use calibration::{Calibration, Parts};
@@ -15,6 +16,8 @@ pub use observation::Observation;
 pub(crate) use observation::{DefaultNoise, ObservationBuffer};
 pub use prediction::Prediction;
 pub use spread::Spread;
+pub use surprise::Surprise;
+pub(crate) use surprise::innovation_squared;
 pub(crate) use wanted::Aim;
 pub use wanted::{Extremum, Wanted};
 

@@ -43,6 +43,14 @@ impl<'a> Observation<'a> {
         }
     }
 
+    /// The numbers, and which of them were seen; none of labels.
+    pub(crate) fn entries(&self) -> (&'a [f64], Option<&'a [bool]>) {
+        match self.what {
+            What::Values { y, .. } => (y, self.seen),
+            What::Labels(_) => (&[], None),
+        }
+    }
+
     /// Borrowed numbers, `[rows, width]`.
     ///
     /// # Errors

@@ -124,6 +124,20 @@ fn most_bytes<T>(f: impl FnOnce() -> T) -> (usize, T) {
 }
 
 #[test]
+fn one_row_of_a_stream_allocates_nothing() {
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let mut net = Network::mlp([10, 64, 64, 1], Activation::MixtureRelu).build().unwrap();
+    let mut drift = tractable::Drift::default();
+    let mut learn = || {
+        let x = tractable::Input::exact(&[0.3; 10], 10).unwrap();
+        let surprise = net.learn_one(x, Observation::values(&[0.1], 1).unwrap()).unwrap();
+        drift.follow(&mut net, surprise).unwrap();
+    };
+    (0..100).for_each(|_| learn());
+    assert_eq!(calls(|| (0..1000).for_each(|_| learn())), 0);
+}
+
+#[test]
 fn after_two_batches_learn_allocates_nothing() {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
     assert!(calls(|| drop(std::hint::black_box(Box::new(1)))) >= 2, "the allocator counts");

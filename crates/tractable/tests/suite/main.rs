@@ -32,6 +32,7 @@ mod rl;
 mod rng;
 mod search;
 mod slow;
+mod streams;
 mod verbs;
 mod version1;
 mod version2;

@@ -165,6 +165,11 @@ impl Backend for Cpu {
         Ok(state.read(field))
     }
 
+    fn read_into(&self, state: &State, field: Field, to: &mut Vec<f64>) -> Result<()> {
+        state.read_into(field, to);
+        Ok(())
+    }
+
     fn table(&self, shape: Shape, rows: usize) -> Result<RowStore> {
         RowStore::new(shape, rows)
     }

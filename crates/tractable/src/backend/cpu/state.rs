@@ -172,10 +172,15 @@ impl State {
     }
 
     pub(super) fn read(&self, field: Field) -> Vec<f64> {
-        let from = self.field(field);
-        let mut to = vec![0.0; self.rows * self.shape.len()];
-        self.places(self.rows, |here, there| to[there] = f64::from(from[here]));
+        let mut to = Vec::new();
+        self.read_into(field, &mut to);
         to
+    }
+
+    pub(super) fn read_into(&self, field: Field, to: &mut Vec<f64>) {
+        let from = self.field(field);
+        to.resize(self.rows * self.shape.len(), 0.0);
+        self.places(self.rows, |here, there| to[there] = f64::from(from[here]));
     }
 
     /// First row in which a part is not finite, padding left aside, with that value.

@@ -1,0 +1,163 @@
+//! `tractable learn`: a model goes on learning, and nothing is lost where a stream breaks.
+
+use crate::interrupt::signal;
+use crate::run::{Place, json_lines, wait_until};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::Stdio;
+
+/// Rows like those of `data.csv`, but with another slope.
+fn rows(from: usize, to: usize) -> String {
+    let row = |i: usize| {
+        let (a, b) = ((i * 7 % 11) as f64 / 11.0, (i * 5 % 13) as f64 / 13.0);
+        format!("{a},{b},{}\n", 30.0 - 4.0 * a - 2.0 * b)
+    };
+    (from..to).map(row).collect()
+}
+
+fn with_header(rows: &str) -> String {
+    format!("a,b,y\n{rows}")
+}
+
+fn rows_of(place: &Place, run: &str) -> u64 {
+    place.json(&["inspect", run])[0]["rows"].as_u64().unwrap()
+}
+
+#[test]
+fn a_model_goes_on_learning() {
+    let place = Place::trained();
+    place.write("new.csv", &with_header(&rows(0, 600)));
+    let before = rows_of(&place, "run");
+    let lines = place.json(&["learn", "run", "new.csv", "--score", "--window", "200", "-q"]);
+    let of = |kind: &str| lines.iter().filter(|l| l["type"] == kind).collect::<Vec<&Value>>();
+    let rmse: Vec<f64> = of("score").iter().map(|l| l["rmse"].as_f64().unwrap()).collect();
+    assert_eq!(rmse.len(), 3);
+    assert!(rmse[2] < 0.5 * rmse[0], "{rmse:?}");
+    assert_eq!(of("end")[0]["rows"], 600);
+    assert!(of("end")[0]["forgot"].as_u64().unwrap() > 0, "it should be surprised: {lines:?}");
+    assert_eq!(rows_of(&place, "run"), before + 600);
+    // The log goes on with the next stream, and the page shows it.
+    place.ok(&["learn", "run", "new.csv", "--score", "--window", "300", "-q"]);
+    let log = json_lines(&place.text("run/stream.jsonl"));
+    let at: Vec<u64> = log.iter().map(|l| l["rows"].as_u64().unwrap()).collect();
+    assert_eq!(at, [200, 400, 600, 900, 1200]);
+    place.ok(&["report", "run", "-q"]);
+    let page = place.text("run/report.html");
+    assert!(
+        page.contains("New rows") && page.contains("tractable learn run new.csv"),
+        "the page shows the stream"
+    );
+    // Rows that it was trained on are no longer left out by anyone it knows of.
+    let own = place.run(&["evaluate", "run", "data.csv", "--json"]);
+    assert_eq!(own.code, 0, "{own:?}");
+}
+
+#[test]
+fn the_default_model_and_classes_learn_with_gaps() {
+    let place = Place::new();
+    place.ok(&["train", "data.csv", "--target", "y", "-o", "ten", "-q"]);
+    place.write("new.csv", "a,b,y\n0.1,,30\n0.2,0.3,\n,0.2,31\n0.4,0.4,30.5\n");
+    let lines = place.json(&["learn", "ten", "new.csv", "--score", "-q"]);
+    let end = lines.last().unwrap();
+    assert_eq!((end["rows"].as_u64(), end["without_target"].as_u64()), (Some(3), Some(1)));
+    assert_eq!(rows_of(&place, "ten"), 63);
+    let train = ["train", "classes.csv", "--target", "kind", "--classes", "--single", "-o", "kinds", "-q"];
+    place.ok(&train);
+    let lines = place.json(&["learn", "kinds", "classes.csv", "--score", "--window", "30", "-q"]);
+    assert!(lines.iter().any(|l| l["error_rate"].is_number()), "{lines:?}");
+    place.write("odd.csv", "a,b,kind\n0.1,0.2,low\n0.1,0.2,none of them\n");
+    let odd = place.run(&["learn", "kinds", "odd.csv", "-q"]);
+    assert_eq!(odd.code, 2);
+    assert!(odd.err.contains("not a class of the model") && odd.err.contains("--skip 1"), "{}", odd.err);
+}
+
+#[test]
+fn a_bad_row_loses_nothing() {
+    let place = Place::network();
+    for run in ["whole", "piped"] {
+        std::fs::create_dir(place.path(run)).unwrap();
+        for file in ["model.safetensors", "config.json"] {
+            std::fs::copy(place.path("run").join(file), place.path(run).join(file)).unwrap();
+        }
+    }
+    let (first, second) = (rows(0, 30), rows(30, 80));
+    place.write("good.csv", &with_header(&format!("{first}{second}")));
+    for (bad, says) in [("0.1,0.2,many\n", "is not a number"), ("0.1,0.2\n", "expected 3 cells")] {
+        place.write("bad.csv", &with_header(&format!("{first}{bad}{second}")));
+        let ran = place.run(&["learn", "run", "bad.csv", "--skip", "0", "-q"]);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        for part in [says, "line 32", "first 30 rows", "tractable learn run bad.csv --skip 30"] {
+            assert!(ran.err.contains(part), "no {part:?}: {}", ran.err);
+        }
+        // Once is enough to compare; the second kind of mistake only has to say so.
+        if bad.contains("many") {
+            place.ok(&["learn", "run", "good.csv", "--skip", "30", "-q", "--every", "7"]);
+            place.ok(&["learn", "whole", "good.csv", "-q"]);
+            assert!(place.read("run/model.safetensors") == place.read("whole/model.safetensors"));
+            let piped = place.run_with(&["learn", "piped", "-", "-q"], &place.text("good.csv"));
+            assert_eq!(piped.code, 0, "{piped:?}");
+            assert!(place.read("piped/model.safetensors") == place.read("whole/model.safetensors"));
+        }
+    }
+    // The model is still a network that `--resume` can take up.
+    place.ok(&["train", "--resume", "-o", "run", "--epochs", "6", "-q"]);
+}
+
+#[test]
+fn ctrl_c_saves_what_came_so_far() {
+    let place = Place::network();
+    let mut command = place.command(&["learn", "run", "-", "--score", "--json", "--window", "5"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(with_header(&rows(0, 25)).as_bytes()).unwrap();
+    pipe.flush().unwrap();
+    wait_until("five windows", || {
+        place.path("run/stream.jsonl").exists() && place.text("run/stream.jsonl").lines().count() >= 5
+    });
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    assert!(err.contains("first 25 rows"), "{err}");
+    drop(pipe);
+    let log = json_lines(&place.text("run/stream.jsonl"));
+    assert_eq!(log.last().unwrap()["rows"], 25);
+}
+
+#[test]
+fn a_kill_leaves_a_whole_model() {
+    let place = Place::network();
+    for _ in 0..5 {
+        let mut child = place
+            .command(&["learn", "run", "-", "--every", "1", "-q"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        let mut text = with_header("");
+        write!(text, "{}", rows(0, 2000)).unwrap();
+        let writer = std::thread::spawn(move || drop(pipe.write_all(text.as_bytes())));
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        writer.join().unwrap();
+        place.ok(&["predict", "run", "data.csv", "-q"]);
+    }
+}
+
+#[test]
+fn what_cannot_learn_is_refused() {
+    let place = Place::network();
+    place.refused(&["learn", "data.csv", "data.csv"], &["not a folder"]);
+    place.refused(&["learn", "run", "none.csv"], &["none.csv", "the model is as it was"]);
+    place.write("short.csv", "a,y\n1,2\n");
+    place.refused(&["learn", "run", "short.csv"], &["`b`", "the model is as it was"]);
+    std::fs::create_dir(place.path("empty")).unwrap();
+    place.refused(&["learn", "empty", "data.csv"], &["no finished model"]);
+    place.ok(&["train", "digits", "--limit", "100", "--epochs", "1", "--net", "mlp", "-o", "images", "-q"]);
+    place.refused(&["learn", "images", "data.csv"], &["a run on images"]);
+    let few = place.run(&["learn", "run", "data.csv", "--skip", "1000", "-q"]);
+    assert!(few.code == 2 && few.err.contains("only 60 rows"), "{few:?}");
+}

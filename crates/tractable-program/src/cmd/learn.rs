@@ -1,0 +1,333 @@
+//! `tractable learn`: a trained model goes on learning, row by row, from a file or a stream.
+
+use crate::files;
+use crate::interrupt;
+use crate::progress::ProgressDisplay;
+use crate::report::{Exit, Outcome, Report, count, json_line};
+use crate::run::{Incoming, Next, RunFolder, STREAM, commands, load_any, model_first};
+use crate::scores::{Scored, Tally};
+use crate::settings::whole;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tractable::data::LabelledRow;
+use tractable::{Drift, Ensemble, Matrix, Observation, Output, Surprise};
+
+const AFTER_HELP: &str = "\
+Examples:
+  tractable learn run/ new.csv
+  tractable learn run/ new.csv --score --json > scores.jsonl
+  tail -n +1 -f log.csv | tractable learn run/ - --score --every 100
+  tractable learn run/ new.csv --skip 5000          (the first 5000 are learned already)
+
+Rows are learned once, in their order; nothing is trained again. Columns are found by name and read as in training; missing
+inputs are uncertain ones; a row without a target is left out. - is stdin. The file may be larger than memory.
+The model in the folder is replaced every so many rows, at the end, after Ctrl-C, and before the error of a row that cannot be
+read: a crash leaves the model before or after, never a part of it. How many rows it has learned is said in the message.
+With --score every row is predicted before it is learned: rmse, the share inside 90 % intervals, nll, and surprise, the
+squared error over what was expected; about 1 if the intervals are right. `tractable watch run/` draws them meanwhile.
+A model whose errors are larger than it expected forgets, as much as they say: see the book, Streams.";
+
+/// Go on learning from new rows
+#[derive(clap::Args, Clone)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// Folder of a run
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// Rows with targets, with the columns of the training data
+    #[arg(value_name = "FILE.csv")]
+    file: PathBuf,
+    /// Predict every row before it is learned, and score the predictions
+    #[arg(long)]
+    score: bool,
+    /// Rows per line of scores
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = whole, requires = "score")]
+    window: usize,
+    /// Rows between two saves of the model
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = whole)]
+    every: usize,
+    /// Leave out the first N rows
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    skip: u64,
+    /// Never forget, however surprising the rows are
+    #[arg(long)]
+    keep: bool,
+    /// Results as JSON Lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// An idle stream is saved after this long.
+const IDLE: Duration = Duration::from_secs(10);
+
+#[derive(Serialize)]
+struct End<'a> {
+    run: &'a Path,
+    model: &'a Path,
+    rows: u64,
+    without_target: u64,
+    forgot: u64,
+    seconds: f64,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let mut args = args.clone();
+    model_first(&mut args.run, &mut args.file);
+    let args = &args;
+    if !args.run.is_dir() {
+        return Err(Exit::Error(format!("{}: not a folder; give the folder of a run", args.run.display())));
+    }
+    let _held = RunFolder::hold(&args.run)?;
+    if RunFolder::images(&args.run)?.is_some() {
+        return Err(Exit::Error(format!("{}: a run on images; rows are tables", args.run.display())));
+    }
+    let folder = RunFolder::new(&args.run);
+    let path = folder.model();
+    if !path.is_file() {
+        let why = "no finished model; train it first: `tractable train FILE.csv --target NAME -o RUN`";
+        return Err(Exit::Error(format!("{}: {why}", args.run.display())));
+    }
+    let model = load_any(&args.run)?;
+    interrupt::listen()?;
+    let rows = Incoming::open(&args.file, &model)?;
+    let targets = match model.output() {
+        Output::Classes { .. } => 1,
+        _ => model.output_names().len(),
+    };
+    let mut session = Session {
+        args,
+        names: model.output_names().to_vec(),
+        classes: matches!(model.output(), Output::Classes { .. }),
+        report: Report::new(args.json),
+        log: args.run.join(STREAM),
+        before: logged(&args.run.join(STREAM)),
+        drift: Drift::default(),
+        window: vec![Tally::default(); targets],
+        all: vec![Tally::default(); targets],
+        in_window: 0,
+        seen: 0,
+        learned: 0,
+        saved: 0,
+        last_save: Instant::now(),
+        began: Instant::now(),
+        model,
+        path,
+    };
+    session.follow(&rows)
+}
+
+/// Rows that the log ends with.
+fn logged(log: &Path) -> u64 {
+    let text = if log.is_file() { files::read_text(log).unwrap_or_default() } else { String::new() };
+    let line = text.lines().rev().find_map(|l| serde_json::from_str::<serde_json::Value>(l).ok());
+    line.and_then(|l| l.get("rows")?.as_u64()).unwrap_or(0)
+}
+
+struct Session<'a> {
+    args: &'a Args,
+    names: Vec<String>,
+    classes: bool,
+    report: Report,
+    log: PathBuf,
+    /// Rows of earlier streams.
+    before: u64,
+    model: Ensemble,
+    path: PathBuf,
+    drift: Drift,
+    window: Vec<Tally>,
+    all: Vec<Tally>,
+    in_window: usize,
+    /// Rows of the file that were read, learned or not; of these the model in the file has the first `saved`.
+    seen: u64,
+    learned: u64,
+    saved: u64,
+    last_save: Instant,
+    began: Instant,
+}
+
+impl Session<'_> {
+    fn follow(&mut self, rows: &Incoming) -> Outcome {
+        let mut progress = ProgressDisplay::new(None);
+        loop {
+            match rows.next() {
+                Next::Row(row) => {
+                    if self.seen == self.args.skip {
+                        commands::note(&self.args.run, false)?;
+                    }
+                    if self.seen >= self.args.skip {
+                        self.row(&row).map_err(|e| self.failed(e))?;
+                    }
+                    self.seen += 1;
+                    if self.seen.saturating_sub(self.saved) >= self.args.every as u64 {
+                        self.save()?;
+                    }
+                    if self.seen % 64 == 0 {
+                        progress.at(self.seen, || self.pace());
+                    }
+                }
+                Next::Idle if interrupt::requested() => {
+                    self.save()?;
+                    self.log_window()?;
+                    return Err(Exit::Interrupted(self.stands()));
+                }
+                Next::Idle => {
+                    if self.seen > self.saved && self.last_save.elapsed() >= IDLE {
+                        self.save()?;
+                    }
+                }
+                Next::Bad(e) => {
+                    self.save()?;
+                    self.log_window()?;
+                    return Err(Exit::Error(format!("{e}; {}", self.stands())));
+                }
+                Next::End => break,
+            }
+        }
+        self.save()?;
+        self.log_window()?;
+        if self.seen < self.args.skip {
+            let why = format!("--skip {}: the file has only {}", self.args.skip, count(self.seen, "row"));
+            return Err(Exit::Error(why));
+        }
+        progress.done(&self.pace());
+        if self.args.score && self.learned > 0 {
+            for (name, tally) in self.names.iter().zip(&self.all) {
+                let scored = tally.scored(name, self.learned, self.classes);
+                self.report.say("total", &scored, || format!("all: {}", scored.text()))?;
+            }
+        }
+        let (seconds, rows) = (self.began.elapsed().as_secs_f64(), self.learned);
+        let without_target = self.seen - self.args.skip - rows;
+        let forgot = self.all[0].forgot();
+        let end = End { run: &self.args.run, model: &self.path, rows, without_target, forgot, seconds };
+        self.report.say("end", &end, || {
+            let none = match without_target {
+                0 => String::new(),
+                n => format!(", {} without a target left out", count(n, "row")),
+            };
+            let times = if forgot == 1 { "time" } else { "times" };
+            let forgot = if forgot > 0 { format!(", forgot {forgot} {times}") } else { String::new() };
+            format!("run {}: learned {}{none}{forgot}", self.args.run.display(), count(rows, "row"))
+        })
+    }
+
+    /// Predicts and learns one row. An error leaves some of the networks with the row, and others without.
+    fn row(&mut self, row: &LabelledRow) -> Outcome {
+        if row.label.is_none() && row.y.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let y = Matrix::new(row.y.iter().map(|y| y.unwrap_or(0.0)).collect(), row.y.len().max(1))?;
+        let seen: Vec<bool> = row.y.iter().map(Option::is_some).collect();
+        let label = row.label.map(|l| [l]);
+        let observation = match &label {
+            Some(label) => Observation::from(label),
+            None => Observation::from(&y).seen(&seen),
+        };
+        let surprise = self.predict(row, &y, &seen, observation)?;
+        self.model.learn(&row.x, observation)?;
+        let mut forgot = false;
+        if let Some(surprise) = surprise {
+            let factor = if self.args.keep { 1.0 } else { self.drift.count(surprise) };
+            if factor > 1.0 {
+                self.model.discount(factor)?;
+                forgot = true;
+            }
+            for tally in self.window.iter_mut().chain(&mut self.all) {
+                tally.surprise(surprise, forgot);
+            }
+        }
+        self.learned += 1;
+        self.in_window += 1;
+        if self.args.score && self.in_window == self.args.window {
+            self.log_window()?;
+        }
+        Ok(())
+    }
+
+    /// Scores the prediction of a row, and says how surprising the row is, where one of them is asked for.
+    fn predict(
+        &mut self,
+        row: &LabelledRow,
+        y: &Matrix,
+        seen: &[bool],
+        observation: Observation<'_>,
+    ) -> Outcome<Option<Surprise>> {
+        let calibrates = !self.classes && self.model.is_calibrated();
+        if self.args.keep && !self.args.score && !calibrates {
+            return Ok(None);
+        }
+        let Some(label) = row.label else {
+            let out = self.model.predict(&row.x)?;
+            for (i, y) in row.y.iter().enumerate() {
+                if let Some(y) = y {
+                    self.window[i].value(&out, i, *y);
+                    self.all[i].value(&out, i, *y);
+                }
+            }
+            self.model.recalibrate(&out, y.data(), Some(seen))?;
+            return Ok(Some(Surprise::of_values(&out, y.data(), Some(seen))?));
+        };
+        if self.args.score {
+            let p = self.model.predict_classes(&row.x)?;
+            self.window[0].class(p.row(0), label);
+            self.all[0].class(p.row(0), label);
+        }
+        Ok(Some(self.model.surprise(&row.x, observation)?))
+    }
+
+    /// Puts the model in its place. What is learned next starts from what is in the file, as after a restart.
+    fn save(&mut self) -> Outcome {
+        if self.seen.max(self.args.skip) == self.saved.max(self.args.skip) {
+            return Ok(());
+        }
+        self.model.save(&self.path)?;
+        self.model = Ensemble::load(&self.path)?;
+        (self.saved, self.last_save) = (self.seen, Instant::now());
+        Ok(())
+    }
+
+    /// Says and logs the scores of a window, and begins another.
+    fn log_window(&mut self) -> Outcome {
+        if !self.args.score || self.in_window == 0 {
+            return Ok(());
+        }
+        self.in_window = 0;
+        for (i, tally) in self.window.iter_mut().enumerate() {
+            let scored: Scored<'_> =
+                std::mem::take(tally).scored(&self.names[i], self.before + self.learned, self.classes);
+            files::append(&self.log, format!("{}\n", json_line("score", &scored)).as_bytes())?;
+            self.report.say("score", &scored, || scored.text())?;
+        }
+        Ok(())
+    }
+
+    fn pace(&self) -> String {
+        let speed = self.seen as f64 / self.began.elapsed().as_secs_f64();
+        format!("{}  {speed:.0} rows/s", count(self.seen, "row"))
+    }
+
+    /// A row that was read but broke a network: the file is whole, and behind by some rows.
+    fn failed(&self, e: Exit) -> Exit {
+        match e {
+            Exit::Error(why) => Exit::Error(format!("row {}: {why}; {}", self.seen + 1, self.stands())),
+            other => other,
+        }
+    }
+
+    /// What the model in the file has learned.
+    fn stands(&self) -> String {
+        let saved = self.saved.max(self.args.skip);
+        if saved == 0 {
+            return "the model is as it was".into();
+        }
+        let (run, file) = (self.args.run.display(), self.args.file.display());
+        match self.args.file == Path::new("-") {
+            true => format!("the model has learned the first {} and is saved", count(saved, "row")),
+            false => format!(
+                "the model has learned the first {} and is saved; go on with `tractable learn {run} {file} --skip {saved}`",
+                count(saved, "row")
+            ),
+        }
+    }
+}

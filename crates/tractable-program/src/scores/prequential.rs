@@ -1,0 +1,102 @@
+//! Scores of rows that are predicted first and learned afterwards, over a part of a stream.
+
+use crate::report::short;
+use serde::Serialize;
+use tractable::{Prediction, Surprise, metrics};
+
+/// What the rows so far add up to, for one target.
+#[derive(Clone, Default)]
+pub(crate) struct Tally {
+    rows: u64,
+    squares: f64,
+    wrong: u64,
+    nll: f64,
+    inside: u64,
+    confidence: f64,
+    surprise: Surprise,
+    forgot: u64,
+}
+
+/// The scores of one target over some rows.
+#[derive(Serialize)]
+pub(crate) struct Scored<'a> {
+    pub(crate) target: &'a str,
+    /// Rows of streams that the run has learned from, up to the last of these.
+    pub(crate) rows: u64,
+    /// Of these, how many have this target.
+    pub(crate) of: u64,
+    pub(crate) nll: f64,
+    #[serde(flatten)]
+    pub(crate) kind: Kind,
+    /// Observed over expected squared errors.
+    pub(crate) surprise: f64,
+    /// Times that the model forgot.
+    pub(crate) forgot: u64,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Kind {
+    Values { rmse: f64, coverage_90: f64 },
+    Classes { error_rate: f64, confidence: f64 },
+}
+
+impl Tally {
+    /// Adds one number of a prediction and what it turned out to be.
+    pub(crate) fn value(&mut self, out: &Prediction, target: usize, y: f64) {
+        let (off, std) = (y - out.mean()[target], (out.var()[target] + out.noise_var()[target]).sqrt());
+        let (z, tails) = (off / std, out.tails(target));
+        self.rows += 1;
+        self.squares += off * off;
+        self.nll += std.ln() - tails.ln_density(z);
+        self.inside += u64::from(tails.below(z.abs()) <= 0.95);
+    }
+
+    /// Adds the probabilities of all classes and the class that it turned out to be.
+    pub(crate) fn class(&mut self, p: &[f64], label: usize) {
+        let said = metrics::argmax(p);
+        self.rows += 1;
+        self.wrong += u64::from(said != label);
+        self.confidence += p[said];
+        // As `class_nll` counts what was thought impossible.
+        self.nll -= p[label].max(f64::MIN_POSITIVE).ln();
+    }
+
+    /// Adds the surprise of a row, and whether the model forgot.
+    pub(crate) fn surprise(&mut self, surprise: Surprise, forgot: bool) {
+        self.surprise += surprise;
+        self.forgot += u64::from(forgot);
+    }
+
+    pub(crate) fn forgot(&self) -> u64 {
+        self.forgot
+    }
+
+    pub(crate) fn scored<'a>(&self, target: &'a str, rows: u64, classes: bool) -> Scored<'a> {
+        let mean = |sum: f64| sum / self.rows as f64;
+        let kind = match classes {
+            true => Kind::Classes { error_rate: mean(self.wrong as f64), confidence: mean(self.confidence) },
+            false => Kind::Values { rmse: mean(self.squares).sqrt(), coverage_90: mean(self.inside as f64) },
+        };
+        let (nll, surprise) = (mean(self.nll), self.surprise.ratio());
+        Scored { target, rows, of: self.rows, nll, kind, surprise, forgot: self.forgot }
+    }
+}
+
+impl Scored<'_> {
+    /// In one line.
+    pub(crate) fn text(&self) -> String {
+        let percent = |v: f64| format!("{:.1} %", 100.0 * v);
+        let own = match self.kind {
+            Kind::Values { rmse, coverage_90 } => {
+                format!("rmse {}  inside 90 % {}", short(rmse), percent(coverage_90))
+            }
+            Kind::Classes { error_rate, confidence } => {
+                format!("wrong {}  confidence {}", percent(error_rate), percent(confidence))
+            }
+        };
+        let forgot = if self.forgot > 0 { format!("  forgot {}", self.forgot) } else { String::new() };
+        let (nll, surprise) = (short(self.nll), short(self.surprise));
+        format!("{}  {} rows  {own}  nll {nll}  surprise {surprise}{forgot}", self.target, self.rows)
+    }
+}
