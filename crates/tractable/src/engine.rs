@@ -10,11 +10,12 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::layer::{Block, Contents, Layer};
+use crate::layer::{Block, Contents, Layer, Together};
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
 use crate::plan::Op;
 use crate::shape::Shape;
+use crate::workers::Numbers;
 use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -62,8 +63,18 @@ pub(crate) trait Engine: Send + Sync {
     fn set_noise(&mut self, noise: InferredNoise);
     /// Zero sums.
     fn sums(&self) -> OnDevice;
-    /// Adds the updates of a batch.
-    fn accumulate(&self, batch: Batch<'_>, seen: Seen<'_>, sums: &mut OnDevice) -> Result<()>;
+    /// Adds the updates of a batch, `together` with other workers where it is a part of theirs.
+    fn accumulate(
+        &self,
+        batch: Batch<'_>,
+        seen: Seen<'_>,
+        sums: &mut OnDevice,
+        together: Option<Together<'_>>,
+    ) -> Result<()>;
+    /// The sums as numbers that add up over workers.
+    fn sums_read(&self, sums: &OnDevice) -> Result<(Numbers, Vec<f64>)>;
+    /// The reverse, of as many numbers.
+    fn sums_write(&self, sums: &mut OnDevice, many: &Numbers, few: &[f64]) -> Result<()>;
     /// Updates the parameters with sums over this many samples.
     fn apply(&mut self, sums: &OnDevice, update: Update, rows: usize) -> Result<()>;
     /// Allocates a table for this many samples.
@@ -289,6 +300,20 @@ impl<B: Backend> Layers<B> {
         }
     }
 
+    /// Runs an operation with statistics of all workers, if it is a normalisation of the batch; says whether it is.
+    fn normalize_together(&self, pass: &mut Pass<B>, op: &Op, together: &mut Together<'_>) -> Result<bool> {
+        let Op::Forward { layer, .. } = *op else { return Ok(false) };
+        if !matches!(self.blocks[layer], Block::Norm(_)) {
+            return Ok(false);
+        }
+        let (below, above) = pass.states.split_at_mut(layer + 1);
+        let (x, z) = (&below[self.graph.inputs[layer][0]], &mut above[0]);
+        let pixels = self.graph.input_shape(layer).pixels();
+        let (block, scratch) = (&self.blocks[layer], &mut pass.scratch[layer]);
+        block.normalize_together(&self.backend, scratch, x, z, pixels, *together)?;
+        Ok(true)
+    }
+
     /// Errors or counts.
     fn told(&self, status: &mut B::Status) -> Result<Tally> {
         let status = self.backend.status(status)?;
@@ -424,12 +449,29 @@ impl<B: Backend> Engine for Loaded<B> {
         Box::new(LayerSums::<B> { layers, noise: NoiseSums::zeros(self.noise.var.len()) })
     }
 
-    fn accumulate(&self, batch: Batch<'_>, seen: Seen<'_>, sums: &mut OnDevice) -> Result<()> {
+    fn accumulate(
+        &self,
+        batch: Batch<'_>,
+        seen: Seen<'_>,
+        sums: &mut OnDevice,
+        together: Option<Together<'_>>,
+    ) -> Result<()> {
         let sums = sums.downcast_mut::<LayerSums<B>>().ok_or_else(other_device)?;
         let mut lent = self.lend();
         self.layers.set(lent.pass_mut(), batch)?;
         lent.pass_mut().noise = sums.noise.clone();
-        lent.run(&self.learn, Some(with_noise(seen, &self.noise)))?;
+        let seen = with_noise(seen, &self.noise);
+        match together {
+            None => lent.run(&self.learn, Some(seen))?,
+            Some(mut together) => {
+                for op in &self.learn {
+                    if !self.layers.normalize_together(lent.pass_mut(), op, &mut together)? {
+                        self.layers.run(lent.pass_mut(), std::slice::from_ref(op), Some(seen));
+                    }
+                }
+                self.layers.told(&mut lent.pass_mut().status)?;
+            }
+        }
         let pass = lent.pass_mut();
         sums.noise = std::mem::take(&mut pass.noise);
         for (i, (block, sums)) in self.layers.blocks.iter().zip(&mut sums.layers).enumerate() {
@@ -437,6 +479,27 @@ impl<B: Backend> Engine for Loaded<B> {
             if let Some(sums) = sums {
                 block.accumulate(&self.layers.backend, &mut pass.scratch[i], x, z, sums);
             }
+        }
+        Ok(())
+    }
+
+    fn sums_read(&self, sums: &OnDevice) -> Result<(Numbers, Vec<f64>)> {
+        let sums = sums.downcast_ref::<LayerSums<B>>().ok_or_else(other_device)?;
+        let (mut many, mut few) = (Numbers::empty(self.is_double()), Vec::new());
+        few.extend(sums.noise.squares.iter().chain(&sums.noise.count));
+        for sums in sums.layers.iter().flatten() {
+            self.layers.backend.sums_read(sums, &mut many, &mut few)?;
+        }
+        Ok((many, few))
+    }
+
+    fn sums_write(&self, sums: &mut OnDevice, many: &Numbers, few: &[f64]) -> Result<()> {
+        let sums = sums.downcast_mut::<LayerSums<B>>().ok_or_else(other_device)?;
+        let (mut few, mut at) = (few.iter().copied(), 0);
+        let noise = &mut sums.noise;
+        noise.squares.iter_mut().chain(&mut noise.count).zip(&mut few).for_each(|(to, from)| *to = from);
+        for sums in sums.layers.iter_mut().flatten() {
+            at = self.layers.backend.sums_write(sums, many, at, &mut few)?;
         }
         Ok(())
     }

@@ -100,6 +100,13 @@ pub enum Error {
         /// The requested size.
         bytes: u64,
     },
+    /// Another worker of a team cannot go on; see [`workers`](crate::workers).
+    Worker {
+        /// Its number, from 0.
+        rank: usize,
+        /// What it said, or what is wrong with it.
+        why: String,
+    },
     /// Another process is using a folder.
     InUse {
         /// The folder.
@@ -153,6 +160,7 @@ impl fmt::Display for Error {
                 let size = *bytes as f64 / unit;
                 write!(f, "not enough memory for {size:.0} {name}; use a smaller network, batch or data set")
             }
+            Error::Worker { rank, why } => write!(f, "worker {rank}: {why}"),
             Error::InUse { path } => write!(
                 f,
                 "{}: another process is using this folder; wait until it ends or choose another folder",

@@ -124,6 +124,7 @@ mod shape;
 mod train;
 #[cfg(feature = "verify")]
 pub mod verify;
+pub mod workers;
 
 pub use backend::{Device, UpdateRule};
 pub use builder::NetworkBuilder;
@@ -135,10 +136,10 @@ pub use gaussian::{Gaussian, Input, Matrix};
 pub use layer::{Layer, Node, Prior, Scheme};
 pub use moments::Activation;
 pub use moments::derivative::Gate;
-pub use network::{LearnInfo, Network, Sums};
+pub use network::{Increment, LearnInfo, Mark, Network, Sums};
 pub use output::{Extremum, Noise, Observation, Output, Prediction, Spread, Tree, Wanted};
 pub use shape::{Padding, Shape, Window};
-pub use train::{EarlyStopping, Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples};
+pub use train::{EarlyStopping, Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples, Sync};
 
 /// The code in the README and in the book, compiled and run with the documentation's tests.
 #[cfg(doctest)]

@@ -3,6 +3,8 @@
 mod accumulate;
 mod forget;
 mod gradient;
+mod increment;
+mod merge;
 #[cfg(feature = "csv")]
 mod prepared;
 mod resident;
@@ -13,6 +15,8 @@ mod snapshot;
 mod spec;
 
 pub use accumulate::Sums;
+pub(crate) use merge::Done;
+pub use merge::{Increment, Mark};
 pub(crate) use resident::Resident;
 pub(crate) use rows::{Ask, Chosen};
 pub(crate) use snapshot::Snapshot;
@@ -59,6 +63,8 @@ pub struct Network {
     observed: ObservationBuffer,
     standard: [Vec<f64>; 2],
     device: Device,
+    /// Updates so far, for increments.
+    done: Done,
     /// Rows that `predict` and `condition` process at a time, to limit memory.
     at_once: usize,
 }
@@ -105,7 +111,7 @@ impl std::fmt::Debug for Network {
 impl Clone for Network {
     fn clone(&self) -> Self {
         let copy = || Network::assemble(self.spec.clone(), &self.all_contents()?, self.device.clone());
-        copy().expect("what was built once builds again")
+        Network { done: self.done, ..copy().expect("what was built once builds again") }
     }
 }
 
@@ -141,6 +147,7 @@ impl Network {
             forward: graph.forward(0, Purpose::Predict),
             observed: ObservationBuffer::default(),
             standard: Default::default(),
+            done: Done::default(),
             spec,
             graph,
             engine,
@@ -320,6 +327,7 @@ impl Network {
             });
         (self.standard, self.observed) = (buffers, observed);
         learned?;
+        self.done.count(x.rows());
         self.learned(x.rows())
     }
 

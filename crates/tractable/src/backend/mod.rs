@@ -18,8 +18,10 @@ pub(crate) use reference::Reference;
 use crate::error::{Error, Result};
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
+use crate::moments::merge;
 use crate::moments::posterior::{Count, cap_for_batch};
 use crate::shape::{Shape, Window};
+use crate::workers::Numbers;
 use std::ops::Range;
 
 /// How the deltas of a batch are applied to a weight (`docs/equations.md`, T20, T21 and T39).
@@ -219,6 +221,27 @@ impl Pooled {
         self.mean.clear();
         self.var.clear();
         self.count = 0.0;
+    }
+
+    /// As sums that add up over workers: values, then first and second moments (T62).
+    fn read(&self, channels: usize, to: &mut Vec<f64>) {
+        let of = |v: &[f64], c: usize| v.get(c).copied().unwrap_or(0.0);
+        to.push(self.count);
+        to.extend((0..channels).map(|c| self.count * of(&self.mean, c)));
+        to.extend((0..channels).map(|c| self.count * (of(&self.var, c) + of(&self.mean, c).powi(2))));
+    }
+
+    /// The reverse.
+    fn write(&mut self, channels: usize, from: &mut dyn Iterator<Item = f64>) {
+        self.clear();
+        self.count = from.next().unwrap_or(0.0);
+        let first: Vec<f64> = from.take(channels).collect();
+        for (first, second) in first.into_iter().zip(from.take(channels)) {
+            if let Some((mean, var)) = merge::pooled(self.count, first, second) {
+                self.mean.push(mean);
+                self.var.push(var);
+            }
+        }
     }
 
     /// Adds a batch with this many values per channel.
@@ -475,6 +498,17 @@ pub(crate) trait Backend: Send + Sync + 'static {
         status: &mut Self::Status,
     );
     fn clear(&self, sums: &mut Self::Sums);
+    /// Appends the sums as numbers that add up over workers: many, in the device's precision and order, and a few for each channel of a
+    /// normalisation.
+    fn sums_read(&self, sums: &Self::Sums, many: &mut Numbers, few: &mut Vec<f64>) -> Result<()>;
+    /// The reverse, from the number `at` on; returns the number after the last that was taken.
+    fn sums_write(
+        &self,
+        sums: &mut Self::Sums,
+        many: &Numbers,
+        at: usize,
+        few: &mut dyn Iterator<Item = f64>,
+    ) -> Result<usize>;
 
     fn activate(&self, activation: Activation, z: &Self::State, a: &mut Self::State, purpose: Purpose);
     /// `forward` has the slopes: `a` itself or the state whose rows these are.

@@ -22,6 +22,14 @@ pub struct Augment {
     pub cutout: usize,
 }
 
+/// The random changes of one image.
+pub(super) struct Drawn {
+    flip: bool,
+    crop: usize,
+    shift: [usize; 2],
+    hole: [usize; 2],
+}
+
 impl Augment {
     /// The usual augmentation for CIFAR-10: flip, shift by up to 4, cutout of 8 by 8.
     ///
@@ -32,15 +40,19 @@ impl Augment {
         Augment { flip: true, crop: 4, cutout: 8 }
     }
 
-    /// Adds the changed image to `x`. The same number of draws whatever comes out, so that one setting does
-    /// not move another's.
-    pub(super) fn apply(self, pixels: &[u8], shape: Shape, rng: &mut impl Rng, x: &mut Vec<f64>) {
-        let (height, width) = (shape.height, shape.width);
+    /// What one image gets. The same number of draws whatever comes out, so that one setting does not move another's.
+    pub(super) fn draw(self, shape: Shape, rng: &mut impl Rng) -> Drawn {
         let mut pick = |n: usize| rng::below(n as u64, rng) as usize;
         let flip = pick(2) == 1 && self.flip;
-        let crop = self.crop.min(height.max(width));
-        let (down, right) = (pick(2 * crop + 1), pick(2 * crop + 1));
-        let (hole_row, hole_column) = (pick(height), pick(width));
+        let crop = self.crop.min(shape.height.max(shape.width));
+        let shift = [pick(2 * crop + 1), pick(2 * crop + 1)];
+        Drawn { flip, crop, shift, hole: [pick(shape.height), pick(shape.width)] }
+    }
+
+    /// Adds the changed image to `x`.
+    pub(super) fn apply(self, drawn: Drawn, pixels: &[u8], shape: Shape, x: &mut Vec<f64>) {
+        let (height, width) = (shape.height, shape.width);
+        let Drawn { flip, crop, shift: [down, right], hole: [hole_row, hole_column] } = drawn;
         let half = self.cutout / 2;
         let inside = |at: usize, hole: usize| at + half >= hole && at + half < hole + self.cutout;
         for plane in pixels.chunks_exact(height * width) {

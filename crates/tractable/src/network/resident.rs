@@ -1,13 +1,16 @@
 //! A data set on the network's device: tables are standardised once and gathered by index, images stay bytes and become
 //! numbers one batch at a time.
 
-use super::Network;
+use super::{Network, Spec};
+use crate::backend::Seen;
 use crate::data::{Dataset, Images, Target};
 use crate::engine::{Batch, OnDevice};
 use crate::error::Result;
 use crate::gaussian::Input;
 use crate::output::{Observation, ObservationBuffer, Tree};
 use crate::rng::ChaCha8Rng;
+use crate::workers::{self, Doing, Transport};
+use std::ops::Range;
 
 /// Data to learn from, batch by batch.
 pub(crate) struct Resident<'d> {
@@ -85,17 +88,56 @@ impl Network {
 
     /// Updates the weights with some rows; [`learned`](Network::learned) reports the outcome.
     pub(crate) fn learn_rows(&mut self, data: &mut Resident<'_>, rows: &[usize]) -> Result<()> {
-        let (units, observed) = (self.spec.output.units(), &mut data.observed);
-        observed.set_noise(self.spec.default_noise());
-        match &data.targets {
+        let update = self.update(data.weight);
+        let (batch, seen) = data.gather(&self.spec, rows, 0..rows.len());
+        self.engine.learn(batch, seen, update, rows.len())?;
+        self.done.count(rows.len());
+        Ok(())
+    }
+
+    /// Updates the weights with some rows, of which each worker takes an equal part: the outcome is that of
+    /// [`learn_rows`](Network::learn_rows) up to rounding, and the same everywhere.
+    pub(crate) fn learn_rows_together(
+        &mut self,
+        data: &mut Resident<'_>,
+        rows: &[usize],
+        workers: &dyn Transport,
+    ) -> Result<()> {
+        let (rank, ranks) = (workers.rank(), workers.ranks());
+        // Too few to share: everyone learns all of them.
+        if ranks == 1 || rows.len() < ranks {
+            return self.learn_rows(data, rows);
+        }
+        let mine = rank * rows.len() / ranks..(rank + 1) * rows.len() / ranks;
+        let (mut sums, weight) = (self.sums(), data.weight);
+        sums.rows = mine.len();
+        let (batch, seen) = data.gather(&self.spec, rows, mine);
+        let mut together = |numbers: &mut [f64]| workers::add_few(workers, Doing::Normalizing, numbers);
+        self.engine.accumulate(batch, seen, &mut sums.layers, Some(&mut together))?;
+        self.add_sums_together(&mut sums, workers)?;
+        self.apply_weighted(&sums, weight)
+    }
+
+    fn tree(&self) -> Result<Tree> {
+        Tree::new(self.spec.output.classes())
+    }
+}
+
+impl Resident<'_> {
+    /// Inputs and targets of a part of these rows. Random changes to images do not depend on the part.
+    fn gather<'s>(&'s mut self, spec: &'s Spec, all: &'s [usize], part: Range<usize>) -> (Batch<'s>, Seen<'s>) {
+        let (units, rows) = (spec.output.units(), &all[part.clone()]);
+        let observed = &mut self.observed;
+        observed.set_noise(spec.default_noise());
+        match &self.targets {
             Targets::Values(all) => observed.gather(all, units, rows),
             Targets::Labels(tree, labels) => observed.label(*tree, rows.iter().map(|&r| labels[r])),
             Targets::Images(tree, images) => observed.label(*tree, rows.iter().map(|&r| images.label(r))),
         }
-        let batch = match &mut data.inputs {
+        let batch = match &mut self.inputs {
             Inputs::Table(table) => Batch::Rows(table, rows),
             Inputs::Uncertain { mean, var, batch: [m, v] } => {
-                let width = self.spec.input.len();
+                let width = spec.input.len();
                 for (all, some) in [(&*mean, &mut *m), (&*var, &mut *v)] {
                     some.clear();
                     rows.iter().for_each(|r| some.extend_from_slice(&all[r * width..(r + 1) * width]));
@@ -105,22 +147,16 @@ impl Network {
             }
             Inputs::Images { images, changes, batch } => {
                 batch.clear();
-                images.gather(rows, changes.as_deref_mut(), batch);
-                if let Some(scaler) = &self.spec.input_scaler {
+                images.gather(all, part, changes.as_deref_mut(), batch);
+                if let Some(scaler) = &spec.input_scaler {
                     scaler.apply_in_place(batch);
                 }
                 Batch::Values(batch, None)
             }
         };
-        self.engine.learn(batch, data.observed.seen(units), self.update(data.weight), rows.len())
+        (batch, self.observed.seen(units))
     }
 
-    fn tree(&self) -> Result<Tree> {
-        Tree::new(self.spec.output.classes())
-    }
-}
-
-impl Resident<'_> {
     /// Starts an epoch with this weight of a batch: images are augmented anew.
     pub(crate) fn begin(&mut self, seed: u64, epoch: usize, weight: f64) {
         self.weight = weight;
