@@ -15,6 +15,8 @@ mod settings;
 mod side_by_side;
 #[cfg(feature = "csv")]
 mod stream;
+#[cfg(feature = "files")]
+mod workers;
 
 pub use fit::{LeftOut, Stage};
 pub use settings::Settings;

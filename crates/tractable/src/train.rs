@@ -308,7 +308,12 @@ impl Network {
     ) -> Result<FitReport> {
         let fitted =
             Learner::new(workers, sync).and_then(|learner| self.fit_as(data.into(), fit, learner, progress));
-        fitted.inspect_err(|e| workers::fail(workers, e))
+        fitted.inspect_err(|e| {
+            // What another worker said it says to all.
+            if !matches!(e, Error::Worker { .. }) {
+                workers::fail(workers, &e.to_string());
+            }
+        })
     }
 
     /// Checks whether [`Network::fit`] would accept these data and settings, without changing anything.

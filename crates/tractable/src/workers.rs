@@ -63,21 +63,18 @@ fn meet(workers: &dyn Transport, doing: Doing, mine: &[u8]) -> Result<Vec<Vec<u8
     Ok(all)
 }
 
-/// Tells the others that this worker cannot go on; their next step returns an [`Error::Worker`](crate::Error::Worker). Nothing is sent for
-/// an error that is already another worker's.
+/// Tells the others that this worker cannot go on; their next step returns an [`Error::Worker`](crate::Error::Worker).
 ///
 /// ```
 /// use tractable::workers::{self, Threads};
 /// let [a, b] = Threads::team(2).try_into().unwrap();
 /// let other = std::thread::spawn(move || workers::leave(&b));
-/// workers::fail(&a, &tractable::Error::Memory { bytes: 1 });
-/// assert!(other.join().unwrap().unwrap_err().to_string().starts_with("worker 0: "));
+/// workers::fail(&a, "the disk is full");
+/// assert_eq!(other.join().unwrap().unwrap_err().to_string(), "worker 0: the disk is full");
 /// ```
-pub fn fail(workers: &dyn Transport, why: &Error) {
-    if !matches!(why, Error::Worker { .. }) {
-        // If they are gone too, nobody is left to be told.
-        let _ = meet(workers, Doing::Failed, why.to_string().as_bytes());
-    }
+pub fn fail(workers: &dyn Transport, why: &str) {
+    // If they are gone too, nobody is left to be told.
+    let _ = meet(workers, Doing::Failed, why.as_bytes());
 }
 
 /// Waits until all workers have come to their end; an error where one of them [failed](fail).

@@ -45,7 +45,8 @@ impl Increment {
     /// ```
     pub fn from_bytes(bytes: &[u8]) -> Result<Increment> {
         let bad = |why: &str| Error::invalid("increment", why.to_string());
-        let body = bytes.strip_prefix(MAGIC).ok_or_else(|| bad("these bytes are no increment of this version"))?;
+        let body =
+            bytes.strip_prefix(MAGIC).ok_or_else(|| bad("these bytes are no increment of this version"))?;
         let cut = || bad("the bytes are cut short");
         let (head, body) = body.split_at_checked(8 * HEAD).ok_or_else(cut)?;
         let n: Vec<u64> = head.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect();

@@ -172,7 +172,8 @@ impl Network {
             let (before, after) = (&mark.noise, &noise);
             for i in 0..after.var.len() {
                 // T63
-                let squares = noise_rows(after.rows[i]) * after.var[i] - noise_rows(before.rows[i]) * before.var[i];
+                let squares =
+                    noise_rows(after.rows[i]) * after.var[i] - noise_rows(before.rows[i]) * before.var[i];
                 few.extend([squares, after.rows[i] - before.rows[i]]);
             }
         }
@@ -226,7 +227,8 @@ impl Network {
         for (layer, contents) in contents.iter_mut().enumerate() {
             let Some(priors) = self.spec.prior_of(&self.graph, layer)? else { continue };
             let p = &mut contents.parameters;
-            let parts = [(&mut p.mean, &mut p.var, priors[0]), (&mut p.bias_mean, &mut p.bias_var, priors[1])];
+            let parts =
+                [(&mut p.mean, &mut p.var, priors[0]), (&mut p.bias_mean, &mut p.bias_var, priors[1])];
             for (means, vars, [_, most]) in parts {
                 for (mean, var) in means.iter_mut().zip(vars) {
                     let learned = Learned { precision: sum.many.get(at), shift: sum.many.get(at + 1) };
@@ -319,7 +321,8 @@ impl Network {
         for (layer, contents) in contents.iter_mut().enumerate() {
             let Some(priors) = self.spec.prior_of(&self.graph, layer)? else { continue };
             let p = &mut contents.parameters;
-            let parts = [(&mut p.mean, &mut p.var, priors[0]), (&mut p.bias_mean, &mut p.bias_var, priors[1])];
+            let parts =
+                [(&mut p.mean, &mut p.var, priors[0]), (&mut p.bias_mean, &mut p.bias_var, priors[1])];
             for (means, vars, [_, most]) in parts {
                 for (mean, var) in means.iter_mut().zip(vars) {
                     let out = Learned { precision: -site.many.get(at), shift: -site.many.get(at + 1) };
@@ -406,7 +409,8 @@ impl Mark {
         increment.from.check(self.from)?;
         let free = Bound { stds: f64::INFINITY, shrink: 0.0 };
         let parameters = all_pairs(&self.contents).enumerate().map(|(i, mark)| {
-            let learned = Learned { precision: increment.many.get(2 * i), shift: increment.many.get(2 * i + 1) };
+            let learned =
+                Learned { precision: increment.many.get(2 * i), shift: increment.many.get(2 * i + 1) };
             let now = learned.merged(mark, f64::INFINITY, free);
             (mark, [now.mean, now.var])
         });

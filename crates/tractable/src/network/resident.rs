@@ -125,7 +125,12 @@ impl Network {
 
 impl Resident<'_> {
     /// Inputs and targets of a part of these rows. Random changes to images do not depend on the part.
-    fn gather<'s>(&'s mut self, spec: &'s Spec, all: &'s [usize], part: Range<usize>) -> (Batch<'s>, Seen<'s>) {
+    fn gather<'s>(
+        &'s mut self,
+        spec: &'s Spec,
+        all: &'s [usize],
+        part: Range<usize>,
+    ) -> (Batch<'s>, Seen<'s>) {
         let (units, rows) = (spec.output.units(), &all[part.clone()]);
         let observed = &mut self.observed;
         observed.set_noise(spec.default_noise());
