@@ -13,6 +13,7 @@ mod table3;
 mod tables;
 mod toys;
 mod uci;
+mod workers;
 
 use tractable_program::report::Outcome;
 use tractable_program::results::{Clock, machine};
@@ -28,6 +29,7 @@ Examples:
   tractable reproduce table-2 --seeds 5 -o table-2/
   tractable reproduce table-3 --seeds 5 -o table-3/
   tractable reproduce regret --seeds 10
+  tractable reproduce workers
   tractable reproduce tables --check README.md";
 
 /// Recompute published results
@@ -59,6 +61,8 @@ enum What {
     Table3(table3::Args),
     /// Compare optimisers: regret on four test functions, and the cost of ten thousand evaluations
     Regret(regret::Args),
+    /// Measure what merging costs, and what it does to accuracy
+    Workers(workers::Args),
     /// Measure the approximations of the method
     Numerics(numerics::Args),
     /// Run everything, one part after another
@@ -88,6 +92,7 @@ fn run_one(what: &What) -> Outcome {
         What::Table2(args) => table2::run(args),
         What::Table3(args) => table3::run(args),
         What::Regret(args) => regret::run(args),
+        What::Workers(args) => workers::run(args),
         What::Numerics(args) => numerics::run(args),
         What::All(args) => all::run(args),
         What::Tables(args) => tables::run(args),

@@ -23,6 +23,8 @@ mod interrupt;
 mod json;
 #[cfg(unix)]
 mod keep;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod optimize;
 #[cfg(unix)]
 mod out;

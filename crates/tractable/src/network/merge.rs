@@ -245,8 +245,8 @@ impl Network {
         Ok(info)
     }
 
-    /// Merges what all workers learned since the mark; afterwards all have the same network, and the mark is new.
-    pub(crate) fn merge_together(&mut self, mark: &mut Mark, workers: &dyn Transport) -> Result<()> {
+    /// Merges what all workers learned since the mark; afterwards all have the same network.
+    pub(crate) fn merge_together(&mut self, mark: &Mark, workers: &dyn Transport) -> Result<()> {
         let mut all = self.since(mark)?;
         workers::agree(workers, "network", &mark.identity())?;
         let Done { rows, single, small, large } = all.done;
@@ -258,9 +258,7 @@ impl Network {
         });
         workers::add_few(workers, Doing::Merging, &mut all.few)?;
         workers::add_many(workers, &mut all.many)?;
-        self.merge(mark, &[all])?;
-        *mark = self.mark()?;
-        Ok(())
+        self.merge(mark, &[all]).map(drop)
     }
 
     /// Noise and the statistics of normalisations.

@@ -101,17 +101,18 @@ impl<'w> Learner<'w> {
         }
     }
 
-    /// Merges what is not merged yet. The next batch starts from a new mark: the noise may change between epochs.
+    /// Merges what is not merged yet, and sees that all have the same. The next batch starts from a new mark: the noise may change
+    /// between epochs.
     pub(super) fn merge(&mut self, net: &mut Network) -> Result<()> {
-        if let Learner::Every { workers, batches, mark, .. } = self
-            && let Some(mut since) = mark.take()
-        {
-            // An increment is made of what the device knows.
-            net.learned(0)?;
-            net.merge_together(&mut since, *workers)?;
-            (*mark, *batches) = (None, 0);
+        match self {
+            // Other processors may round differently: then networks drift apart, and nobody would notice.
+            Learner::Batch(workers) => workers::agree(*workers, "network", &net.mark()?.identity()),
+            Learner::Every { workers, batches, mark, .. } => {
+                *batches = 0;
+                mark.take().map_or(Ok(()), |mark| net.merge_together(&mark, *workers))
+            }
+            Learner::Alone => Ok(()),
         }
-        Ok(())
     }
 
     /// Whether any of them stops.
