@@ -85,7 +85,8 @@ impl Sums {
 
     /// The sums as bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.net.get().read().sums_to_bytes(&locks::lock(&self.inner))).or_raise()?;
+        let bytes =
+            py.detach(|| self.net.get().read().sums_to_bytes(&locks::lock(&self.inner))).or_raise()?;
         Ok(PyBytes::new(py, &bytes))
     }
 

@@ -15,8 +15,8 @@ use std::path::PathBuf;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tractable::data::Dataset;
 use tractable::{
-    Fit, Input, Matrix, Network as Inner, NetworkBuilder, Noise, Observation, Output, Prior, Progress, Scheme,
-    Shape, UpdateRule, Wrt,
+    Fit, Input, Matrix, Network as Inner, NetworkBuilder, Noise, Observation, Output, Prior, Progress,
+    Scheme, Shape, UpdateRule, Wrt,
 };
 
 /// A network with Gaussian weights, hidden units and inputs.

@@ -6,7 +6,9 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
 use tractable::data::{self, Images};
-use tractable::{Activation, Increment, Matrix, Network, NetworkBuilder, Output, Shape, metrics, recipes, rng};
+use tractable::{
+    Activation, Increment, Matrix, Network, NetworkBuilder, Output, Shape, metrics, recipes, rng,
+};
 use tractable_program::interrupt;
 use tractable_program::progress::ProgressDisplay;
 use tractable_program::report::{Exit, Outcome, Report, table};
@@ -127,7 +129,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
         report.say("merge", cost, String::new)?;
     }
     if !args.json {
-        report.say("", &(), || format!("{}\n{}", table(&said(&lines), &[2]), table(&said_costs(&costs), &[0])))?;
+        report.say("", &(), || {
+            format!("{}\n{}", table(&said(&lines), &[2]), table(&said_costs(&costs), &[0]))
+        })?;
     }
     if let Some(dir) = &args.out {
         let Args { images, workers, million, seeds, .. } = args;
@@ -206,7 +210,8 @@ fn one(
         let mark = net.mark()?;
         let mut increments: Vec<Increment> = Vec::new();
         for worker in 0..workers {
-            let late = matches!(trouble, Trouble::Stragglers(share) if rng::uniform(0.0, 1.0, &mut draw) < share);
+            let late =
+                matches!(trouble, Trouble::Stragglers(share) if rng::uniform(0.0, 1.0, &mut draw) < share);
             if late {
                 continue;
             }
@@ -330,7 +335,9 @@ fn best(times: usize, mut work: impl FnMut()) -> f64 {
 }
 
 fn said(lines: &[Line]) -> Vec<Vec<String>> {
-    let mut rows = vec![["workers", "merge every", "trouble", "checked", "test error", "left out"].map(String::from).to_vec()];
+    let mut rows = vec![
+        ["workers", "merge every", "trouble", "checked", "test error", "left out"].map(String::from).to_vec(),
+    ];
     for l in lines {
         let mean = l.errors.iter().sum::<f64>() / l.errors.len() as f64;
         rows.push(vec![
@@ -339,15 +346,19 @@ fn said(lines: &[Line]) -> Vec<Vec<String>> {
             l.trouble.clone(),
             if l.checked { "yes" } else { "no" }.into(),
             format!("{:.2} %", 100.0 * mean),
-            l.rejected.map_or(String::new(), |r| format!("{:.0} %, others {:.1} %", 100.0 * r[0], 100.0 * r[1])),
+            l.rejected
+                .map_or(String::new(), |r| format!("{:.0} %, others {:.1} %", 100.0 * r[0], 100.0 * r[1])),
         ]);
     }
     rows
 }
 
 fn said_costs(costs: &[Cost]) -> Vec<Vec<String>> {
-    let mut rows =
-        vec![["network", "weights", "bytes", "increment", "merge", "memory alone", "batch"].map(String::from).to_vec()];
+    let mut rows = vec![
+        ["network", "weights", "bytes", "increment", "merge", "memory alone", "batch"]
+            .map(String::from)
+            .to_vec(),
+    ];
     rows.extend(costs.iter().map(|c| {
         let ms = |s: f64| format!("{:.2} ms", 1e3 * s);
         vec![

@@ -58,6 +58,7 @@
 //! | [`verify`] | golden vectors, recomputed on this machine |
 //! | [`rng`], [`fnv`] | named random streams from one seed; fingerprints of data |
 //! | [`files`] | crash-safe files |
+//! | [`workers`] | several threads, processes or machines that learn together |
 //!
 //! # Features
 //!
@@ -158,6 +159,8 @@ mod documents {
     struct Optimise;
     #[doc = include_str!("../../../docs/book/src/reinforcement-learning.md")]
     struct ReinforcementLearning;
+    #[doc = include_str!("../../../docs/book/src/machines.md")]
+    struct Machines;
     #[doc = include_str!("../../../docs/book/src/coming-from.md")]
     struct ComingFrom;
     #[doc = include_str!("../../../docs/book/src/extending.md")]

@@ -90,14 +90,24 @@ fn what_differs_is_refused_in_one_line() {
     place.write("data0.csv", &place.text("data.csv"));
     place.write("data1.csv", &place.text("data.csv").replace("30", "31"));
     let train = "--target y --hidden 8 --epochs 1";
-    refused(&run(&place, 2, &format!("$T train data$R.csv {train} -o run")), "worker 1: its settings or data differs");
-    refused(&run(&place, 2, &format!("$T train data.csv {train} --seed $R -o run")), "settings or data differs");
-    let other = format!("cp $T ./other$R; [ $R = 0 ] || echo >> ./other$R; ./other$R train data.csv {train} -o run");
+    refused(
+        &run(&place, 2, &format!("$T train data$R.csv {train} -o run")),
+        "worker 1: its settings or data differs",
+    );
+    refused(
+        &run(&place, 2, &format!("$T train data.csv {train} --seed $R -o run")),
+        "settings or data differs",
+    );
+    let other =
+        format!("cp $T ./other$R; [ $R = 0 ] || echo >> ./other$R; ./other$R train data.csv {train} -o run");
     refused(&run(&place, 2, &other), "its program or processor differs");
     refused(&run(&place, 2, "$T train missing.csv --target y -o run"), "missing.csv");
     refused(&run(&place, 2, "$T train - --target y -o run"), "standard input");
     // Only one of them cannot read its file.
-    refused(&run(&place, 2, &format!("cp data.csv only0.csv; $T train only$R.csv {train} -o run")), "only1.csv");
+    refused(
+        &run(&place, 2, &format!("cp data.csv only0.csv; $T train only$R.csv {train} -o run")),
+        "only1.csv",
+    );
     assert!(!place.path("run").exists());
     // Fewer rows than processes.
     place.write("few.csv", &place.text("data.csv").lines().take(4).collect::<Vec<_>>().join("\n"));

@@ -135,7 +135,7 @@ impl Network {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn mark(&self) -> Result<Mark> {
-        let (contents, noise) = (self.all_contents()?, self.spec.inferred_noise());
+        let (contents, noise) = (self.all_contents()?, self.noise_now()?);
         let mut hash = fnv::EMPTY;
         let mut mix = |v: f64| hash = (hash.rotate_left(5) ^ v.to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         all_pairs(&contents).flatten().for_each(&mut mix);
@@ -159,7 +159,7 @@ impl Network {
     /// ```
     pub fn since(&self, mark: &Mark) -> Result<Increment> {
         self.check_from(mark.from)?;
-        let (now, noise) = (self.all_contents()?, self.spec.inferred_noise());
+        let (now, noise) = (self.all_contents()?, self.noise_now()?);
         let done = self.done.zip(mark.done, u64::saturating_sub);
         let mut many = Numbers::empty(self.is_double());
         let learned = all_pairs(&mark.contents).zip(all_pairs(&now));
@@ -259,6 +259,14 @@ impl Network {
         workers::add_few(workers, Doing::Merging, &mut all.few)?;
         workers::add_many(workers, &mut all.many)?;
         self.merge(mark, &[all]).map(drop)
+    }
+
+    /// As the device knows it, where it is inferred.
+    fn noise_now(&self) -> Result<InferredNoise> {
+        match self.spec.output.noise() {
+            Noise::Known => Ok(self.spec.inferred_noise()),
+            _ => self.engine.noise().cloned(),
+        }
     }
 
     /// Noise and the statistics of normalisations.

@@ -437,3 +437,21 @@ fn an_ensemble_is_the_same_by_any_number_of_workers() {
     let models = models.into_inner().unwrap();
     assert!(models.len() == 3 && models.iter().all(|m| *m == one.predict(data.input()).unwrap()));
 }
+
+#[test]
+fn scalers_of_parts_are_the_scaler_of_all() {
+    let x = |rows: std::ops::Range<usize>| {
+        let values = rows.flat_map(|i| [1e6 + (i as f64).sin(), i as f64]).collect();
+        Matrix::new(values, 2).unwrap()
+    };
+    let scaler = |rows| data::Scaler::fit(&x(rows));
+    let (a, b, all) = (scaler(0..7), scaler(7..50), scaler(0..50));
+    let merged = data::Scaler::merged(&[(7, &a), (43, &b)]).unwrap();
+    for c in 0..2 {
+        assert!((merged.mean()[c] / all.mean()[c] - 1.0).abs() < 1e-12, "{c}");
+        assert!((merged.std()[c] / all.std()[c] - 1.0).abs() < 1e-9, "{c}");
+    }
+    let narrow = data::Scaler::identity(1);
+    assert!(data::Scaler::merged(&[(1, &a), (1, &narrow)]).is_err());
+    assert!(data::Scaler::merged(&[]).is_err() && data::Scaler::merged(&[(0, &a)]).is_err());
+}
