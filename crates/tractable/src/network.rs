@@ -327,7 +327,7 @@ impl Network {
             });
         (self.standard, self.observed) = (buffers, observed);
         learned?;
-        self.done.count(x.rows());
+        self.done.note_update(x.rows());
         self.learned(x.rows())
     }
 

@@ -51,7 +51,7 @@ fn shared_batches_give_the_network_of_one_process() {
     place.ok(&[&train[..], &["--device", "reference", "-o", "one"]].concat());
     let said = ok(&place, 2, &format!("$T {NETWORK} --device reference -o two"));
     assert_eq!(said.out.lines().count(), 2, "one process speaks: {}", said.out);
-    let [one, two] = ["one", "two"].map(|run| means(&place.ok(&["predict", run, "data.csv"]).out));
+    let [one, two] = ["one", "two"].map(|run| means(&place.ok(&["predict", run, "data.csv"])));
     assert_eq!(one.len(), 60);
     for (one, two) in one.iter().zip(&two) {
         assert!((one - two).abs() <= 1e-6 * one.abs(), "{one} {two}");
@@ -62,7 +62,7 @@ fn shared_batches_give_the_network_of_one_process() {
     ok(&place, 3, "$T train --resume --epochs 3 -o b");
     assert!(place.read("a/model.safetensors") == place.read("b/model.safetensors"));
     ok(&place, 2, &format!("$T {NETWORK} --sync 2 -o merged"));
-    assert_eq!(means(&place.ok(&["predict", "merged", "data.csv"]).out).len(), 60);
+    assert_eq!(means(&place.ok(&["predict", "merged", "data.csv"])).len(), 60);
 }
 
 #[test]
@@ -71,10 +71,15 @@ fn what_needs_no_exchange_is_the_same() {
     place.ok(&["train", "data.csv", "--target", "y", "-o", "one"]);
     ok(&place, 3, "$T train data.csv --target y -o many");
     assert!(place.read("one/model.safetensors") == place.read("many/model.safetensors"));
-    let alone = place.ok(&["predict", "one", "data.csv"]).out;
+    let alone = place.ok(&["predict", "one", "data.csv"]);
     assert_eq!(ok(&place, 4, "$T predict one data.csv").out, alone);
     ok(&place, 2, "$T predict one data.csv -o said.csv");
     assert_eq!(place.text("said.csv"), alone);
+    place.ok(&"train digits --net mlp --epochs 1 --limit 400 -o images".split(' ').collect::<Vec<_>>());
+    let attack = "attack images --images 70 --target random";
+    place.ok(&[&attack.split(' ').collect::<Vec<_>>()[..], &["-o", "alone"]].concat());
+    ok(&place, 3, &format!("$T {attack} -o together"));
+    assert!(place.read("alone/adversarial.npy") == place.read("together/adversarial.npy"));
     let rl = "rl pendulum --steps 2048 --seeds 3";
     place.ok(&[&rl.split(' ').collect::<Vec<_>>()[..], &["-o", "agents"]].concat());
     ok(&place, 2, &format!("$T {rl} -o shared"));

@@ -75,7 +75,7 @@ impl std::fmt::Debug for Mark {
 
 impl Done {
     /// After an update with this many rows.
-    pub(crate) fn count(&mut self, rows: usize) {
+    pub(crate) fn note_update(&mut self, rows: usize) {
         self.rows += rows as u64;
         *match rows {
             0..=1 => &mut self.single,

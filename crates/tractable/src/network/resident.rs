@@ -91,7 +91,7 @@ impl Network {
         let update = self.update(data.weight);
         let (batch, seen) = data.gather(&self.spec, rows, 0..rows.len());
         self.engine.learn(batch, seen, update, rows.len())?;
-        self.done.count(rows.len());
+        self.done.note_update(rows.len());
         Ok(())
     }
 
