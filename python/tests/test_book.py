@@ -23,6 +23,7 @@ NEEDS = {
     "tractable.gym": "gymnasium",
     "import optuna": "optuna",
     "sklearn": "sklearn",
+    "mpi4py": "mpi4py",
 }
 
 

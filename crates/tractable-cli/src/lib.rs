@@ -9,7 +9,7 @@ mod help;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::time::Instant;
-use tractable_program::{cmd, console, report};
+use tractable_program::{cmd, console, report, team};
 
 const ABOUT: &str = "Bayesian neural networks with closed-form inference";
 
@@ -80,7 +80,16 @@ enum Command {
 /// Runs the command in `args`, the program's name first, and returns the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
-    let cli = match Cli::try_parse_from(&args) {
+    if let Err(alone) = team::join() {
+        return report::exit_code(Err(alone));
+    }
+    let code = run_here(&args);
+    team::over();
+    code
+}
+
+fn run_here(args: &[OsString]) -> u8 {
+    let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(e) => return report::usage(&e),
     };
@@ -109,5 +118,5 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Man(args) => cmd::man::run(&args, Cli::command()),
     });
     console::say_time(began);
-    report::exit_code(outcome)
+    report::exit_code(team::end(outcome))
 }

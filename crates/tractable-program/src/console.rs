@@ -4,6 +4,7 @@ use crate::escape;
 use std::io::Write;
 use std::num::NonZero;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Flags of every verb, before its name or after it.
@@ -22,6 +23,8 @@ pub struct Flags {
 }
 
 static FLAGS: OnceLock<Flags> = OnceLock::new();
+/// Of several processes only the first says anything.
+static FIRST: AtomicBool = AtomicBool::new(true);
 static ARGS: OnceLock<Vec<String>> = OnceLock::new();
 
 fn flags() -> Flags {
@@ -39,9 +42,19 @@ pub(crate) fn args() -> &'static [String] {
     ARGS.get().map_or(&[], Vec::as_slice)
 }
 
+/// Whether this process speaks for all.
+pub(crate) fn first() -> bool {
+    FIRST.load(Ordering::Relaxed)
+}
+
+#[cfg_attr(not(feature = "mpi"), allow(dead_code))]
+pub(crate) fn set_first(first: bool) {
+    FIRST.store(first, Ordering::Relaxed);
+}
+
 /// No progress and no notes.
 pub fn quiet() -> bool {
-    flags().quiet
+    flags().quiet || !first()
 }
 
 /// The value of `--threads`: 0 means one per core.
@@ -59,7 +72,7 @@ pub fn workers() -> usize {
 
 /// Every step is worth a line.
 pub(crate) fn verbose() -> bool {
-    flags().verbose
+    flags().verbose && first()
 }
 
 /// A line on stderr, unless `--quiet`.

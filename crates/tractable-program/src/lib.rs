@@ -23,5 +23,6 @@ pub mod rl;
 pub mod run;
 pub mod scores;
 mod settings;
+pub mod team;
 mod view;
 mod watch;

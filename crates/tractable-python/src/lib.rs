@@ -8,6 +8,7 @@ mod ensemble;
 mod errors;
 mod layer;
 mod locks;
+mod merge;
 mod network;
 mod optimizer;
 mod posterior;
@@ -31,6 +32,8 @@ mod _tractable {
     use ensemble::Ensemble;
     #[pymodule_export]
     use layer::Layer;
+    #[pymodule_export]
+    use merge::{Mark, Sums};
     #[pymodule_export]
     use network::{LearnInfo, Network};
     #[pymodule_export]

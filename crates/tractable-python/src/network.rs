@@ -15,8 +15,8 @@ use std::path::PathBuf;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tractable::data::Dataset;
 use tractable::{
-    Fit, Matrix, Network as Inner, NetworkBuilder, Noise, Observation, Output, Prior, Progress, Scheme,
-    Shape, UpdateRule, Wrt,
+    Fit, Input, Matrix, Network as Inner, NetworkBuilder, Noise, Observation, Output, Prior, Progress,
+    Scheme, Shape, UpdateRule, Wrt,
 };
 
 /// A network with Gaussian weights, hidden units and inputs.
@@ -143,8 +143,46 @@ impl Network {
     }
 
     /// To change.
-    fn write(&self) -> RwLockWriteGuard<'_, Inner> {
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Inner> {
         locks::write(&self.inner)
+    }
+
+    /// Rows and what was observed of them, for learning.
+    pub(crate) fn observing<T: Send>(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        y: &Bound<'_, PyAny>,
+        std: Option<&Bound<'_, PyAny>>,
+        noise_std: Option<&Bound<'_, PyAny>>,
+        learn: impl FnOnce(Input<'_>, Observation<'_>) -> tractable::Result<T> + Send,
+    ) -> PyResult<T> {
+        let given = self.given(x, std)?;
+        let input = given.input()?;
+        if let Output::Classes { .. } = self.output {
+            if noise_std.is_some() {
+                return Err(invalid("noise_std", NO_NOISE));
+            }
+            let labels = labels(y, "y")?;
+            return py.detach(|| learn(input, Observation::from(&labels))).or_raise();
+        }
+        let width = self.output.units();
+        let y = Numbers::of(y, "y")?;
+        let n = y.rows(width, "y")?;
+        let noise = noise_std.map(|s| squares(s, n, width)).transpose()?;
+        let (own, seen) = match y.data().iter().any(|v| v.is_nan()) {
+            true => observed(y.data().to_vec()),
+            false => (Vec::new(), None),
+        };
+        let mut observation =
+            Observation::values(if seen.is_some() { &own } else { y.data() }, width).or_raise()?;
+        if let Some(seen) = &seen {
+            observation = observation.seen(seen);
+        }
+        if let Some(noise) = &noise {
+            observation = observation.noise_var(noise);
+        }
+        py.detach(|| learn(input, observation)).or_raise()
     }
 
     fn given<'py>(&self, x: &Bound<'py, PyAny>, std: Option<&Bound<'py, PyAny>>) -> PyResult<Given<'py>> {
@@ -270,32 +308,8 @@ impl Network {
         std: Option<&Bound<'_, PyAny>>,
         noise_std: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<LearnInfo> {
-        let given = self.given(x, std)?;
-        let input = given.input()?;
-        if let Output::Classes { .. } = self.output {
-            if noise_std.is_some() {
-                return Err(invalid("noise_std", NO_NOISE));
-            }
-            let labels = labels(y, "y")?;
-            return py.detach(|| self.write().learn(input, &labels)).or_raise().map(LearnInfo);
-        }
-        let width = self.output.units();
-        let y = Numbers::of(y, "y")?;
-        let n = y.rows(width, "y")?;
-        let noise = noise_std.map(|s| squares(s, n, width)).transpose()?;
-        let (own, seen) = match y.data().iter().any(|v| v.is_nan()) {
-            true => observed(y.data().to_vec()),
-            false => (Vec::new(), None),
-        };
-        let mut observation =
-            Observation::values(if seen.is_some() { &own } else { y.data() }, width).or_raise()?;
-        if let Some(seen) = &seen {
-            observation = observation.seen(seen);
-        }
-        if let Some(noise) = &noise {
-            observation = observation.noise_var(noise);
-        }
-        py.detach(|| self.write().learn(input, observation)).or_raise().map(LearnInfo)
+        let learn = |input: Input<'_>, seen: Observation<'_>| self.write().learn(input, seen);
+        self.observing(py, x, y, std, noise_std, learn).map(LearnInfo)
     }
 
     /// Learns from all rows several times, in batches. Ctrl-C ends it and keeps what was learned.

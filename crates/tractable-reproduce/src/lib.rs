@@ -15,6 +15,7 @@ mod table3;
 mod tables;
 mod toys;
 mod uci;
+mod workers;
 
 use tractable_program::report::Outcome;
 use tractable_program::results::{Clock, machine};
@@ -32,6 +33,7 @@ Examples:
   tractable reproduce regret --seeds 10
   tractable reproduce streams --seeds 10
   tractable reproduce sustained --rows 1000000
+  tractable reproduce workers
   tractable reproduce tables --check README.md";
 
 /// Recompute published results
@@ -67,6 +69,8 @@ enum What {
     Streams(streams::Args),
     /// Latency of one update, and memory over ten million rows
     Sustained(sustained::Args),
+    /// Measure what merging costs, and what it does to accuracy
+    Workers(workers::Args),
     /// Measure the approximations of the method
     Numerics(numerics::Args),
     /// Run everything, one part after another
@@ -98,6 +102,7 @@ fn run_one(what: &What) -> Outcome {
         What::Regret(args) => regret::run(args),
         What::Streams(args) => streams::run(args),
         What::Sustained(args) => sustained::run(args),
+        What::Workers(args) => workers::run(args),
         What::Numerics(args) => numerics::run(args),
         What::All(args) => all::run(args),
         What::Tables(args) => tables::run(args),

@@ -1,13 +1,15 @@
 //! Result files as the tables of the documentation.
 
 mod cuda;
+mod numerics;
 mod python;
 mod streams;
+mod workers;
 
 use serde_json::Value;
 
 /// Every table and the file, without its ending, that it is made of.
-pub(super) const TABLES: [(&str, &str); 31] = [
+pub(super) const TABLES: [(&str, &str); 36] = [
     ("uci", "uci"),
     ("uci-paper", "uci"),
     ("gaps", "uci"),
@@ -33,6 +35,11 @@ pub(super) const TABLES: [(&str, &str); 31] = [
     ("streams-river", "streams-river"),
     ("latency", "latency"),
     ("sustained", "sustained"),
+    ("workers", "workers"),
+    ("merge-cost", "workers"),
+    ("machines", "workers"),
+    ("mpi-speed", "mpi"),
+    ("mpi-errors", "mpi"),
     ("relu", "numerics"),
     ("spread", "numerics"),
     ("conditioning", "numerics"),
@@ -69,12 +76,17 @@ pub(super) fn table(name: &str, file: &Value) -> Table {
         "peers-rl" => peers_rl(file),
         "python" | "python-updates" | "python-rl" | "head" => python::table(name, file),
         name if streams::KNOWN.contains(&name) => streams::table(name, file),
+        "workers" => workers::simulated(file),
+        "merge-cost" => workers::costs(file),
+        "machines" => workers::machines(file),
+        "mpi-speed" => workers::speed(file),
+        "mpi-errors" => workers::errors(file),
         "relu" => relu(file),
         "spread" => spread(file),
         "conditioning" => conditioning(file),
-        "cases" => cases(file),
-        "goals" => goals(file),
-        "precision" => precision(file),
+        "cases" => numerics::cases(file),
+        "goals" => numerics::goals(file),
+        "precision" => numerics::precision(file),
         _ => Err(format!("no table `{name}`")),
     }
 }
@@ -566,36 +578,4 @@ fn conditioning(file: &Value) -> Table {
         "cases, excluded",
     ];
     Ok(markdown(&Value::Null, &head, rows, "for the worst input; errors in true standard deviations"))
-}
-
-fn cases(file: &Value) -> Table {
-    let one = |row: &Value| {
-        let count = number(row, &["cases"]).map(|v| format!("{v:.0}"))?;
-        Ok(vec![word(row, "of")?.to_string(), percent(row, "right"), count])
-    };
-    let rows = rows(file, "parts")?.iter().map(one).collect::<Result<_, String>>()?;
-    Ok(markdown(&Value::Null, &["condition, where", "both within 10 %", "cases"], rows, ""))
-}
-
-fn goals(file: &Value) -> Table {
-    let one = |row: &Value| {
-        let met = if row["met"] == true { "met" } else { "missed" };
-        let measured = or_dash(row, &["measured"], |v| format!("{v:.3}"));
-        Ok(vec![word(row, "what")?.to_string(), word(row, "goal")?.to_string(), measured, met.into()])
-    };
-    let rows = rows(file, "goals")?.iter().map(one).collect::<Result<_, String>>()?;
-    Ok(markdown(&Value::Null, &["", "goal", "measured", ""], rows, ""))
-}
-
-fn precision(file: &Value) -> Table {
-    let one = |row: &Value| {
-        let worst = number(row, &["worst"])?;
-        Ok(vec![
-            word(row, "what")?.to_string(),
-            format!("{:.0}", number(row, &["files"])?),
-            format!("{worst:.1e}"),
-        ])
-    };
-    let rows = rows(file, "precision")?.iter().map(one).collect::<Result<_, String>>()?;
-    Ok(markdown(&Value::Null, &["recomputed", "files", "worst error"], rows, ""))
 }

@@ -1,7 +1,9 @@
 //! A network's layers on one device, and the plans run over a batch. Only numbers: [`crate::network`] handles names, units and
 //! checks of arguments.
 
+mod lent;
 mod noise;
+mod sums;
 
 pub(crate) use noise::InferredNoise;
 
@@ -10,14 +12,17 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::layer::{Block, Contents, Layer};
+use crate::layer::{Block, Contents, Layer, Together};
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
 use crate::plan::Op;
 use crate::shape::Shape;
+use crate::workers::Numbers;
+use lent::LentPass;
 use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use sums::LayerSums;
 
 /// Mean and variance of a state, row by row.
 pub(crate) type MeanVar = [Vec<f64>; 2];
@@ -66,8 +71,18 @@ pub(crate) trait Engine: Send + Sync {
     fn set_noise(&mut self, noise: InferredNoise);
     /// Zero sums.
     fn sums(&self) -> OnDevice;
-    /// Adds the updates of a batch.
-    fn accumulate(&self, batch: Batch<'_>, seen: Seen<'_>, sums: &mut OnDevice) -> Result<()>;
+    /// Adds the updates of a batch, `together` with other workers where it is a part of theirs.
+    fn accumulate(
+        &self,
+        batch: Batch<'_>,
+        seen: Seen<'_>,
+        sums: &mut OnDevice,
+        together: Option<Together<'_>>,
+    ) -> Result<()>;
+    /// The sums as numbers that add up over workers.
+    fn sums_read(&self, sums: &OnDevice) -> Result<(Numbers, Vec<f64>)>;
+    /// The reverse, of as many numbers.
+    fn sums_write(&self, sums: &mut OnDevice, many: &Numbers, few: &[f64]) -> Result<()>;
     /// Updates the parameters with sums over this many samples.
     fn apply(&mut self, sums: &OnDevice, update: Update, rows: usize) -> Result<()>;
     /// Allocates a table for this many samples.
@@ -137,12 +152,6 @@ struct Loaded<B: Backend> {
     /// Idle passes.
     idle: Mutex<Vec<Pass<B>>>,
     noise: InferredNoise,
-}
-
-/// Summed updates.
-struct LayerSums<B: Backend> {
-    layers: Vec<Option<B::Sums>>,
-    noise: NoiseSums,
 }
 
 /// The layers themselves.
@@ -453,21 +462,22 @@ impl<B: Backend> Engine for Loaded<B> {
         Box::new(LayerSums::<B> { layers, noise: NoiseSums::zeros(self.noise.var.len()) })
     }
 
-    fn accumulate(&self, batch: Batch<'_>, seen: Seen<'_>, sums: &mut OnDevice) -> Result<()> {
-        let sums = sums.downcast_mut::<LayerSums<B>>().ok_or_else(other_device)?;
-        let mut lent = self.lend();
-        self.layers.set(lent.pass_mut(), batch)?;
-        lent.pass_mut().noise = sums.noise.clone();
-        lent.run(&self.learn, Some(with_noise(seen, &self.noise)))?;
-        let pass = lent.pass_mut();
-        sums.noise = std::mem::take(&mut pass.noise);
-        for (i, (block, sums)) in self.layers.blocks.iter().zip(&mut sums.layers).enumerate() {
-            let (x, z) = (&pass.states[self.layers.graph.inputs[i][0]], &pass.states[i + 1]);
-            if let Some(sums) = sums {
-                block.accumulate(&self.layers.backend, &mut pass.scratch[i], x, z, sums);
-            }
-        }
-        Ok(())
+    fn accumulate(
+        &self,
+        batch: Batch<'_>,
+        seen: Seen<'_>,
+        sums: &mut OnDevice,
+        together: Option<Together<'_>>,
+    ) -> Result<()> {
+        self.accumulate_batch(batch, seen, sums, together)
+    }
+
+    fn sums_read(&self, sums: &OnDevice) -> Result<(Numbers, Vec<f64>)> {
+        self.numbers_of(sums)
+    }
+
+    fn sums_write(&self, sums: &mut OnDevice, many: &Numbers, few: &[f64]) -> Result<()> {
+        self.set_numbers_of(sums, many, few)
     }
 
     fn apply(&mut self, sums: &OnDevice, update: Update, rows: usize) -> Result<()> {
@@ -524,94 +534,4 @@ fn with_noise<'a>(seen: Seen<'a>, noise: &'a InferredNoise) -> Seen<'a> {
 
 fn other_device() -> Error {
     Error::invalid("sums", "they belong to a network on another device")
-}
-
-/// A pass in use; returned to the pool when dropped.
-struct LentPass<'e, B: Backend> {
-    engine: &'e Loaded<B>,
-    pass: Option<Pass<B>>,
-}
-
-impl<B: Backend> LentPass<'_, B> {
-    fn pass_mut(&mut self) -> &mut Pass<B> {
-        self.pass.as_mut().expect("it is there until the end")
-    }
-
-    fn pass(&self) -> &Pass<B> {
-        self.pass.as_ref().expect("it is there until the end")
-    }
-}
-
-impl<B: Backend> Drop for LentPass<'_, B> {
-    fn drop(&mut self) {
-        // A pass overwrites whatever an earlier one left; what one noted that panicked does not count.
-        if let Some(mut pass) = self.pass.take() {
-            pass.status = B::Status::default();
-            self.engine.idle.lock().unwrap_or_else(|e| e.into_inner()).push(pass);
-        }
-    }
-}
-
-impl<B: Backend> ActivePass for LentPass<'_, B> {
-    fn write(&mut self, state: usize, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
-        let backend = &*self.engine.layers.backend;
-        backend.write(&mut self.pass_mut().states[state], mean, var)
-    }
-
-    fn read(&self, state: usize, field: Field) -> Result<Vec<f64>> {
-        self.engine.layers.backend.read(&self.pass().states[state], field)
-    }
-
-    fn run(&mut self, ops: &[Op], seen: Option<Seen<'_>>) -> Result<()> {
-        let engine = self.engine;
-        let pass = self.pass_mut();
-        engine.layers.run(pass, ops, seen);
-        engine.layers.told(&mut pass.status).map(drop)
-    }
-
-    fn innovate(&mut self, d_mean: &[f64]) -> Result<()> {
-        let backend = &*self.engine.layers.backend;
-        backend.innovate(self.pass_mut().states.last_mut().expect("there is an output"), d_mean)
-    }
-
-    fn rows(
-        &mut self,
-        plan: &[Op],
-        from: usize,
-        k: usize,
-        rows: &[f64],
-        at: Option<usize>,
-    ) -> Result<[Vec<f64>; 2]> {
-        let Layers { backend, graph, .. } = &self.engine.layers;
-        let (engine, pass) = (self.engine, self.pass_mut());
-        if pass.rows.is_empty() {
-            pass.rows.extend(graph.shapes.iter().map(|&shape| backend.state(shape)));
-        }
-        pass.k = k;
-        backend.rows(&pass.states[from], k, &mut pass.rows[from]);
-        backend.innovate(&mut pass.rows[from], rows)?;
-        backend.spread_begin(&pass.states[from], k, &mut pass.spread);
-        engine.layers.run(pass, plan, None);
-        let slopes = at.map_or(Ok(Vec::new()), |at| backend.read(&pass.rows[at], Field::DMean))?;
-        Ok([slopes, backend.spread_read(&pass.spread)?])
-    }
-
-    fn derivative(&mut self, slope: Slope) -> Result<[Vec<f64>; 3]> {
-        let engine = self.engine;
-        let pass = self.pass_mut();
-        engine.layers.differentiate(pass, slope);
-        // The sum over what the state's activations make of it, and its own branches.
-        let mut sum: Option<[Vec<f64>; 3]> = None;
-        for (_, _, a) in engine.layers.stations(slope.at, slope.at) {
-            let more = engine.layers.backend.derivative_read(&pass.derivatives[a])?;
-            match &mut sum {
-                None => sum = Some(more),
-                Some(sum) => {
-                    let all = sum.iter_mut().flatten().zip(more.iter().flatten());
-                    all.for_each(|(sum, more)| *sum += more);
-                }
-            }
-        }
-        Ok(sum.expect("every state leads to the output"))
-    }
 }

@@ -16,6 +16,8 @@ mod side_by_side;
 #[cfg(feature = "csv")]
 mod stream;
 mod surprise;
+#[cfg(feature = "files")]
+mod workers;
 
 pub use fit::{LeftOut, Stage};
 pub use settings::Settings;

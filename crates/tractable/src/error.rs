@@ -107,6 +107,13 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// Another worker of a team cannot go on; see [`workers`](crate::workers).
+    Worker {
+        /// Its number, from 0.
+        rank: usize,
+        /// What it said, or what is wrong with it.
+        why: String,
+    },
     /// Another process is using a folder.
     InUse {
         /// The folder.
@@ -161,6 +168,7 @@ impl fmt::Display for Error {
                 write!(f, "not enough memory for {size:.0} {name}; use a smaller network, batch or data set")
             }
             Error::Device { device, why } => write!(f, "{device}: {why}"),
+            Error::Worker { rank, why } => write!(f, "worker {rank}: {why}"),
             Error::InUse { path } => write!(
                 f,
                 "{}: another process is using this folder; wait until it ends or choose another folder",

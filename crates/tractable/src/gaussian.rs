@@ -29,11 +29,29 @@ pub struct Matrix {
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "files", derive(serde::Serialize))]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Unchecked"))]
 pub struct Gaussian {
     mean: Vec<f64>,
     var: Vec<f64>,
     width: usize,
+}
+
+/// As it is read, before validation.
+#[cfg(feature = "files")]
+#[derive(serde::Deserialize)]
+struct Unchecked {
+    mean: Vec<f64>,
+    var: Vec<f64>,
+    width: usize,
+}
+
+#[cfg(feature = "files")]
+impl TryFrom<Unchecked> for Gaussian {
+    type Error = Error;
+
+    fn try_from(raw: Unchecked) -> Result<Self> {
+        Self::new(raw.mean, raw.var, raw.width)
+    }
 }
 
 /// Input of a verb: means `[rows, width]` and, unless they are known exactly, variances.

@@ -58,6 +58,7 @@
 //! | [`verify`] | golden vectors, recomputed on this machine |
 //! | [`rng`], [`fnv`] | named random streams from one seed; fingerprints of data |
 //! | [`files`] | crash-safe files |
+//! | [`workers`] | several threads, processes or machines that learn together |
 //!
 //! # Features
 //!
@@ -125,6 +126,7 @@ mod shape;
 mod train;
 #[cfg(feature = "verify")]
 pub mod verify;
+pub mod workers;
 
 pub use backend::{Device, UpdateRule};
 pub use builder::NetworkBuilder;
@@ -137,10 +139,10 @@ pub use gaussian::{Gaussian, Input, Matrix};
 pub use layer::{Layer, Node, Prior, Scheme};
 pub use moments::Activation;
 pub use moments::derivative::Gate;
-pub use network::{LearnInfo, Network, Sums};
+pub use network::{Increment, LearnInfo, Mark, Network, Sums};
 pub use output::{Extremum, Noise, Observation, Output, Prediction, Spread, Surprise, Tree, Wanted};
 pub use shape::{Padding, Shape, Window};
-pub use train::{EarlyStopping, Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples};
+pub use train::{EarlyStopping, Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples, Sync};
 
 /// The code in the README and in the book, compiled and run with the documentation's tests.
 #[cfg(doctest)]
@@ -161,6 +163,8 @@ mod documents {
     struct Optimise;
     #[doc = include_str!("../../../docs/book/src/reinforcement-learning.md")]
     struct ReinforcementLearning;
+    #[doc = include_str!("../../../docs/book/src/machines.md")]
+    struct Machines;
     #[doc = include_str!("../../../docs/book/src/coming-from.md")]
     struct ComingFrom;
     #[doc = include_str!("../../../docs/book/src/extending.md")]

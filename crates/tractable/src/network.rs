@@ -3,6 +3,8 @@
 mod accumulate;
 mod forget;
 mod gradient;
+mod increment;
+mod merge;
 mod one;
 #[cfg(feature = "csv")]
 mod prepared;
@@ -14,6 +16,8 @@ mod snapshot;
 mod spec;
 
 pub use accumulate::Sums;
+pub(crate) use merge::Done;
+pub use merge::{Increment, Mark};
 pub(crate) use resident::Resident;
 pub(crate) use rows::{Ask, Chosen};
 pub(crate) use snapshot::Snapshot;
@@ -62,6 +66,8 @@ pub struct Network {
     /// What `learn_one` reads back.
     told: [Vec<f64>; 3],
     device: Device,
+    /// Updates so far, for increments.
+    done: Done,
     /// Rows that `predict` and `condition` process at a time, to limit memory.
     at_once: usize,
 }
@@ -108,7 +114,7 @@ impl std::fmt::Debug for Network {
 impl Clone for Network {
     fn clone(&self) -> Self {
         let copy = || Network::assemble(self.spec.clone(), &self.all_contents()?, self.device.clone());
-        copy().expect("what was built once builds again")
+        Network { done: self.done, ..copy().expect("what was built once builds again") }
     }
 }
 
@@ -145,6 +151,7 @@ impl Network {
             observed: ObservationBuffer::default(),
             standard: Default::default(),
             told: Default::default(),
+            done: Done::default(),
             spec,
             graph,
             engine,
@@ -329,6 +336,7 @@ impl Network {
             });
         (self.standard, self.observed) = (buffers, observed);
         learned?;
+        self.done.note_update(x.rows());
         self.learned(x.rows())
     }
 

@@ -2,9 +2,11 @@
 
 mod samples;
 mod settings;
+mod together;
 
 pub use samples::Samples;
 pub use settings::{Fit, NoiseSchedule};
+pub use together::Sync;
 
 use crate::data::{Images, Scaler, Target};
 use crate::error::{Error, Result};
@@ -13,8 +15,10 @@ use crate::metrics;
 use crate::network::{LearnInfo, Network, Snapshot};
 use crate::output::{ClassCalibration, Output};
 use crate::rng;
+use crate::workers::{self, Transport};
 use std::ops::ControlFlow;
 use std::time::Instant;
+use together::Learner;
 
 /// One epoch of a fit.
 ///
@@ -183,12 +187,24 @@ impl Network {
         &mut self,
         data: impl Into<Samples<'a>>,
         fit: &Fit,
+        progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
+    ) -> Result<FitReport> {
+        self.fit_as(data.into(), fit, Learner::Alone, progress)
+    }
+
+    fn fit_as<'a>(
+        &mut self,
+        data: Samples<'a>,
+        fit: &Fit,
+        mut learner: Learner<'_>,
         mut progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
     ) -> Result<FitReport> {
-        let data = data.into();
-        let Start { seed, rows: in_order, held_out, scalers } = self.start(&data, fit)?;
+        let Start { seed, rows, held_out, scalers } = self.start(&data, fit)?;
         self.adopt(&data, scalers)?;
         self.spec.calibration = None;
+        learner.begin(self, &rows)?;
+        let total = rows.len();
+        let in_order = learner.shard(rows);
         let mut order = in_order.clone();
         let mut resident = data.on(self)?;
         let mut report = FitReport { epochs: Vec::new(), best_epoch: None, interrupted: false };
@@ -212,20 +228,23 @@ impl Network {
             let mut learned = LearnInfo::default();
             resident.begin(seed, epoch, fit.weight_at(epoch));
             let (mut done, every) = (0, self.rows_between_reports(fit.batch));
-            for rows in order.chunks(fit.batch) {
-                self.learn_rows(&mut resident, rows)?;
-                done += rows.len();
-                if done / every == (done - rows.len()) / every {
+            for round in learner.rounds(total, fit.batch) {
+                let rows = order.chunks(fit.batch).nth(round).unwrap_or(&[]);
+                learner.learn(self, &mut resident, rows)?;
+                let before = done;
+                done = learner.done(round, fit.batch, total);
+                if done / every == before / every {
                     continue;
                 }
                 // Only now is the outcome of the batches known.
                 learned += self.learned(done - learned.rows)?;
-                if progress(Progress::Rows(done, order.len())).is_break() {
+                if learner.agree_to_stop(progress(Progress::Rows(done, total)).is_break())? {
                     report.interrupted = true;
                     break 'epochs;
                 }
             }
             learned += self.learned(done - learned.rows)?;
+            learner.merge(self)?;
             self.spec.epochs = epoch + 1;
             let validation_nll = held_out.as_ref().map(|d| self.nll_of(d)).transpose()?;
             report.epochs.push(Epoch {
@@ -242,7 +261,7 @@ impl Network {
                 best = Some((epoch + 1, self.snapshot()?));
             }
             let last = report.epochs.last().expect("just pushed");
-            if progress(Progress::Epoch(self, last)).is_break() {
+            if learner.agree_to_stop(progress(Progress::Epoch(self, last)).is_break())? {
                 report.interrupted = true;
                 break;
             }
@@ -260,6 +279,46 @@ impl Network {
 
     fn rows_between_reports(&self, batch: usize) -> usize {
         if self.works_ahead() { REPORT_EVERY.max(BATCHES_AHEAD * batch) } else { REPORT_EVERY }
+    }
+
+    /// Like [`fit_with`](Network::fit_with), together with other workers that call it with the same network, data and settings: all of them end with
+    /// the same network. With [`Sync::Batch`] each computes an equal part of every batch, and the outcome is that of one worker up to
+    /// rounding; with [`Sync::Every`] each learns its own rows, and increments are [merged](Network::merge). If a callback stops,
+    /// all stop. An error of one worker is an error of all.
+    ///
+    /// ```
+    /// # use std::ops::ControlFlow;
+    /// # use tractable::{Activation, Fit, Matrix, Network, Sync, data::Dataset};
+    /// use tractable::workers::Threads;
+    /// # let x: Vec<f64> = (0..40).map(|i| i as f64 / 20.0).collect();
+    /// # let y = x.iter().map(|x| 3.0 * x).collect();
+    /// # let data = Dataset::new(Matrix::column(x)?, Matrix::column(y)?)?;
+    /// let mut nets = vec![Network::mlp([1, 16, 1], Activation::Relu).build()?; 2];
+    /// std::thread::scope(|scope| {
+    ///     for (net, worker) in nets.iter_mut().zip(Threads::team(2)) {
+    ///         let data = &data;
+    ///         scope.spawn(move || net.fit_together(data, &Fit::new(), &worker, Sync::Batch, |_| ControlFlow::Continue(())));
+    ///     }
+    /// });
+    /// assert_eq!(nets[0].predict(data.input())?, nets[1].predict(data.input())?);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn fit_together<'a>(
+        &mut self,
+        data: impl Into<Samples<'a>>,
+        fit: &Fit,
+        workers: &dyn Transport,
+        sync: Sync,
+        progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
+    ) -> Result<FitReport> {
+        let fitted =
+            Learner::new(workers, sync).and_then(|learner| self.fit_as(data.into(), fit, learner, progress));
+        fitted.inspect_err(|e| {
+            // What another worker said it says to all.
+            if !matches!(e, Error::Worker { .. }) {
+                workers::fail(workers, &e.to_string());
+            }
+        })
     }
 
     /// Checks whether [`Network::fit`] would accept these data and settings, without changing anything.

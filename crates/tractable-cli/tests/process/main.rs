@@ -25,6 +25,8 @@ mod json;
 mod keep;
 #[cfg(unix)]
 mod learn;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod optimize;
 #[cfg(unix)]
 mod out;

@@ -13,6 +13,7 @@ use crate::interrupt;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome};
 use crate::run::RunFolder;
+use crate::team;
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -103,6 +104,16 @@ pub fn check_images(net: &Network, images: &Images, model: &Path) -> Outcome {
     }
 }
 
+/// The attacks of all processes, in their order.
+fn all_of(mine: Vec<Attacked>, ranks: usize) -> Outcome<Vec<Vec<Attacked>>> {
+    if ranks == 1 {
+        return Ok(vec![mine]);
+    }
+    let said = team::share(&serde_json::to_vec(&mine).expect("plain structures"))?;
+    let read = |bytes: &Vec<u8>| serde_json::from_slice(bytes);
+    said.iter().map(read).collect::<Result<_, _>>().map_err(|e| Exit::Error(format!("another process: {e}")))
+}
+
 /// What is to be done to which images.
 pub struct Job<'a> {
     pub net: &'a Network,
@@ -133,24 +144,22 @@ impl Job<'_> {
         let total = index.len() as u64;
         let mut progress =
             if self.quiet { ProgressDisplay::none() } else { ProgressDisplay::new(Some(total)) };
+        let (rank, ranks) = team::place();
+        let mut shared: Vec<Vec<Attacked>> = Vec::new();
         for (part, chunk) in index.chunks(AT_ONCE).enumerate() {
-            let images = self.images.select(chunk)?;
-            let (x, labels) = (images.matrix(0..images.len())?, images.labels());
-            // A seed for every part: the first numbers of one stream would come again in each.
-            let seed = self.seed ^ ((part as u64) << 32);
-            let targets = match self.choice {
-                Choice::All => Targets::all_wrong(&labels),
-                Choice::LeastLikely => Targets::least_likely(&labels),
-                Choice::Untargeted => Targets::untargeted(&labels),
-                Choice::Random | Choice::One(_) => {
-                    Targets::given(&labels, &given[part * AT_ONCE..][..chunk.len()])
-                }
-            };
-            let settings = self.settings.clone();
-            let settings = if self.random_start { settings.random_start(seed) } else { settings };
-            for a in self.method.attack(self.net, &x, &targets, &settings)? {
+            let images = self.part(chunk)?.0;
+            // Of several processes each attacks one part of a round.
+            if part % ranks == 0 {
+                let own = part + rank;
+                let mine = match index.chunks(AT_ONCE).nth(own) {
+                    Some(chunk) => self.attack(own, chunk, &given)?,
+                    None => Vec::new(),
+                };
+                shared = all_of(mine, ranks)?;
+            }
+            for a in std::mem::take(&mut shared[part % ranks]) {
                 let record = Record::new(&a, chunk[a.image]);
-                keep(x.row(a.image), &a, &record);
+                keep(images.row(a.image), &a, &record);
                 records.push(record);
             }
             let done = part * AT_ONCE + chunk.len();
@@ -170,6 +179,30 @@ impl Job<'_> {
         progress.done(&format!("{} attacks by {} in {seconds:.1} s", records.len(), self.method.name()));
         Ok((Summary::of(self.method, self.budget.clone(), &records, seconds), records))
     }
+
+    /// Some images as numbers, and their labels.
+    fn part(&self, chunk: &[usize]) -> Outcome<(Matrix, Vec<usize>)> {
+        let images = self.images.select(chunk)?;
+        Ok((images.matrix(0..images.len())?, images.labels()))
+    }
+
+    fn attack(&self, part: usize, chunk: &[usize], given: &[usize]) -> Outcome<Vec<Attacked>> {
+        let (x, labels) = self.part(chunk)?;
+        // A seed for every part: the first numbers of one stream would come again in each.
+        let seed = self.seed ^ ((part as u64) << 32);
+        let targets = match self.choice {
+            Choice::All => Targets::all_wrong(&labels),
+            Choice::LeastLikely => Targets::least_likely(&labels),
+            Choice::Untargeted => Targets::untargeted(&labels),
+            Choice::Random | Choice::One(_) => {
+                Targets::given(&labels, &given[part * AT_ONCE..][..chunk.len()])
+            }
+        };
+        let settings = self.settings.clone();
+        let settings = if self.random_start { settings.random_start(seed) } else { settings };
+        Ok(self.method.attack(self.net, &x, &targets, &settings)?)
+    }
+
     /// One target per image where they do not depend on the network: drawn for all images at once, as the library draws
     /// them, so that it does not matter how many are attacked at a time.
     fn given_targets(&self, index: &[usize]) -> Vec<usize> {

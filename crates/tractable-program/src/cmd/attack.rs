@@ -9,7 +9,7 @@ use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, Report, file_error, json_line, table};
 use crate::run::load_trained;
 use crate::settings::{DeviceName, whole};
-use crate::{interrupt, out};
+use crate::{interrupt, out, team};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ one attack after another), png/ with the first images, a grid (rows: labels, col
 and standard deviation of every pixel and, with --curve, the curves; pictures are SVG and PNG.";
 
 /// Change images until a network misclassifies them
-#[derive(clap::Args, Serialize)]
+#[derive(clap::Args, Serialize, Clone)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub struct Args {
     /// Folder of a run on images, or a model file
@@ -128,6 +128,14 @@ struct CurvePoint {
 }
 
 pub fn run(args: &Args) -> Outcome {
+    // The first process writes.
+    match team::place().0 {
+        0 => attack(args),
+        _ => attack(&Args { out: None, ..args.clone() }),
+    }
+}
+
+fn attack(args: &Args) -> Outcome {
     interrupt::leave_at_once("nothing was written")?;
     if args.images == 0 {
         return Err(Exit::Error("--images: must be at least 1".into()));

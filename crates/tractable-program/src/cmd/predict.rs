@@ -8,6 +8,7 @@ use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, count, json_text};
 use crate::run::{DataFiles, class_names, load_model, model_first};
 use crate::scores::in_parts;
+use crate::team;
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
@@ -68,7 +69,9 @@ pub fn run(args: &Args) -> Outcome {
             return Err(Exit::Error(format!("--quantiles: {p} is given twice")));
         }
     }
-    let out = args.out.as_deref().map(|path| Target::new(path, args.force)).transpose()?;
+    // The first process writes; to the others this is like the standard output.
+    let out = args.out.as_deref().filter(|_| team::place().0 == 0);
+    let out = out.map(|path| Target::new(path, args.force)).transpose()?;
     let mut args = args.clone();
     model_first(&mut args.model, &mut args.file);
     let args = &args;
@@ -97,15 +100,30 @@ fn predict(
     let ids: Vec<String> = rows.id_names().iter().map(|n| n.to_string()).collect();
     let columns = Columns::of(model, args, ids);
     let mut progress = ProgressDisplay::new(None);
-    let (mut text, mut total) = (String::new(), 0u64);
+    let (mut text, mut total, (rank, ranks)) = (String::new(), 0u64, team::place());
     if !args.json {
         columns.header(&mut text);
     }
     let chunk = (CHUNK_NUMBERS / (model.input().len() + columns.width())).clamp(1, 4096);
     while let Some(input) = rows.next_chunk(chunk)? {
         let n = input.rows();
-        columns.rows(model, &input, rows.id_cells(), args, total, &mut text)?;
-        out.write_all(text.as_bytes()).map_err(fail)?;
+        if ranks == 1 {
+            columns.rows(model, &input, rows.id_cells(), args, total, &mut text)?;
+        } else {
+            let part = rank * n / ranks..(rank + 1) * n / ranks;
+            let (mut mine, width, ids) = (String::new(), input.width(), columns.ids.len());
+            if !part.is_empty() {
+                let numbers = |v: &[f64]| v[part.start * width..part.end * width].to_vec();
+                let input = Gaussian::new(numbers(input.mean()), numbers(input.var()), width)?;
+                let ids = &rows.id_cells()[part.start * ids..part.end * ids];
+                columns.rows(model, &input, ids, args, total + part.start as u64, &mut mine)?;
+            }
+            let said = team::share(mine.as_bytes())?;
+            said.iter().for_each(|part| text += &String::from_utf8_lossy(part));
+        }
+        if rank == 0 {
+            out.write_all(text.as_bytes()).map_err(fail)?;
+        }
         text.clear();
         total += n as u64;
         progress.at(total, || count(total, "row"));

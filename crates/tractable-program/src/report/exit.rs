@@ -1,6 +1,6 @@
 //! Results of a verb: return values, exit codes, one-line errors.
 
-use crate::escape;
+use crate::{console, escape};
 use std::io::{self, ErrorKind, Write};
 
 /// Why a verb ended early; each has its exit code.
@@ -62,7 +62,9 @@ pub fn exit_code(outcome: Outcome) -> u8 {
 fn failed(kind: &str, why: &str, code: u8) -> u8 {
     let why = why.replace(['\n', '\r'], " ");
     // Nothing is left to be done if stderr is closed.
-    let _ = writeln!(io::stderr(), "{kind}: {}", escape::name(&why));
+    if console::first() {
+        let _ = writeln!(io::stderr(), "{kind}: {}", escape::name(&why));
+    }
     code
 }
 
@@ -70,11 +72,11 @@ fn failed(kind: &str, why: &str, code: u8) -> u8 {
 pub fn usage(e: &clap::Error) -> u8 {
     use clap::error::ErrorKind::{DisplayHelp, DisplayVersion};
     if matches!(e.kind(), DisplayHelp | DisplayVersion) {
-        let _ = e.print();
+        let _ = console::first().then(|| e.print());
         return 0;
     }
     if e.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let _ = e.print();
+        let _ = console::first().then(|| e.print());
         return 2;
     }
     let text = e.render().to_string();

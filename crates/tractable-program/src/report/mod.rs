@@ -6,7 +6,7 @@ mod text;
 pub use exit::{Exit, Outcome, catch_panic, exit_code, file_error, usage};
 pub use text::{count, short, table};
 
-use crate::escape;
+use crate::{console, escape};
 use serde::Serialize;
 use std::io::{self, ErrorKind, Write};
 
@@ -41,6 +41,9 @@ impl Report {
         let mut line = if self.json { json_line(kind, body) } else { escape::lines(&text()).into_owned() };
         if !line.is_empty() && !line.ends_with('\n') {
             line.push('\n');
+        }
+        if !console::first() {
+            return Ok(());
         }
         let mut out = io::stdout().lock();
         match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {

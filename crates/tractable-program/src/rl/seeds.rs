@@ -6,8 +6,9 @@ use crate::console::{self, note};
 use crate::interrupt;
 use crate::jobs;
 use crate::report::{Exit, Outcome, catch_panic, short};
+use crate::team;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -33,7 +34,7 @@ pub struct Plan {
 }
 
 /// What became of a seed.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Seed {
     pub seed: u64,
     pub steps: u64,
@@ -52,12 +53,27 @@ pub struct Seed {
 /// Trains all of them.
 pub fn train(plan: &Plan) -> Outcome<Vec<Seed>> {
     let bars = (!console::quiet() && std::io::stderr().is_terminal()).then(MultiProgress::new);
-    each(plan.first, plan.seeds, |seed| one(plan, seed, bars.as_ref()))
+    let (rank, ranks) = team::place();
+    let numbers: Vec<u64> = (0..plan.seeds).map(|i| plan.first.wrapping_add(i)).collect();
+    let mine: Vec<u64> = numbers.into_iter().skip(rank).step_by(ranks).collect();
+    let done = each(&mine, |seed| one(plan, seed, bars.as_ref()))?;
+    if ranks == 1 {
+        return Ok(done);
+    }
+    let said: Vec<(&Seed, &Vec<(f64, f64)>)> = done.iter().map(|seed| (seed, &seed.curve)).collect();
+    let mut all = Vec::new();
+    for bytes in team::share(&serde_json::to_vec(&said).expect("plain structures"))? {
+        let of: Vec<(Seed, Vec<(f64, f64)>)> =
+            serde_json::from_slice(&bytes).map_err(|e| Exit::Error(format!("another process: {e}")))?;
+        all.extend(of.into_iter().map(|(seed, curve)| Seed { curve, ..seed }));
+    }
+    all.sort_by_key(|s| s.seed);
+    Ok(all)
 }
 
 /// Runs all of them in parallel; a failure or panic ends only its own seed.
-fn each(first: u64, seeds: u64, work: impl Fn(&mut Seed) -> Outcome + Sync) -> Outcome<Vec<Seed>> {
-    let (numbers, mut done) = ((0..seeds).map(|i| first + i).collect::<Vec<_>>(), Vec::new());
+fn each(numbers: &[u64], work: impl Fn(&mut Seed) -> Outcome + Sync) -> Outcome<Vec<Seed>> {
+    let mut done = Vec::new();
     let alone = |&number: &u64| {
         let mut seed = Seed { seed: number, ..Seed::default() };
         let outcome = catch_panic(|| work(&mut seed));
@@ -67,7 +83,7 @@ fn each(first: u64, seeds: u64, work: impl Fn(&mut Seed) -> Outcome + Sync) -> O
         });
         seed
     };
-    jobs::each(&numbers, alone, |_, seed| {
+    jobs::each(numbers, alone, |_, seed| {
         done.push(seed);
         Ok(())
     })?;
@@ -182,7 +198,8 @@ mod tests {
 
     #[test]
     fn a_worker_that_panics_ends_alone() {
-        let seeds = each(5, 7, |seed| {
+        let numbers: Vec<u64> = (5..12).collect();
+        let seeds = each(&numbers, |seed| {
             seed.steps = 10;
             match seed.seed {
                 7 => panic!("seven is broken"),
@@ -199,6 +216,6 @@ mod tests {
                 (_, error) => assert!(error.is_none() && s.steps == 10),
             }
         }
-        assert!(each(u64::MAX, 1, |_| Ok(())).is_ok_and(|s| s[0].seed == u64::MAX));
+        assert!(each(&[u64::MAX], |_| Ok(())).is_ok_and(|s| s[0].seed == u64::MAX));
     }
 }

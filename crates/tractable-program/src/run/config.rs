@@ -48,8 +48,13 @@ impl DataFile {
         Ok(DataFile { path, more: names.collect(), bytes, hash: format!("{hash:016x}") })
     }
 
+    /// Size and hash.
+    pub(crate) fn content(&self) -> (u64, &str) {
+        (self.bytes, &self.hash)
+    }
+
     pub(crate) fn same_content(&self, other: &Self) -> bool {
-        (self.bytes, &self.hash) == (other.bytes, &other.hash)
+        self.content() == other.content()
     }
 
     /// Whether a file is one of several that the run learned from.

@@ -6,12 +6,13 @@ use crate::interrupt;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report, count, json_line, short};
 use crate::scores::{self, ImageScore};
+use crate::team;
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tractable::data::Images;
-use tractable::{EarlyStopping, Epoch, Fit, Network, Samples};
+use tractable::{EarlyStopping, Epoch, Fit, FitReport, Network, Progress, Samples, Sync};
 
 /// Epochs that follow each other faster than this are not all saved, and do not all get a line on stderr.
 const OFTEN: Duration = Duration::from_secs(1);
@@ -29,6 +30,8 @@ pub(crate) struct Training<'a, C> {
     pub(crate) resumed: bool,
     pub(crate) force: bool,
     pub(crate) report: Report,
+    /// When several processes exchange what they learned.
+    pub(crate) sync: Sync,
 }
 
 /// A run that is done.
@@ -66,7 +69,35 @@ struct TestScores {
     test_nll: f64,
 }
 
+/// Fits alone, or with the other processes.
+fn learn<C>(
+    net: &mut Network,
+    training: &Training<'_, C>,
+    fit: &Fit,
+    progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
+) -> Outcome<FitReport> {
+    let data = training.data.clone();
+    match team::workers() {
+        None => Ok(net.fit_with(data, fit, progress)?),
+        Some(workers) => team::heard(net.fit_together(data, fit, &*workers, training.sync, progress)),
+    }
+}
+
 impl<C: Serialize> Training<'_, C> {
+    /// Learns beside the first process, which says and keeps everything.
+    pub(crate) fn follow(mut self, mut net: Network) -> Outcome {
+        interrupt::listen()?;
+        self.fit.patience = None;
+        if team::share(&[])?[0] == [1] {
+            let fit = self.fit.clone().first_epoch(net.epochs());
+            learn(&mut net, &self, &fit, |_| match interrupt::requested() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            })?;
+        }
+        Ok(())
+    }
+
     /// Learns all epochs; `start` says what is learned, once files may be touched, and `finish` makes the model of the last
     /// epoch, once all are done.
     pub(crate) fn run(
@@ -117,11 +148,13 @@ impl<C: Serialize> Training<'_, C> {
             training: &self,
         };
         let mut interrupted = false;
-        if !session.out_of_patience() {
+        let goes_on = !session.out_of_patience();
+        team::share(&[u8::from(goes_on)])?;
+        if goes_on {
             let fit = self.fit.clone().first_epoch(first);
-            let result = net.fit_with(self.data.clone(), &fit, |p| session.step(p));
+            let result = learn(&mut net, &self, &fit, |p| session.step(p));
             // A failure to save or write stands behind the break it caused.
-            let result = session.failed.take().map_or_else(|| result.map_err(Exit::from), Err);
+            let result = session.failed.take().map_or(result, Err);
             // Nothing stays of a run that never had an epoch.
             if let (Err(_), None, Some(fresh)) = (&result, session.saved, fresh) {
                 self.folder.forget(fresh);

@@ -31,6 +31,7 @@ const FLOORS: &[&[&str]] = &[
     &["escape"],
     &["console"],
     &["report"],
+    &["team"],
     &["files", "interrupt", "progress"],
     &["out"],
     &["csv", "jobs", "results", "plot", "objective", "image_sets"],

@@ -57,7 +57,7 @@ use crate::metrics::argmax;
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "files", derive(serde::Serialize))]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Attacked {
     /// Row of the attacked image.

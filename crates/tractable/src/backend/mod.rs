@@ -11,117 +11,22 @@ mod cpu;
 mod cuda;
 mod device;
 mod reference;
+mod update;
 
 pub(crate) use cpu::Cpu;
 pub use device::Device;
 pub(crate) use device::Handle;
 pub(crate) use reference::Reference;
+pub use update::UpdateRule;
+pub(crate) use update::{Priors, Step, Steps, Update};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
-use crate::moments::posterior::{Count, cap_for_batch};
+use crate::moments::merge;
 use crate::shape::{Shape, Window};
+use crate::workers::Numbers;
 use std::ops::Range;
-
-/// How the deltas of a batch are applied to a weight (`docs/equations.md`, T20, T21 and T39).
-///
-/// ```
-/// use tractable::{Activation, Network, UpdateRule};
-/// let net = Network::mlp([1, 8, 1], Activation::Tanh).update_rule(UpdateRule::Plain).build()?;
-/// assert_eq!(net.update_rule(), UpdateRule::Plain);
-/// # Ok::<(), tractable::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
-#[non_exhaustive]
-pub enum UpdateRule {
-    /// Add the sum over the batch, as in the paper. Overcounts in batches of more than one sample if the
-    /// noise is small: variances can fall below zero; they are then repaired and counted.
-    Plain,
-    /// The same sum with limited steps: a mean moves by at most `sqrt(var)/c` and a variance falls to no
-    /// less than `var/c^2`, with c = 2 for 2 to 255 samples and 3 above. The update of a single sample is
-    /// exact: its mean may move by ten standard deviations and its variance is not limited.
-    #[default]
-    Capped,
-    /// Count every row once, however often it is seen: every row pulls all weights slightly back
-    /// to their prior. Variances do not collapse, and the network keeps adapting. Steps are limited as in `Capped`. For a
-    /// stream, `rows` is how many rows it remembers, and about how many it takes to adapt to a jump;
-    /// [`forget`](crate::Network::forget) adapts faster.
-    ///
-    /// With [`Fit::anneal`](crate::Fit::anneal) a linear network reaches the exact posterior after any number of epochs, as far as
-    /// independent weights allow: its predictive standard deviation is 0.98 of the exact one, its mean within 0.05 standard deviations, with
-    /// any batch up to half of the rows. If a batch is all of the rows, limited steps make means converge only after hundreds of
-    /// epochs. Single precision agrees with double for a million rows, and within a few per cent for ten million.
-    Counted {
-        /// Number of different rows.
-        rows: usize,
-        /// Added to `rows` to compute the pull. Weights treated as independent hold each other back if
-        /// every row counts exactly once, more so the more there are; three per parameter let a network fit the data.
-        margin: usize,
-    },
-}
-
-impl UpdateRule {
-    /// Each of this many rows counts once.
-    ///
-    /// ```
-    /// use tractable::UpdateRule;
-    /// assert_eq!(UpdateRule::counted(500), UpdateRule::Counted { rows: 500, margin: 0 });
-    /// ```
-    pub fn counted(rows: usize) -> Self {
-        UpdateRule::Counted { rows, margin: 0 }
-    }
-
-    pub(crate) fn check(self) -> Result<()> {
-        match self {
-            UpdateRule::Counted { rows: 0, .. } => {
-                Err(Error::invalid("update rule", "must count at least one row"))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// A rule, and the current weight of a batch: 1, or less towards the end of a fit.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Update {
-    pub(crate) rule: UpdateRule,
-    pub(crate) weight: f64,
-}
-
-/// Prior of the parameters of a layer: `[mean, variance]` of a weight and of a bias.
-pub(crate) type Priors = [[f64; 2]; 2];
-
-impl Update {
-    /// The step of weights and of biases for a batch of this many rows. If a weight is used at several `positions`, even
-    /// one sample is a sum of several.
-    pub(crate) fn steps(self, rows: usize, positions: usize, priors: Priors) -> Steps {
-        let cap = cap_for_batch(if positions > 1 { rows.max(2) } else { rows });
-        priors.map(|[mean, var]| match self.rule {
-            UpdateRule::Plain => Step::Plain,
-            UpdateRule::Capped => Step::Capped(cap),
-            UpdateRule::Counted { rows: all, margin } => {
-                // As if row by row: the last rows of a batch make it forget a little of the first.
-                let one = (self.weight / (all as f64 + margin as f64)).min(1.0);
-                let share = -libm::expm1(rows as f64 * libm::log1p(-one));
-                let weight = self.weight * share / (rows as f64 * one);
-                Step::Counted(Count { weight, share, mean, precision: 1.0 / var, cap })
-            }
-        })
-    }
-}
-
-/// How parameters follow the sums of a batch.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Step<R> {
-    Plain,
-    Capped(R),
-    Counted(Count<R>),
-}
-
-/// Of the weights and of the biases of a layer.
-pub(crate) type Steps = [Step<f64>; 2];
 
 /// A state that is not finite: its number (0 is the input), row, value.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -221,6 +126,27 @@ impl Pooled {
         self.mean.clear();
         self.var.clear();
         self.count = 0.0;
+    }
+
+    /// As sums that add up over workers: values, then first and second moments (T67).
+    fn read(&self, channels: usize, to: &mut Vec<f64>) {
+        let of = |v: &[f64], c: usize| v.get(c).copied().unwrap_or(0.0);
+        to.push(self.count);
+        to.extend((0..channels).map(|c| self.count * of(&self.mean, c)));
+        to.extend((0..channels).map(|c| self.count * (of(&self.var, c) + of(&self.mean, c).powi(2))));
+    }
+
+    /// The reverse.
+    fn write(&mut self, channels: usize, from: &mut dyn Iterator<Item = f64>) {
+        self.clear();
+        self.count = from.next().unwrap_or(0.0);
+        let first: Vec<f64> = from.take(channels).collect();
+        for (first, second) in first.into_iter().zip(from.take(channels)) {
+            if let Some((mean, var)) = merge::pooled(self.count, first, second) {
+                self.mean.push(mean);
+                self.var.push(var);
+            }
+        }
     }
 
     /// Adds a batch with this many values per channel.
@@ -511,6 +437,17 @@ pub(crate) trait Backend: Send + Sync + 'static {
         status: &mut Self::Status,
     );
     fn clear(&self, sums: &mut Self::Sums);
+    /// Appends the sums as numbers that add up over workers: many, in the device's precision and order, and a few for each channel of a
+    /// normalisation.
+    fn sums_read(&self, sums: &Self::Sums, many: &mut Numbers, few: &mut Vec<f64>) -> Result<()>;
+    /// The reverse, from the number `at` on; returns the number after the last that was taken.
+    fn sums_write(
+        &self,
+        sums: &mut Self::Sums,
+        many: &Numbers,
+        at: usize,
+        few: &mut dyn Iterator<Item = f64>,
+    ) -> Result<usize>;
 
     fn activate(&self, activation: Activation, z: &Self::State, a: &mut Self::State, purpose: Purpose);
     /// `forward` has the slopes: `a` itself or the state whose rows these are.

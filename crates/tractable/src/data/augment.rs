@@ -38,11 +38,10 @@ impl Augment {
         Augment { flip: true, crop: 4, cutout: 8 }
     }
 
-    /// Adds the changed image to `x`. The same number of draws whatever comes out, so that one setting does
-    /// not move another's.
-    pub(super) fn apply(self, pixels: &[u8], shape: Shape, rng: &mut impl Rng, x: &mut Vec<f64>) {
+    /// Adds the changed image to `x`.
+    pub(super) fn apply(self, change: Change, pixels: &[u8], shape: Shape, x: &mut Vec<f64>) {
         let (height, width) = (shape.height, shape.width);
-        let Change { flip, from: [down, right], hole: [rows, columns] } = self.draw(shape, rng);
+        let Change { flip, from: [down, right], hole: [rows, columns] } = change;
         let inside = |at: usize, [first, end]: [i32; 2]| (first..end).contains(&(at as i32));
         let shown = |at: usize, from: i32, size: usize| {
             usize::try_from(at as i32 + from).ok().filter(|&at| at < size)
@@ -61,7 +60,7 @@ impl Augment {
         }
     }
 
-    /// One image's change.
+    /// One image's change. The same number of draws whatever comes out, so that one setting does not move another's.
     pub(crate) fn draw(self, shape: Shape, rng: &mut impl Rng) -> Change {
         let (height, width) = (shape.height, shape.width);
         let mut pick = |n: usize| rng::below(n as u64, rng) as i32;

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::gaussian::Matrix;
 use crate::rng::{self, ChaCha8Rng};
 use crate::shape::Shape;
+use std::ops::Range;
 
 /// Scaling of pixels, computed from the training images.
 ///
@@ -306,7 +307,7 @@ impl Images {
             return Err(self.no_image(*i));
         }
         let mut x = Vec::with_capacity(index.len() * self.shape.len());
-        self.gather(index, self.changes(seed, epoch).as_mut(), &mut x);
+        self.gather(index, 0..index.len(), self.changes(seed, epoch).as_mut(), &mut x);
         Matrix::new(x, self.shape.len())
     }
 
@@ -330,13 +331,24 @@ impl Images {
         self.augment
     }
 
-    /// Adds images to `x` as numbers from 0 to 1, changed at random where there is a stream.
-    pub(crate) fn gather(&self, index: &[usize], changes: Option<&mut ChaCha8Rng>, x: &mut Vec<f64>) {
+    /// Adds a part of these images to `x` as numbers from 0 to 1, changed at random where there is a stream.
+    pub(crate) fn gather(
+        &self,
+        index: &[usize],
+        part: Range<usize>,
+        changes: Option<&mut ChaCha8Rng>,
+        x: &mut Vec<f64>,
+    ) {
         match (self.augment, changes) {
             (Some(augment), Some(rng)) => {
-                index.iter().for_each(|&i| augment.apply(self.pixels(i), self.shape, rng, x));
+                for (at, &i) in index.iter().enumerate() {
+                    let drawn = augment.draw(self.shape, rng);
+                    if part.contains(&at) {
+                        augment.apply(drawn, self.pixels(i), self.shape, x);
+                    }
+                }
             }
-            _ => index.iter().for_each(|&i| x.extend(self.pixels(i).iter().map(|&p| unit(p)))),
+            _ => index[part].iter().for_each(|&i| x.extend(self.pixels(i).iter().map(|&p| unit(p)))),
         }
     }
 }

@@ -107,6 +107,35 @@ impl Scaler {
         }
     }
 
+    /// T67. The scaler of all rows, from those of parts and how many rows each has. The `std` of a part is taken as it is, also the 1 of
+    /// a constant column.
+    ///
+    /// # Errors
+    /// When there are no rows, or widths differ.
+    ///
+    /// ```
+    /// use tractable::{Matrix, data::Scaler};
+    /// let (a, b) = (Scaler::fit(&Matrix::column(vec![1.0, 2.0])?), Scaler::fit(&Matrix::column(vec![3.0, 4.0, 8.0])?));
+    /// let all = Scaler::fit(&Matrix::column(vec![1.0, 2.0, 3.0, 4.0, 8.0])?);
+    /// let merged = Scaler::merged(&[(2, &a), (3, &b)])?;
+    /// assert!((merged.mean()[0] - all.mean()[0]).abs() < 1e-12 && (merged.std()[0] - all.std()[0]).abs() < 1e-12);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn merged(parts: &[(usize, &Scaler)]) -> Result<Scaler> {
+        let rows = parts.iter().map(|(n, _)| *n as f64).sum::<f64>();
+        let width = parts.first().map_or(0, |(_, s)| s.width());
+        if rows == 0.0 || parts.iter().any(|(_, s)| s.width() != width) {
+            return Err(Error::invalid("scalers", "parts must have rows, and the same columns"));
+        }
+        // Around the mean of all, so that columns with a large offset keep their digits.
+        let sum =
+            |f: &dyn Fn(&Scaler) -> f64| parts.iter().map(|(n, s)| *n as f64 * f(s)).sum::<f64>() / rows;
+        let mean: Vec<f64> = (0..width).map(|c| sum(&|s| s.mean[c])).collect();
+        let var = |c: usize| sum(&|s| s.std[c].powi(2) + (s.mean[c] - mean[c]).powi(2));
+        let std = (0..width).map(|c| var(c).sqrt()).collect();
+        Scaler::new(mean, std)
+    }
+
     fn fit_where(data: &Matrix, counts: impl Fn(usize) -> bool) -> Scaler {
         let width = data.width();
         // Sums over the rows in order, one per column: bit-identical on every machine.

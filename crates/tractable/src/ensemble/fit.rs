@@ -14,6 +14,7 @@ use crate::network::Network;
 use crate::output::{Calibration, ClassCalibration, Noise, Output, Parts};
 use crate::rng;
 use crate::train::{Fit, Progress};
+use crate::workers::Transport;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -82,10 +83,10 @@ pub struct LeftOut {
 
 /// A network to be trained.
 #[derive(Clone, Copy)]
-struct Job {
-    kind: usize,
+pub(super) struct Job {
+    pub(super) kind: usize,
     /// The fold it leaves out.
-    fold: usize,
+    pub(super) fold: usize,
     /// How long it learns, in times of the visits that are set.
     length: usize,
 }
@@ -94,12 +95,12 @@ struct Job {
 const LENGTHS: [usize; 2] = [1, 3];
 
 /// The rows, cut into folds, with what all networks share.
-struct Data<'a> {
-    all: &'a Dataset,
-    folds: Vec<usize>,
+pub(super) struct Data<'a> {
+    pub(super) all: &'a Dataset,
+    pub(super) folds: Vec<usize>,
     input: Scaler,
     output: Option<Scaler>,
-    settings: &'a Settings,
+    pub(super) settings: &'a Settings,
 }
 
 impl Ensemble {
@@ -182,6 +183,16 @@ impl Ensemble {
     pub fn fit_with(
         data: &Dataset,
         settings: &Settings,
+        progress: impl FnMut(Stage) -> ControlFlow<()>,
+    ) -> Result<Option<Self>> {
+        Self::fit_as(data, settings, None, progress)
+    }
+
+    /// With other workers, or alone.
+    pub(super) fn fit_as(
+        data: &Dataset,
+        settings: &Settings,
+        workers: Option<&dyn Transport>,
         mut progress: impl FnMut(Stage) -> ControlFlow<()>,
     ) -> Result<Option<Self>> {
         let data = &Data::new(data, settings)?;
@@ -204,8 +215,18 @@ impl Ensemble {
             }
         };
         let mut train = |jobs: &[Job], what: &'static str, of: u64| {
-            let all = side_by_side(threads, jobs, |job| data.train(*job, &visits, &stop), || watch(what, of));
-            all.into_iter().collect::<Result<Option<Vec<Member>>>>()
+            let (rank, ranks) = workers.map_or((0, 1), |w| (w.rank(), w.ranks()));
+            let mine: Vec<Job> = jobs.iter().skip(rank).step_by(ranks).copied().collect();
+            let work = |job: &Job| data.train(*job, &visits, &stop);
+            let own = side_by_side(threads, &mine, work, || watch(what, of)).into_iter();
+            let own = own.collect::<Result<Option<Vec<Member>>>>();
+            match workers {
+                None => own,
+                #[cfg(feature = "files")]
+                Some(workers) => data.gather(workers, jobs, own?),
+                #[cfg(not(feature = "files"))]
+                Some(_) => own,
+            }
         };
         let of = cost(&first) + cost(&second(longest));
         let Some(tried) = train(&first, "learning, and for how long", of)? else { return Ok(None) };
@@ -285,12 +306,17 @@ impl<'a> Data<'a> {
         (self.settings.epochs(rows, length) * rows) as u64 * weights
     }
 
+    /// Of a network.
+    pub(super) fn seed(&self, kind: usize, fold: usize) -> u64 {
+        self.settings.seed.wrapping_mul(1000).wrapping_add((kind * FOLDS + fold) as u64)
+    }
+
     /// `None` when it was stopped.
     fn train(&self, job: Job, visits: &AtomicU64, stop: &AtomicBool) -> Result<Option<Member>> {
         let Job { kind, fold, length } = job;
         let rows = rows_of(&self.folds, fold, false);
         let data = self.all.select(&rows)?;
-        let seed = self.settings.seed.wrapping_mul(1000).wrapping_add((kind * FOLDS + fold) as u64);
+        let seed = self.seed(kind, fold);
         let mut net = network(&KINDS[kind], self.all, rows.len(), seed)?;
         net.set_scalers(Some(self.input.clone()), self.output.clone())?;
         let epochs = self.settings.epochs(rows.len(), length);
@@ -314,7 +340,7 @@ impl<'a> Data<'a> {
     }
 
     /// Rows that stand for all of a network's, one set an output; none of classes.
-    fn keep(&self, data: &Dataset, net: &Network, seed: u64) -> Vec<Kept> {
+    pub(super) fn keep(&self, data: &Dataset, net: &Network, seed: u64) -> Vec<Kept> {
         let (Target::Values { y, observed }, Some(output)) = (data.target(), &self.output) else {
             return Vec::new();
         };

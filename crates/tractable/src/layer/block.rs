@@ -1,9 +1,9 @@
 //! A layer on a device: forward, innovations back, posterior of its parameters.
 
 use super::Layer;
-use crate::backend::{Backend, Parameters, Pool, Purpose, Statistics, Steps};
+use crate::backend::{Backend, Field, Parameters, Pool, Purpose, Statistics, Steps};
 use crate::error::Result;
-use crate::moments::Activation;
+use crate::moments::{Activation, merge};
 use crate::shape::{Shape, Window};
 use std::ops::Range;
 
@@ -16,6 +16,9 @@ pub(crate) enum Block<B: Backend> {
     Activation(Activation),
     Add,
 }
+
+/// Adds numbers over all workers that share a batch.
+pub(crate) type Together<'a> = &'a mut dyn FnMut(&mut [f64]) -> Result<()>;
 
 /// Parameters of a block, as in files.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -95,6 +98,41 @@ impl<B: Backend> Block<B> {
             Block::Activation(function) => backend.activate(*function, x, z, purpose),
             Block::Add => backend.add(below, inputs, z),
         }
+    }
+
+    /// The forward pass of a normalisation that learns, with the statistics of a batch that several workers share: `together` adds the number
+    /// of values, and first and second moments of every channel (T25), over all of them.
+    pub(crate) fn normalize_together(
+        &self,
+        backend: &B,
+        scratch: &mut B::Scratch,
+        x: &B::State,
+        z: &mut B::State,
+        pixels: usize,
+        together: Together<'_>,
+    ) -> Result<()> {
+        let Block::Norm(norm) = self else { unreachable!("only a normalisation has statistics") };
+        let (parameters, mut statistics) = backend.norm_parameters(norm)?;
+        let [mean, var] = [Field::Mean, Field::Var].map(|field| backend.read(x, field));
+        let (mean, var, channels) = (mean?, var?, statistics.mean.len());
+        let mut sums = vec![0.0; 1 + 2 * channels];
+        sums[0] = (mean.len() / channels) as f64;
+        for (i, (m, v)) in mean.iter().zip(&var).enumerate() {
+            let c = i / pixels % channels;
+            sums[1 + c] += m;
+            sums[1 + channels + c] += m * m + v;
+        }
+        together(&mut sums)?;
+        // One value per channel has no variance: use the running statistics.
+        if sums[0] > 1.0 {
+            for c in 0..channels {
+                let all = merge::pooled(sums[0], sums[1 + c], sums[1 + channels + c]);
+                (statistics.mean[c], statistics.var[c]) = all.expect("there are values");
+            }
+        }
+        let norm = backend.norm(&parameters, &statistics)?;
+        backend.normalize(&norm, scratch, x, z, Purpose::Predict);
+        Ok(())
     }
 
     /// Innovations or rows of `z`; `forward` is the layer's state after the forward pass.

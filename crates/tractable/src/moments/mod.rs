@@ -13,6 +13,7 @@
 //! | the innovation of an output from an observation | [`observe`] |
 //! | how innovations propagate back, and update a hidden unit | [`smooth`] |
 //! | how they update a parameter, and how steps are limited | [`posterior`] |
+//! | posteriors of workers that share a prior, merged | [`merge`] |
 //! | the contribution of a layer to the covariance of outputs | [`rows`] |
 //! | whether errors are as large as predicted, and how much to forget if not | [`surprise`] |
 //! | moments of a slope, one branch of the chain rule, conditioning on a derivative of zero | [`derivative`] |
@@ -21,6 +22,7 @@ mod activation;
 pub mod derivative;
 pub mod identity;
 pub mod leaky_relu;
+pub mod merge;
 pub mod mixture_relu;
 pub mod noise;
 pub mod normal;

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::gaussian::Input;
 use crate::graph::Graph;
 use crate::output::{Observation, ObservationBuffer};
+use crate::workers::{self, Doing, Numbers, Transport};
 use std::sync::Arc;
 
 /// Summed updates for the weights of a network, made by [`Network::sums`]. Sums of several batches, all
@@ -22,10 +23,10 @@ use std::sync::Arc;
 /// # Ok::<(), tractable::Error>(())
 /// ```
 pub struct Sums {
-    layers: OnDevice,
+    pub(super) layers: OnDevice,
     /// Of the network they belong to.
     graph: Arc<Graph>,
-    rows: usize,
+    pub(super) rows: usize,
 }
 
 impl std::fmt::Debug for Sums {
@@ -77,7 +78,7 @@ impl Network {
             self.largest(),
         )?;
         let (mean, var) = self.standardize(x, &mut buffers);
-        self.engine.accumulate(Batch::Values(mean, var), seen, &mut sums.layers)?;
+        self.engine.accumulate(Batch::Values(mean, var), seen, &mut sums.layers, None)?;
         sums.rows += x.rows();
         Ok(())
     }
@@ -102,8 +103,75 @@ impl Network {
         if sums.rows == 0 {
             return Err(Error::invalid("sums", "nothing was accumulated"));
         }
-        self.engine.apply(&sums.layers, self.update(1.0), sums.rows)?;
+        self.apply_weighted(sums, 1.0)?;
         self.learned(sums.rows)
+    }
+
+    /// The same, with this weight of a batch; [`learned`](Network::learned) reports the outcome.
+    pub(crate) fn apply_weighted(&mut self, sums: &Sums, weight: f64) -> Result<()> {
+        self.engine.apply(&sums.layers, self.update(weight), sums.rows)?;
+        self.done.note_update(sums.rows);
+        Ok(())
+    }
+
+    /// The sums as bytes, to be sent to other workers and [added](Network::add_sums) there.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network};
+    /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// let mut sums = net.sums();
+    /// net.accumulate(&Matrix::column(vec![0.1])?, &Matrix::column(vec![0.3])?, &mut sums)?;
+    /// let mut all = net.sums();
+    /// net.add_sums(&mut all, &net.sums_to_bytes(&sums)?)?;
+    /// assert_eq!(net.clone().apply(&all)?.rows, 1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn sums_to_bytes(&self, sums: &Sums) -> Result<Vec<u8>> {
+        self.check_sums(sums)?;
+        let (many, few) = self.engine.sums_read(&sums.layers)?;
+        let mut bytes = (sums.rows as u64).to_le_bytes().to_vec();
+        bytes.extend(few.iter().flat_map(|v| v.to_le_bytes()));
+        bytes.extend(many.bytes(0..many.len()));
+        Ok(bytes)
+    }
+
+    /// Adds sums that another copy of this network [sent](Network::sums_to_bytes). Add them in the same order everywhere: then all copies
+    /// stay the same, bit by bit.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// assert!(net.add_sums(&mut net.sums(), b"garbage").is_err());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn add_sums(&self, sums: &mut Sums, bytes: &[u8]) -> Result<()> {
+        self.check_sums(sums)?;
+        let (mut many, mut few) = self.engine.sums_read(&sums.layers)?;
+        let other = || Error::invalid("sums", "these bytes are not the sums of this network and device");
+        let (rows, body) = bytes.split_first_chunk().ok_or_else(other)?;
+        let (more_few, more_many) = body.split_at_checked(8 * few.len()).ok_or_else(other)?;
+        let more_many = Numbers::from_bytes(more_many, many.is_double()).ok_or_else(other)?;
+        let more_few: Vec<f64> = more_few.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
+        let rows = usize::try_from(u64::from_le_bytes(*rows)).ok().and_then(|r| r.checked_add(sums.rows));
+        let finite = more_many.all_finite() && more_few.iter().all(|v| v.is_finite());
+        if more_many.len() != many.len() || !finite {
+            return Err(other());
+        }
+        many.add(&more_many);
+        few.iter_mut().zip(&more_few).for_each(|(sum, more)| *sum += more);
+        self.engine.sums_write(&mut sums.layers, &many, &few)?;
+        sums.rows = rows.ok_or_else(other)?;
+        Ok(())
+    }
+
+    /// Adds the sums of all workers; afterwards all have the same.
+    pub(crate) fn add_sums_together(&self, sums: &mut Sums, workers: &dyn Transport) -> Result<()> {
+        let (mut many, mut few) = self.engine.sums_read(&sums.layers)?;
+        few.push(sums.rows as f64);
+        workers::add_few(workers, Doing::Learning, &mut few)?;
+        sums.rows = few.pop().unwrap_or(0.0) as usize;
+        workers::add_many(workers, &mut many)?;
+        self.engine.sums_write(&mut sums.layers, &many, &few)
     }
 
     fn check_sums(&self, sums: &Sums) -> Result<()> {

@@ -1,14 +1,16 @@
 //! A data set on the network's device: tables are standardised once and gathered by index, images stay bytes and become
 //! numbers one batch at a time.
 
-use super::Network;
-use crate::backend::{Change, NoiseVar};
+use super::{Network, Spec};
+use crate::backend::{Change, NoiseVar, Seen};
 use crate::data::{Dataset, Images, Target, grey, unit};
 use crate::engine::{Batch, OnDevice};
 use crate::error::Result;
 use crate::gaussian::Input;
 use crate::output::{Noise, Observation, ObservationBuffer, Tree};
 use crate::rng::ChaCha8Rng;
+use crate::workers::{self, Doing, Transport};
+use std::ops::Range;
 
 /// Data to learn from, batch by batch.
 pub(crate) struct Resident<'d> {
@@ -154,18 +156,62 @@ impl Network {
 
     /// Updates the weights with some rows; [`learned`](Network::learned) reports the outcome.
     pub(crate) fn learn_rows(&mut self, data: &mut Resident<'_>, rows: &[usize]) -> Result<()> {
-        let (units, observed) = (self.spec.output.units(), &mut data.observed);
-        observed.set_noise(self.spec.default_noise());
-        match &data.targets {
+        let update = self.update(data.weight);
+        let (batch, seen) = data.gather(&self.spec, rows, 0..rows.len());
+        self.engine.learn(batch, seen, update, rows.len())?;
+        self.done.note_update(rows.len());
+        Ok(())
+    }
+
+    /// Updates the weights with some rows, of which each worker takes an equal part: the outcome is that of
+    /// [`learn_rows`](Network::learn_rows) up to rounding, and the same everywhere.
+    pub(crate) fn learn_rows_together(
+        &mut self,
+        data: &mut Resident<'_>,
+        rows: &[usize],
+        workers: &dyn Transport,
+    ) -> Result<()> {
+        let (rank, ranks) = (workers.rank(), workers.ranks());
+        // Too few to share: everyone learns all of them.
+        if ranks == 1 || rows.len() < ranks {
+            return self.learn_rows(data, rows);
+        }
+        let mine = rank * rows.len() / ranks..(rank + 1) * rows.len() / ranks;
+        let (mut sums, weight) = (self.sums(), data.weight);
+        sums.rows = mine.len();
+        let (batch, seen) = data.gather(&self.spec, rows, mine);
+        let mut together = |numbers: &mut [f64]| workers::add_few(workers, Doing::Normalizing, numbers);
+        self.engine.accumulate(batch, seen, &mut sums.layers, Some(&mut together))?;
+        self.add_sums_together(&mut sums, workers)?;
+        self.apply_weighted(&sums, weight)
+    }
+
+    fn tree(&self) -> Result<Tree> {
+        Tree::new(self.spec.output.classes())
+    }
+}
+
+impl Resident<'_> {
+    /// Inputs and targets of a part of these rows. Random changes to images do not depend on the part.
+    fn gather<'s>(
+        &'s mut self,
+        spec: &'s Spec,
+        all: &'s [usize],
+        part: Range<usize>,
+    ) -> (Batch<'s>, Seen<'s>) {
+        let (units, rows) = (spec.output.units(), &all[part.clone()]);
+        let observed = &mut self.observed;
+        observed.set_noise(spec.default_noise());
+        match &self.targets {
             Targets::Values(all) => observed.gather(all, units, rows),
             Targets::Labels(tree, labels) => observed.label(*tree, rows.iter().map(|&r| labels[r])),
             Targets::Images(tree, images) => observed.label(*tree, rows.iter().map(|&r| images.label(r))),
             Targets::OnDevice(_) => {}
         }
-        let batch = match &mut data.inputs {
+        let batch = match &mut self.inputs {
             Inputs::Table(table) => Batch::Rows(table, rows),
             Inputs::Uncertain { mean, var, batch: [m, v] } => {
-                let width = self.spec.input.len();
+                let width = spec.input.len();
                 for (all, some) in [(&*mean, &mut *m), (&*var, &mut *v)] {
                     some.clear();
                     rows.iter().for_each(|r| some.extend_from_slice(&all[r * width..(r + 1) * width]));
@@ -175,8 +221,8 @@ impl Network {
             }
             Inputs::Images { images, changes, batch } => {
                 batch.clear();
-                images.gather(rows, changes.as_deref_mut(), batch);
-                if let Some(scaler) = &self.spec.input_scaler {
+                images.gather(all, part, changes.as_deref_mut(), batch);
+                if let Some(scaler) = &spec.input_scaler {
                     scaler.apply_in_place(batch);
                 }
                 Batch::Values(batch, None)
@@ -184,24 +230,20 @@ impl Network {
             Inputs::Bytes { on_device, images, changes, drawn } => {
                 drawn.clear();
                 if let (Some(augment), Some(rng)) = (images.augmented(), changes) {
-                    drawn.extend(rows.iter().map(|_| augment.draw(images.shape(), &mut **rng)));
+                    drawn.extend(all.iter().map(|_| augment.draw(images.shape(), &mut **rng)));
+                    drawn.truncate(part.end);
+                    drawn.drain(..part.start);
                 }
                 Batch::Images(on_device, rows, drawn)
             }
         };
-        let mut seen = data.observed.seen(units);
-        if let Targets::OnDevice(targets) = &data.targets {
+        let mut seen = self.observed.seen(units);
+        if let Targets::OnDevice(targets) = &self.targets {
             seen.rows = Some((&**targets, rows));
         }
-        self.engine.learn(batch, seen, self.update(data.weight), rows.len())
+        (batch, seen)
     }
 
-    fn tree(&self) -> Result<Tree> {
-        Tree::new(self.spec.output.classes())
-    }
-}
-
-impl Resident<'_> {
     /// Starts an epoch with this weight of a batch: images are augmented anew.
     pub(crate) fn begin(&mut self, seed: u64, epoch: usize, weight: f64) {
         self.weight = weight;

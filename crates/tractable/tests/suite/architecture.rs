@@ -30,7 +30,7 @@ fn sources(folder: &str) -> Vec<(String, String)> {
 /// Modules from the ground up. A module may use those on lower floors, and on its own.
 const FLOORS: &[&[&str]] = &[
     &["error", "fnv", "rng", "cholesky"],
-    &["files", "memory", "moments", "gaussian", "shape", "metrics"],
+    &["workers", "files", "memory", "moments", "gaussian", "shape", "metrics"],
     &["backend", "data"],
     &["layer", "output"],
     &["graph"],

@@ -21,6 +21,7 @@ mod exact;
 mod golden;
 mod hostile_state;
 mod images;
+mod merge;
 mod metrics;
 mod moments;
 mod moments_edges;

@@ -4,7 +4,7 @@ use crate::files::{self, FolderLock};
 use crate::report::{Exit, Outcome, Report, short};
 use crate::rl::{AgentConfig, Engine, Plan, Returns, Seed, Task, World, draw_curves, steps, train};
 use crate::run::{RunFolder, commands};
-use crate::{interrupt, out};
+use crate::{interrupt, out, team};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use tractable::rl::{Agent, Settings};
@@ -127,7 +127,8 @@ pub(crate) fn run(args: &Args, world: World) -> Outcome {
         return Err(Exit::Error("--seeds: 1 to 10000".into()));
     }
     // Before anything of the run is read: another process may be about to change it.
-    let mut held = args.out.as_deref().filter(|_| args.resume).map_or(Ok(None), RunFolder::hold)?;
+    let hold = || args.out.as_deref().filter(|_| args.resume).map_or(Ok(None), RunFolder::hold);
+    let mut held = team::first_then_all(hold)?.flatten();
     let old = args.out.as_deref().filter(|_| args.resume).map(AgentConfig::resumed).transpose()?;
     let named = if args.as_published { Some(Named::AsPublished) } else { args.settings };
     // A run that goes on has its own, which flags may repeat.
@@ -147,10 +148,15 @@ pub(crate) fn run(args: &Args, world: World) -> Outcome {
     };
     // What cannot be made is said before anything is written.
     Agent::new(&*world.make()?, plan.settings.clone())?;
-    if let Some(out) = &args.out {
-        prepare(out, args, &plan, old.as_ref(), &mut held)?;
-    }
+    team::agree(&format!("{:?} {} {:?}", plan.settings, plan.steps, (plan.first, plan.seeds)))?;
+    team::first_then_all(|| match &args.out {
+        Some(out) => prepare(out, args, &plan, old.as_ref(), &mut held),
+        None => Ok(()),
+    })?;
     let seeds = train(&plan)?;
+    if team::place().0 > 0 {
+        return Ok(());
+    }
     let report = Report::new(args.json);
     for seed in &seeds {
         report.say("seed", seed, || said(seed))?;

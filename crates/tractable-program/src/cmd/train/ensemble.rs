@@ -8,6 +8,7 @@ use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report, count};
 use crate::run::{DataFile, RunFolder, TableConfig};
 use crate::settings::EnsembleSettings;
+use crate::team;
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -102,6 +103,10 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
         report.say("start", &start, String::new)
     };
     let began = Instant::now();
+    team::agree(&format!("{settings:?} {:?}", config.data.content()))?;
+    if team::place().0 > 0 {
+        return fit(source, settings, &mut || Ok(())).map(drop);
+    }
     let model = fit(source, settings, &mut begin);
     let replaces = prepared.as_ref().is_some_and(|p| p.replaces);
     if let (Err(_), Some(place), false) = (&model, &prepared, replaces) {
@@ -159,7 +164,7 @@ fn fit(
         ControlFlow::Continue(())
     });
     // A failure to write stands behind the break it caused.
-    failed.map_or(Ok(model?), Err)
+    failed.map_or_else(|| team::heard(model), Err)
 }
 
 fn show(progress: &mut ProgressDisplay, began: Instant, stage: Stage) {

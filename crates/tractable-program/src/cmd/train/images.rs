@@ -8,6 +8,7 @@ use crate::report::{Exit, Outcome, Report, json_line};
 use crate::run::{ImageConfig, ImageData, RunFolder, Training};
 use crate::scores;
 use crate::settings::ImageSettings;
+use crate::team;
 use serde::Serialize;
 use std::path::Path;
 use tractable::Network;
@@ -60,7 +61,12 @@ pub(super) fn run(args: &Args, out: &Path, set: ImageSet, old: Option<&ImageConf
         resumed: old.is_some(),
         force: args.force,
         report,
+        sync: args.sync,
     };
+    team::agree(&format!("{:?} {}", config.settings, config.images.hash))?;
+    if team::place().0 > 0 {
+        return training.follow(net);
+    }
     let start = |net: &Network| {
         let (shape, parameters, images) = (train.shape().to_string(), net.parameters(), &config.images);
         let (name, n, t) = (set.name(), train.len(), test.len());

@@ -13,14 +13,14 @@ use crate::report::{Exit, Outcome, Report, count, json_line};
 use crate::run::{AnyConfig, DataFile, DataFiles, RunFolder};
 use crate::scores::{self, Judged, RowsAre, Surest};
 use crate::settings::{ImageFlags, TrainFlags};
-use crate::{escape, interrupt, out};
+use crate::{escape, interrupt, out, team};
 use clap::{Args as _, FromArgMatches};
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use tractable::Ensemble;
 use tractable::data::{Dataset, Table, Target};
 use tractable::ensemble::LeftOut;
+use tractable::{Ensemble, Sync};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -30,6 +30,7 @@ Examples:
   tractable train housing.csv --target price --hidden 100,100 --epochs 40
   tractable train mnist --epochs 5 -o run/          (or fashion-mnist, cifar10, digits)
   tractable train --resume -o run/
+  mpirun -n 2 tractable train mnist --batch 128 -o run/     (built with --features mpi)
 
 Every column gets a type, which is printed: numbers, yes or no, categories, dates. Missing cells become uncertain inputs.
 For a CSV file, trains ten networks, each without a fifth of the rows, calibrated on the rows left out; Ctrl-C stops at once, --resume
@@ -54,11 +55,24 @@ pub struct Args {
     /// Continue the run in the folder, or restart it, with its settings
     #[arg(long)]
     resume: bool,
+    /// With mpirun: share every batch, or merge after every N batches of each process
+    #[arg(long, value_name = "batch|N", default_value = "batch", value_parser = sync)]
+    sync: Sync,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     images: ImageFlags,
+}
+
+fn sync(text: &str) -> Result<Sync, String> {
+    match text {
+        "batch" => Ok(Sync::Batch),
+        n => match n.parse() {
+            Ok(n) if n > 0 => Ok(Sync::Every(n)),
+            _ => Err("is not `batch` or a number of batches".into()),
+        },
+    }
 }
 
 /// Runs `tractable train` with these words after it.
@@ -74,18 +88,24 @@ pub fn run_typed(words: impl IntoIterator<Item = std::ffi::OsString>) -> Outcome
 pub fn run(args: &Args) -> Outcome {
     interrupt::leave_at_once("nothing was written")?;
     let out = out_folder(args)?;
-    crate::run::settle(&out);
-    // Before anything of the run is read: another process may be about to change it.
-    let _held = if args.resume { Some(RunFolder::hold(&out)?) } else { None };
+    if team::workers().is_some() && args.files.iter().any(|file| file == Path::new("-")) {
+        return Err(Exit::Error("-: several processes cannot read the standard input; give a file".into()));
+    }
+    let _held = team::first_then_all(|| {
+        crate::run::settle(&out);
+        // Before anything of the run is read: another process may be about to change it.
+        let held = if args.resume { RunFolder::hold(&out)? } else { None };
+        out::check_folder(&out, "train")?;
+        if !args.resume && !args.force {
+            RunFolder::check_free(&out)?;
+        }
+        Ok(held)
+    })?;
     let set = match &args.files[..] {
         [one] => ImageSet::from_argument(one)?,
         _ => None,
     };
-    out::check_folder(&out, "train")?;
     if !args.resume {
-        if !args.force {
-            RunFolder::check_free(&out)?;
-        }
         return match set {
             Some(set) => images::run(args, &out, set, None),
             None => table(args, &out),

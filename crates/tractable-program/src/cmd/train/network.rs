@@ -6,6 +6,7 @@ use crate::report::{Exit, Outcome, Report};
 use crate::run::{DataFile, Rows, RunFolder, TableConfig, Training};
 use crate::scores::Judged;
 use crate::settings::TableSettings;
+use crate::team;
 use serde::Serialize;
 use std::path::Path;
 use tractable::data::{ColumnAbout, Dataset, Target};
@@ -63,7 +64,12 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<TableSetting
         resumed: old.is_some(),
         force: args.force,
         report,
+        sync: args.sync,
     };
+    team::agree(&format!("{:?} {:?}", config.settings, config.data.content()))?;
+    if team::place().0 > 0 {
+        return training.follow(net);
+    }
     let start = |net: &Network| {
         let count = |part: &Option<Dataset>| part.as_ref().map_or(0, Dataset::rows);
         let start = Start {

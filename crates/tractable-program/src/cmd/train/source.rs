@@ -5,6 +5,7 @@ use crate::report::Outcome;
 use crate::run::{DataFiles, Rows};
 use crate::scores::Judged;
 use crate::settings::EnsembleSettings;
+use crate::team;
 use std::ops::ControlFlow;
 use tractable::Ensemble;
 use tractable::data::{ColumnAbout, CsvStream, Dataset, Table};
@@ -107,7 +108,10 @@ impl Source {
         progress: impl FnMut(Stage) -> ControlFlow<()>,
     ) -> tractable::Result<Option<Ensemble>> {
         match &self.rows {
-            Kept::Memory(rows) => Ensemble::fit_with(&rows.train, settings, progress),
+            Kept::Memory(rows) => match team::workers() {
+                None => Ensemble::fit_with(&rows.train, settings, progress),
+                Some(workers) => Ensemble::fit_together(&rows.train, settings, &*workers, progress),
+            },
             Kept::Stream(stream) => Ensemble::fit_stream(stream, settings, progress),
         }
     }

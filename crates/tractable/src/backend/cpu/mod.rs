@@ -28,6 +28,7 @@ use crate::error::Result;
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
 use crate::shape::{Shape, Window};
+use crate::workers::Numbers;
 use derivative::Derivative;
 use norm::Norm;
 use rows::Spread;
@@ -297,6 +298,21 @@ impl Backend for Cpu {
 
     fn clear(&self, sums: &mut Sums) {
         sums.clear();
+    }
+
+    fn sums_read(&self, sums: &Sums, many: &mut Numbers, few: &mut Vec<f64>) -> Result<()> {
+        sums.read(many, few);
+        Ok(())
+    }
+
+    fn sums_write(
+        &self,
+        sums: &mut Sums,
+        many: &Numbers,
+        at: usize,
+        few: &mut dyn Iterator<Item = f64>,
+    ) -> Result<usize> {
+        Ok(sums.write(many, at, few))
     }
 
     fn activate(&self, activation: Activation, z: &State, a: &mut State, purpose: Purpose) {

@@ -299,4 +299,19 @@ impl NormSums {
         self.sums.fill(0.0);
         self.batch.clear();
     }
+
+    /// Nothing for a map.
+    pub(super) fn read(&self, to: &mut Vec<f64>) {
+        if !self.sums.is_empty() {
+            to.extend_from_slice(&self.sums);
+            self.batch.read(self.sums.len() / 4, to);
+        }
+    }
+
+    pub(super) fn write(&mut self, from: &mut dyn Iterator<Item = f64>) {
+        if !self.sums.is_empty() {
+            self.sums.iter_mut().zip(&mut *from).for_each(|(sum, v)| *sum = v);
+            self.batch.write(self.sums.len() / 4, from);
+        }
+    }
 }

@@ -8,6 +8,7 @@ use super::window::Scratch;
 use crate::backend::{Map, Parameters, Step, Steps, Tally};
 use crate::error::Result;
 use crate::moments::posterior::{self, Updated};
+use crate::workers::Numbers;
 use std::mem::take;
 use std::ops::Range;
 
@@ -125,6 +126,23 @@ impl Sums {
     pub(super) fn clear(&mut self) {
         self.lines.fill(0.0);
         self.norm.clear();
+    }
+
+    pub(super) fn read(&self, many: &mut Numbers, few: &mut Vec<f64>) {
+        if let Numbers::Single(many) = many {
+            many.extend_from_slice(&self.lines);
+        }
+        self.norm.read(few);
+    }
+
+    /// From the number `at` on, to the one that is returned.
+    pub(super) fn write(&mut self, many: &Numbers, at: usize, few: &mut dyn Iterator<Item = f64>) -> usize {
+        let n = self.lines.len();
+        if let Numbers::Single(many) = many {
+            self.lines.copy_from_slice(&many[at..at + n]);
+        }
+        self.norm.write(few);
+        at + n
     }
 
     /// Adds what a batch says, all its parts.

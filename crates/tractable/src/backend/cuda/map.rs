@@ -3,6 +3,7 @@
 use super::driver::{self, Buffer, Gpu};
 use super::hopper::Packed;
 use super::state::{Layout, PRIOR, Part, State, padded};
+use super::sums::Sums;
 use super::{Cuda, Scratch, Status, StepArgs};
 use crate::backend::{Map, Parameters, Step, Steps};
 use crate::error::Result;
@@ -15,14 +16,6 @@ pub(crate) struct Weights {
     pub(super) var: Buffer<f32>,
     /// In the tiles of `hopper.cu`, where those are used.
     pub(super) packed: Mutex<Option<Packed>>,
-}
-
-/// Sums of a map `[2][outputs][weight_stride]`, or of a normalisation.
-pub(crate) enum Sums {
-    Map(Buffer<f32>, usize),
-    Norm(Buffer<f64>, usize),
-    /// There was no memory for them.
-    Failed(String),
 }
 
 /// The kernels' `Geometry`.

@@ -14,6 +14,7 @@ mod norm;
 mod pool;
 mod rows;
 mod state;
+mod sums;
 mod tensor;
 mod unitwise;
 
@@ -25,13 +26,15 @@ use crate::error::Result;
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
 use crate::shape::{Shape, Window};
+use crate::workers::Numbers;
 use driver::{Buffer, Gpu};
-use map::{Sums, Weights};
+use map::Weights;
 use norm::Norm;
 use rows::{Derivative, Spread};
 use state::{Layout, RowStore, State};
 use std::ops::Range;
 use std::sync::Arc;
+use sums::Sums;
 
 pub(crate) use driver::names;
 
@@ -365,6 +368,20 @@ impl Backend for Cuda {
             Sums::Norm(buffer, n) => buffer.clear(*n),
             Sums::Failed(_) => {}
         }
+    }
+
+    fn sums_read(&self, sums: &Sums, many: &mut Numbers, few: &mut Vec<f64>) -> Result<()> {
+        sums.read(many, few)
+    }
+
+    fn sums_write(
+        &self,
+        sums: &mut Sums,
+        many: &Numbers,
+        at: usize,
+        few: &mut dyn Iterator<Item = f64>,
+    ) -> Result<usize> {
+        sums.write(many, at, few)
     }
 
     fn activate(&self, activation: Activation, z: &State, a: &mut State, purpose: Purpose) {

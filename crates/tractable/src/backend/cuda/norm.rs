@@ -3,6 +3,7 @@
 use super::driver::Buffer;
 use super::map::step_args;
 use super::state::{Layout, PRIOR, Part, State};
+use super::sums::OF_CHANNEL;
 use super::{Cuda, Scratch, Status, StepArgs};
 use crate::backend::{Parameters, Purpose, Statistics, Steps};
 use crate::error::Result;
@@ -52,8 +53,6 @@ struct NormApplyArgs {
     status: u64,
 }
 
-/// Sums of a channel: four for the parameters, three for the statistics.
-const SUMS: usize = 7;
 /// Values of a channel that one block adds, at least, and the most blocks for a channel.
 const PER_PART: usize = 1024;
 const MOST_PARTS: usize = 256;
@@ -168,7 +167,7 @@ impl Cuda {
     }
 
     pub(super) fn new_norm_sums(&self, norm: &Norm) -> Result<Buffer<f64>> {
-        Buffer::zeros(&self.gpu, SUMS * norm.channels)
+        Buffer::zeros(&self.gpu, OF_CHANNEL * norm.channels)
     }
 
     pub(super) fn add_norm_sums(&self, norm: &Norm, s: &Scratch, x: &State, z: &State, sums: &Buffer<f64>) {
@@ -205,7 +204,7 @@ impl Cuda {
     }
 
     pub(super) fn norm_sums_len(norm: &Norm) -> usize {
-        SUMS * norm.channels
+        OF_CHANNEL * norm.channels
     }
 }
 

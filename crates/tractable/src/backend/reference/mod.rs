@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::moments::derivative::{Gate, UnitDerivative};
 use crate::moments::{Activation, noise, observe, product, rows, smooth};
 use crate::shape::{Shape, Window};
+use crate::workers::Numbers;
 use std::ops::Range;
 
 #[derive(Debug)]
@@ -173,7 +174,7 @@ impl Backend for Reference {
     }
 
     fn map_sums(&self, w: &Weights) -> Sums {
-        Sums::zeros(&w.p)
+        Sums::zeros(&w.p, 0)
     }
 
     fn map_accumulate(&self, w: &Weights, _: &mut Scratch, x: &State, z: &State, sums: &mut Sums) {
@@ -297,7 +298,7 @@ impl Backend for Reference {
     }
 
     fn normalize_sums(&self, norm: &Norm) -> Sums {
-        Sums::zeros(&norm.p)
+        Sums::zeros(&norm.p, norm.p.mean.len())
     }
 
     fn normalize_accumulate(&self, norm: &Norm, s: &mut Scratch, x: &State, z: &State, sums: &mut Sums) {
@@ -325,6 +326,29 @@ impl Backend for Reference {
     fn clear(&self, sums: &mut Sums) {
         sums.p = sums.p.zeros_like();
         sums.batch.clear();
+    }
+
+    fn sums_read(&self, sums: &Sums, many: &mut Numbers, few: &mut Vec<f64>) -> Result<()> {
+        let p = &sums.p;
+        many.extend([&p.mean, &p.var, &p.bias_mean, &p.bias_var].into_iter().flatten().copied());
+        sums.batch.read(sums.channels, few);
+        Ok(())
+    }
+
+    fn sums_write(
+        &self,
+        sums: &mut Sums,
+        many: &Numbers,
+        mut at: usize,
+        few: &mut dyn Iterator<Item = f64>,
+    ) -> Result<usize> {
+        let p = &mut sums.p;
+        for v in [&mut p.mean, &mut p.var, &mut p.bias_mean, &mut p.bias_var].into_iter().flatten() {
+            *v = many.get(at);
+            at += 1;
+        }
+        sums.batch.write(sums.channels, few);
+        Ok(at)
     }
 
     fn activate(&self, activation: Activation, z: &State, a: &mut State, _: Purpose) {

@@ -35,6 +35,8 @@ pub(crate) struct Norm {
 pub(crate) struct Sums {
     pub(super) p: Parameters,
     pub(super) batch: Pooled,
+    /// Of a normalisation.
+    pub(super) channels: usize,
 }
 
 /// Covariances of `k` rows with each other, sample after sample.
@@ -51,8 +53,8 @@ pub(crate) struct RowStore {
 }
 
 impl Sums {
-    pub(super) fn zeros(like: &Parameters) -> Self {
-        Sums { p: like.zeros_like(), batch: Pooled::default() }
+    pub(super) fn zeros(like: &Parameters, channels: usize) -> Self {
+        Sums { p: like.zeros_like(), batch: Pooled::default(), channels }
     }
 
     pub(super) fn add(&mut self, more: &Parameters) {

@@ -1,0 +1,99 @@
+//! The processes that `mpirun` started together. The first of them prints and writes files; the others only compute.
+
+#[cfg(feature = "mpi")]
+mod mpi;
+
+use crate::report::{Exit, Outcome, PROGRAM};
+use std::cell::RefCell;
+use std::rc::Rc;
+use tractable::fnv;
+use tractable::workers::{self, Transport};
+
+thread_local! {
+    /// On the thread that runs the verb; messages are sent from no other.
+    static TEAM: RefCell<Option<Rc<dyn Transport>>> = const { RefCell::new(None) };
+}
+
+/// How many processes `mpirun` started, by what it says in the environment: that of Open MPI, or that of MPICH and its kin.
+fn started() -> usize {
+    let said = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().find_map(|name| std::env::var(name).ok());
+    said.and_then(|n| n.parse().ok()).unwrap_or(1)
+}
+
+/// Finds the other processes, if there are any.
+pub fn join() -> Outcome {
+    match started() {
+        0..=1 => Ok(()),
+        #[cfg(feature = "mpi")]
+        _ => {
+            let world = mpi::World::join()?;
+            crate::console::set_first(world.rank() == 0);
+            TEAM.set(Some(Rc::new(world)));
+            Ok(())
+        }
+        #[cfg(not(feature = "mpi"))]
+        n => Err(Exit::Error(format!(
+            "started as one of {n} processes, but this program was built without MPI: build it with `cargo install --path crates/tractable-cli --features mpi`"
+        ))),
+    }
+}
+
+/// The processes, where there are several.
+pub(crate) fn workers() -> Option<Rc<dyn Transport>> {
+    TEAM.with_borrow(Clone::clone)
+}
+
+/// No message will follow: one that says so was the last, or all are done.
+pub fn over() {
+    TEAM.set(None);
+}
+
+/// Number of this process, and how many there are.
+pub(crate) fn place() -> (usize, usize) {
+    workers().map_or((0, 1), |w| (w.rank(), w.ranks()))
+}
+
+/// Lets the others wait until the first has done this; they do not do it.
+pub(crate) fn first_then_all<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<Option<T>> {
+    let done = if place().0 == 0 { Some(work()?) } else { None };
+    share(&[])?;
+    Ok(done)
+}
+
+/// The outcome of a message. Whoever cannot go on has said so to all, and nothing follows.
+pub(crate) fn heard<T>(result: tractable::Result<T>) -> Outcome<T> {
+    result.map_err(|e| {
+        over();
+        e.into()
+    })
+}
+
+/// Everyone's bytes, in the order of ranks.
+pub(crate) fn share(mine: &[u8]) -> Outcome<Vec<Vec<u8>>> {
+    match workers() {
+        None => Ok(vec![mine.to_vec()]),
+        Some(workers) => heard(workers::share(&*workers, mine)),
+    }
+}
+
+/// An error unless all have the same program, settings and data; `said` describes the last two.
+pub(crate) fn agree(said: &str) -> Outcome {
+    let Some(workers) = workers() else { return Ok(()) };
+    let program =
+        std::env::current_exe().and_then(std::fs::read).map_or(0, |bytes| fnv::fnv1a_64(fnv::EMPTY, bytes));
+    let vectors = format!("{PROGRAM} {program:x} {:?}", pulp::Arch::new());
+    heard(workers::agree(&*workers, "program or processor", vectors.as_bytes()))?;
+    heard(workers::agree(&*workers, "settings or data", said.as_bytes()))
+}
+
+/// The end of a verb: an error of one is an error of all.
+pub fn end(outcome: Outcome) -> Outcome {
+    let Some(workers) = workers() else { return outcome };
+    let why = match &outcome {
+        Ok(()) | Err(Exit::PipeClosed) => return workers::leave(&*workers).map_err(Exit::from).and(outcome),
+        Err(Exit::Error(why) | Exit::CheckFailed(why) | Exit::Interrupted(why)) => why,
+    };
+    workers::fail(&*workers, why);
+    over();
+    outcome
+}

@@ -1,0 +1,56 @@
+//! Messages by MPI: all that this program asks of it.
+
+use crate::report::{Exit, Outcome};
+use mpi::datatype::{Partition, PartitionMut};
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::{Communicator, CommunicatorCollectives};
+use mpi::{Count, Threading, environment::Universe};
+use tractable::workers::Transport;
+use tractable::{Error, Result};
+
+/// The processes of one `mpirun`. Dropping it ends MPI.
+pub(super) struct World {
+    world: SimpleCommunicator,
+    _universe: Universe,
+}
+
+impl World {
+    pub(super) fn join() -> Outcome<Self> {
+        let (universe, _) = mpi::initialize_with_threading(Threading::Funneled)
+            .ok_or_else(|| Exit::Error("MPI does not start".into()))?;
+        Ok(World { world: universe.world(), _universe: universe })
+    }
+}
+
+impl Transport for World {
+    fn rank(&self) -> usize {
+        self.world.rank() as usize
+    }
+
+    fn ranks(&self) -> usize {
+        self.world.size() as usize
+    }
+
+    fn exchange(&self, to: &[&[u8]]) -> Result<Vec<Vec<u8>>> {
+        let counts: Vec<u64> = to.iter().map(|message| message.len() as u64).collect();
+        let mut coming = vec![0u64; to.len()];
+        self.world.all_to_all_into(&counts[..], &mut coming[..]);
+        let (send, receive) = (places(&counts)?, places(&coming)?);
+        let mut received = vec![0u8; coming.iter().sum::<u64>() as usize];
+        let sent = to.concat();
+        self.world.all_to_all_varcount_into(
+            &Partition::new(&sent[..], &send.0[..], &send.1[..]),
+            &mut PartitionMut::new(&mut received[..], &receive.0[..], &receive.1[..]),
+        );
+        let mut rest = &received[..];
+        Ok(coming.iter().map(|&n| rest.split_off(..n as usize).expect("as many bytes").to_vec()).collect())
+    }
+}
+
+/// Sizes and starts of messages as MPI counts them.
+fn places(counts: &[u64]) -> Result<(Vec<Count>, Vec<Count>)> {
+    let total = Count::try_from(counts.iter().sum::<u64>());
+    total.map_err(|_| Error::Invalid { what: "message".into(), why: "is larger than 2 GiB".into() })?;
+    let starts = counts.iter().scan(0, |at, n| Some(std::mem::replace(at, *at + *n as Count)));
+    Ok((counts.iter().map(|&n| n as Count).collect(), starts.collect()))
+}

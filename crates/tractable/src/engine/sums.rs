@@ -1,0 +1,90 @@
+//! Sums of updates: accumulated from batches, and as numbers that add up over workers.
+
+use super::{ActivePass, Batch, Layers, Loaded, OnDevice, Pass, other_device, with_noise};
+use crate::backend::{Backend, NoiseSums, Seen};
+use crate::error::Result;
+use crate::layer::{Block, Together};
+use crate::plan::Op;
+use crate::workers::Numbers;
+
+/// Summed updates.
+pub(super) struct LayerSums<B: Backend> {
+    pub(super) layers: Vec<Option<B::Sums>>,
+    pub(super) noise: NoiseSums,
+}
+
+impl<B: Backend> Layers<B> {
+    /// Runs an operation with statistics of all workers, if it is a normalisation of the batch; says whether it is.
+    fn normalize_together(&self, pass: &mut Pass<B>, op: &Op, together: &mut Together<'_>) -> Result<bool> {
+        let Op::Forward { layer, .. } = *op else { return Ok(false) };
+        if !matches!(self.blocks[layer], Block::Norm(_)) {
+            return Ok(false);
+        }
+        let (below, above) = pass.states.split_at_mut(layer + 1);
+        let (x, z) = (&below[self.graph.inputs[layer][0]], &mut above[0]);
+        let pixels = self.graph.input_shape(layer).pixels();
+        let (block, scratch) = (&self.blocks[layer], &mut pass.scratch[layer]);
+        block.normalize_together(&self.backend, scratch, x, z, pixels, *together)?;
+        Ok(true)
+    }
+}
+
+impl<B: Backend> Loaded<B> {
+    /// Adds the updates of a batch.
+    pub(super) fn accumulate_batch(
+        &self,
+        batch: Batch<'_>,
+        seen: Seen<'_>,
+        sums: &mut OnDevice,
+        together: Option<Together<'_>>,
+    ) -> Result<()> {
+        let sums = sums.downcast_mut::<LayerSums<B>>().ok_or_else(other_device)?;
+        let mut lent = self.lend();
+        self.layers.set(lent.pass_mut(), batch)?;
+        lent.pass_mut().noise = sums.noise.clone();
+        let seen = with_noise(seen, &self.noise);
+        match together {
+            None => lent.run(&self.learn, Some(seen))?,
+            Some(mut together) => {
+                for op in &self.learn {
+                    if !self.layers.normalize_together(lent.pass_mut(), op, &mut together)? {
+                        self.layers.run(lent.pass_mut(), std::slice::from_ref(op), Some(seen));
+                    }
+                }
+                self.layers.told(&mut lent.pass_mut().status)?;
+            }
+        }
+        let pass = lent.pass_mut();
+        sums.noise = std::mem::take(&mut pass.noise);
+        for (i, (block, sums)) in self.layers.blocks.iter().zip(&mut sums.layers).enumerate() {
+            let (x, z) = (&pass.states[self.layers.graph.inputs[i][0]], &pass.states[i + 1]);
+            if let Some(sums) = sums {
+                block.accumulate(&self.layers.backend, &mut pass.scratch[i], x, z, sums);
+            }
+        }
+        Ok(())
+    }
+
+    /// The sums as numbers.
+    pub(super) fn numbers_of(&self, sums: &OnDevice) -> Result<(Numbers, Vec<f64>)> {
+        let sums = sums.downcast_ref::<LayerSums<B>>().ok_or_else(other_device)?;
+        let (mut many, mut few) = (Numbers::empty(self.layers.backend.is_double()), Vec::new());
+        few.extend(sums.noise.squares.iter().chain(&sums.noise.count));
+        for sums in sums.layers.iter().flatten() {
+            self.layers.backend.sums_read(sums, &mut many, &mut few)?;
+        }
+        Ok((many, few))
+    }
+
+    /// The reverse.
+    pub(super) fn set_numbers_of(&self, sums: &mut OnDevice, many: &Numbers, few: &[f64]) -> Result<()> {
+        let sums = sums.downcast_mut::<LayerSums<B>>().ok_or_else(other_device)?;
+        let (mut few, mut at) = (few.iter().copied(), 0);
+        let noise = &mut sums.noise;
+        noise.squares.iter_mut().chain(&mut noise.count).zip(&mut few).for_each(|(to, from)| *to = from);
+        for sums in sums.layers.iter_mut().flatten() {
+            at = self.layers.backend.sums_write(sums, many, at, &mut few)?;
+        }
+        Ok(())
+    }
+}

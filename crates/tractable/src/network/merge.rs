@@ -1,0 +1,464 @@
+//! Merging what several copies of a network learned: [`Network::mark`], [`Network::since`], [`Network::merge`].
+
+use super::{LearnInfo, Network};
+use crate::backend::{Parameters, UpdateRule};
+use crate::engine::InferredNoise;
+use crate::error::{Error, Result};
+use crate::fnv;
+use crate::layer::{Contents, Layer};
+use crate::moments::merge::{Bound, Learned, pooled, surprise};
+use crate::output::Noise;
+use crate::workers::{self, Doing, Numbers, Transport};
+
+/// A point in a network's learning that [increments](Increment) start from: all its numbers.
+///
+/// ```
+/// # use tractable::{Activation, Network};
+/// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+/// let mark = net.mark()?;
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub struct Mark {
+    from: From,
+    contents: Vec<Contents>,
+    noise: InferredNoise,
+    done: Done,
+}
+
+/// Where an increment belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct From {
+    pub(super) seed: u64,
+    /// Hash of layers, prior and scalers.
+    pub(super) architecture: u64,
+    /// Hash of the numbers at the mark.
+    pub(super) mark: u64,
+}
+
+/// Updates of a network so far, by how far each may move a weight (T23).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Done {
+    pub(super) rows: u64,
+    pub(super) single: u64,
+    pub(super) small: u64,
+    pub(super) large: u64,
+}
+
+/// What a network learned since a [mark](Mark), in natural parameters (precision, and precision times mean). Increments of networks that
+/// learned different rows from the same mark add up; see [`Network::merge`].
+///
+/// ```
+/// # use tractable::{Activation, Increment, Matrix, Network};
+/// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+/// let mark = net.mark()?;
+/// net.learn(&Matrix::column(vec![0.5])?, &Matrix::column(vec![1.0])?)?;
+/// let learned = net.since(&mark)?;
+/// assert_eq!(learned.rows(), 1);
+/// assert_eq!(Increment::from_bytes(&learned.to_bytes())?, learned);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Increment {
+    pub(super) from: From,
+    pub(super) done: Done,
+    /// Precision and shift of every parameter.
+    pub(super) many: Numbers,
+    /// What else adds up: squares and entries of the noise, then rows and moments of normalisations.
+    pub(super) few: Vec<f64>,
+}
+
+impl std::fmt::Debug for Mark {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mark").field("from", &self.from).finish_non_exhaustive()
+    }
+}
+
+impl Done {
+    /// After an update with this many rows.
+    pub(crate) fn note_update(&mut self, rows: usize) {
+        self.rows += rows as u64;
+        *match rows {
+            0..=1 => &mut self.single,
+            2..=255 => &mut self.small,
+            _ => &mut self.large,
+        } += 1;
+    }
+
+    fn zip(self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
+        Done {
+            rows: f(self.rows, other.rows),
+            single: f(self.single, other.single),
+            small: f(self.small, other.small),
+            large: f(self.large, other.large),
+        }
+    }
+
+    /// Workers side by side: rows add up, and the one with most updates counts.
+    fn beside(self, other: Self) -> Self {
+        Done { rows: self.rows + other.rows, ..self.zip(other, u64::max) }
+    }
+
+    /// T66. The sum of what its updates allow.
+    fn bound(self, rule: UpdateRule) -> Bound {
+        if rule == UpdateRule::Plain {
+            return Bound { stds: f64::INFINITY, shrink: 0.0 };
+        }
+        let many = |n: u64| n.min(10_000) as f64;
+        let stds = 10.0 * many(self.single) + many(self.small) / 2.0 + many(self.large) / 3.0;
+        let shrink = (-2.0 * (many(self.small) * 2f64.ln() + many(self.large) * 3f64.ln())).exp();
+        Bound { stds, shrink: if self.single > 0 { 0.0 } else { shrink } }
+    }
+}
+
+/// Mean and variance of every parameter of a layer: weights, then biases.
+fn pairs(p: &Parameters) -> impl Iterator<Item = [f64; 2]> + '_ {
+    let weights = p.mean.iter().zip(&p.var);
+    weights.chain(p.bias_mean.iter().zip(&p.bias_var)).map(|(&mean, &var)| [mean, var])
+}
+
+fn all_pairs(contents: &[Contents]) -> impl Iterator<Item = [f64; 2]> + '_ {
+    contents.iter().flat_map(|c| pairs(&c.parameters))
+}
+
+/// Rows that count for inferred noise: the initial value is one (T43).
+fn noise_rows(rows: f64) -> f64 {
+    rows + 1.0
+}
+
+impl Network {
+    /// A mark: what is learned from here on is an [`Increment`].
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// assert_eq!(net.since(&net.mark()?)?.rows(), 0);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn mark(&self) -> Result<Mark> {
+        let (contents, noise) = (self.all_contents()?, self.noise_now()?);
+        let mut hash = fnv::EMPTY;
+        let mut mix = |v: f64| hash = (hash.rotate_left(5) ^ v.to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        all_pairs(&contents).flatten().for_each(&mut mix);
+        for (mean, var) in contents.iter().filter_map(|c| c.running.as_ref()) {
+            mean.iter().chain(var).copied().for_each(&mut mix);
+        }
+        noise.var.iter().chain(&noise.rows).copied().for_each(&mut mix);
+        let from = From { mark: hash, ..self.from() };
+        Ok(Mark { from, contents, noise, done: self.done })
+    }
+
+    /// What this network learned since the mark, in this copy or in the one that was marked.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network};
+    /// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// let mark = net.mark()?;
+    /// net.learn(&Matrix::column(vec![0.5, 0.7])?, &Matrix::column(vec![1.0, 1.2])?)?;
+    /// assert_eq!(net.since(&mark)?.rows(), 2);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn since(&self, mark: &Mark) -> Result<Increment> {
+        self.check_from(mark.from)?;
+        let (now, noise) = (self.all_contents()?, self.noise_now()?);
+        let done = self.done.zip(mark.done, u64::saturating_sub);
+        let mut many = Numbers::empty(self.is_double());
+        let learned = all_pairs(&mark.contents).zip(all_pairs(&now));
+        many.extend(learned.flat_map(|(mark, now)| {
+            let Learned { precision, shift } = Learned::between(mark, now);
+            [precision, shift]
+        }));
+        let mut few = Vec::new();
+        if self.spec.output.noise() != Noise::Known {
+            let (before, after) = (&mark.noise, &noise);
+            for i in 0..after.var.len() {
+                // T68
+                let squares =
+                    noise_rows(after.rows[i]) * after.var[i] - noise_rows(before.rows[i]) * before.var[i];
+                few.extend([squares, after.rows[i] - before.rows[i]]);
+            }
+        }
+        let rows = done.rows as f64;
+        for (mean, var) in now.iter().filter_map(|c| c.running.as_ref()) {
+            few.push(rows);
+            few.extend(mean.iter().map(|m| rows * m));
+            few.extend(mean.iter().zip(var).map(|(m, v)| rows * (v + m * m)));
+        }
+        Ok(Increment { from: mark.from, done, many, few })
+    }
+
+    /// **What did several copies of a network learn together?** Sets the weights to those of the mark plus all increments: precisions add up,
+    /// and so do precisions times means (T65). For a linear model with independent weights this is the posterior of one
+    /// network that learned all rows. The order of the increments decides the last bits. Inferred noise and the statistics of batch
+    /// normalisation are those of all rows; steps are limited as in
+    /// [`UpdateRule`], by the worker with most updates (T66).
+    ///
+    /// Every row must be in one increment only. To learn a shard again in another epoch, first [remove](Network::remove) what it contributed before.
+    ///
+    /// # Errors
+    /// When an increment starts from another mark, another seed or another architecture: posteriors of different starting points must not be multiplied.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network};
+    /// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// let mark = net.mark()?;
+    /// let mut increments = Vec::new();
+    /// for (x, y) in [(0.1, 0.3), (0.5, 0.9)] {
+    ///     let mut worker = net.clone(); // or the same file on another machine
+    ///     worker.learn(&Matrix::column(vec![x])?, &Matrix::column(vec![y])?)?;
+    ///     increments.push(worker.since(&mark)?);
+    /// }
+    /// assert_eq!(net.merge(&mark, &increments)?.rows, 2);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn merge(&mut self, mark: &Mark, increments: &[Increment]) -> Result<LearnInfo> {
+        let (first, others) =
+            increments.split_first().ok_or_else(|| Error::invalid("increments", "there are none"))?;
+        for increment in increments {
+            self.check_fits(mark, increment)?;
+        }
+        let sum = match others {
+            [] => first,
+            _ => &others.iter().try_fold(first.clone(), |sum, more| sum.plus(more))?,
+        };
+        let bound = sum.done.bound(self.spec.update);
+        let mut info = LearnInfo { rows: sum.done.rows as usize, ..LearnInfo::default() };
+        let mut at = 0;
+        let mut contents = mark.contents.clone();
+        for (layer, contents) in contents.iter_mut().enumerate() {
+            let Some(priors) = self.spec.prior_of(&self.graph, layer)? else { continue };
+            let p = &mut contents.parameters;
+            let parts =
+                [(&mut p.mean, &mut p.var, priors[0]), (&mut p.bias_mean, &mut p.bias_var, priors[1])];
+            for (means, vars, [_, most]) in parts {
+                for (mean, var) in means.iter_mut().zip(vars) {
+                    let learned = Learned { precision: sum.many.get(at), shift: sum.many.get(at + 1) };
+                    let next = learned.merged([*mean, *var], most, bound);
+                    (*mean, *var, at) = (next.mean, next.var, at + 2);
+                    info.capped += u64::from(next.capped);
+                    info.repaired += u64::from(next.repaired);
+                }
+            }
+        }
+        self.merge_few(mark, &sum.few, &mut contents)?;
+        self.refill(&contents)?;
+        self.done = mark.done.zip(sum.done, |a, b| a + b);
+        Ok(info)
+    }
+
+    /// Merges what all workers learned since the mark; afterwards all have the same network.
+    pub(crate) fn merge_together(&mut self, mark: &Mark, workers: &dyn Transport) -> Result<()> {
+        let mut all = self.since(mark)?;
+        workers::agree(workers, "network", &mark.identity())?;
+        let Done { rows, single, small, large } = all.done;
+        let mine: Vec<u8> = [rows, single, small, large].iter().flat_map(|n| n.to_le_bytes()).collect();
+        let done = workers::share(workers, &mine)?;
+        all.done = done.iter().fold(Done::default(), |done, said| {
+            let n: Vec<u64> = said.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
+            done.beside(Done { rows: n[0], single: n[1], small: n[2], large: n[3] })
+        });
+        workers::add_few(workers, Doing::Merging, &mut all.few)?;
+        workers::add_many(workers, &mut all.many)?;
+        self.merge(mark, &[all]).map(drop)
+    }
+
+    /// As the device knows it, where it is inferred.
+    fn noise_now(&self) -> Result<InferredNoise> {
+        match self.spec.output.noise() {
+            Noise::Known => Ok(self.spec.inferred_noise()),
+            _ => self.engine.noise().cloned(),
+        }
+    }
+
+    /// Noise and the statistics of normalisations.
+    fn merge_few(&mut self, mark: &Mark, few: &[f64], contents: &mut [Contents]) -> Result<()> {
+        let mut few = few.iter().copied();
+        let mut next = || few.next().expect("as many as there are");
+        let InferredNoise { mut var, mut rows } = mark.noise.clone();
+        if self.spec.output.noise() != Noise::Known {
+            for (var, rows) in var.iter_mut().zip(&mut rows) {
+                // T68
+                let (squares, more) = (next(), next());
+                let total = noise_rows(*rows) * *var + squares;
+                // Where noise remembers only the last rows, sums may overshoot; a factor of four is more than a step ever takes.
+                *var = (total / noise_rows(*rows + more)).clamp(*var / 4.0, *var * 4.0);
+                *rows += more;
+            }
+            self.spec.noise.0 = var.iter().map(|v| v.sqrt()).collect();
+            self.spec.noise_rows = rows;
+        }
+        for (means, vars) in contents.iter_mut().filter_map(|c| c.running.as_mut()) {
+            let rows = next();
+            let first: Vec<f64> = means.iter().map(|_| next()).collect();
+            for ((mean, var), first) in means.iter_mut().zip(vars).zip(first) {
+                if let Some(of_all) = pooled(rows, first, next()) {
+                    (*mean, *var) = of_all; // T67
+                }
+            }
+        }
+        self.engine.set_noise(self.spec.inferred_noise());
+        Ok(())
+    }
+
+    /// Takes out what a shard of the data contributed before, so that it can be learned again without counting twice: precisions are
+    /// subtracted. A variance stays within its prior's. Afterwards the increment since a mark from *before* the removal is the change of the
+    /// contribution, and [`Increment::plus`] gives the new one.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network};
+    /// let (x, y) = (Matrix::column(vec![0.5])?, Matrix::column(vec![1.0])?);
+    /// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// let mark = net.mark()?;
+    /// net.learn(&x, &y)?;
+    /// let mut site = net.since(&mark)?;
+    /// // A second epoch.
+    /// let mark = net.mark()?;
+    /// net.remove(&site)?;
+    /// net.learn(&x, &y)?;
+    /// let change = net.since(&mark)?;
+    /// site = site.plus(&change)?;
+    /// net.merge(&mark, &[change])?;
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn remove(&mut self, site: &Increment) -> Result<()> {
+        self.check_from(site.from)?;
+        self.check_size(site)?;
+        let free = Bound { stds: f64::INFINITY, shrink: 0.0 };
+        let (mut contents, mut at) = (self.all_contents()?, 0);
+        for (layer, contents) in contents.iter_mut().enumerate() {
+            let Some(priors) = self.spec.prior_of(&self.graph, layer)? else { continue };
+            let p = &mut contents.parameters;
+            let parts =
+                [(&mut p.mean, &mut p.var, priors[0]), (&mut p.bias_mean, &mut p.bias_var, priors[1])];
+            for (means, vars, [_, most]) in parts {
+                for (mean, var) in means.iter_mut().zip(vars) {
+                    let out = Learned { precision: -site.many.get(at), shift: -site.many.get(at + 1) };
+                    let without = out.merged([*mean, *var], most, free);
+                    (*mean, *var, at) = (without.mean, without.var, at + 2);
+                }
+            }
+        }
+        self.refill(&contents)
+    }
+
+    fn check_from(&self, from: From) -> Result<()> {
+        from.check(From { mark: from.mark, ..self.from() })
+    }
+
+    fn check_fits(&self, mark: &Mark, increment: &Increment) -> Result<()> {
+        self.check_from(mark.from)?;
+        increment.from.check(mark.from)?;
+        self.check_size(increment)
+    }
+
+    fn check_size(&self, increment: &Increment) -> Result<()> {
+        let noise = if self.spec.output.noise() == Noise::Known { 0 } else { 2 * self.spec.output.units() };
+        let norms = (0..self.spec.layers.len()).map(|i| match self.spec.layers[i] {
+            Layer::BatchNorm { .. } => 1 + 2 * self.graph.input_shape(i).channels,
+            _ => 0,
+        });
+        let same = increment.many.len() == 2 * self.parameters()
+            && increment.few.len() == noise + norms.sum::<usize>()
+            && increment.many.is_double() == self.is_double();
+        match same {
+            true => Ok(()),
+            false => Err(Error::invalid("increment", "its numbers are not those of this network and device")),
+        }
+    }
+
+    /// Where increments of this network start; without a mark.
+    fn from(&self) -> From {
+        let s = &self.spec;
+        let said = format!(
+            "{:?}",
+            (s.input, &s.layers, &s.inputs, s.output, s.prior, &s.input_scaler, &s.output_scaler)
+        );
+        From { seed: s.seed, architecture: fnv::fnv1a_64(fnv::EMPTY, said.bytes()), mark: 0 }
+    }
+}
+
+impl From {
+    fn check(self, expected: From) -> Result<()> {
+        let why = if self.architecture != expected.architecture {
+            "it belongs to a network with other layers, another prior or other scalers"
+        } else if self.seed != expected.seed {
+            "it belongs to a network with another seed; posteriors of different starting points cannot be merged"
+        } else if self.mark != expected.mark {
+            "it starts from another mark; all workers must start from the same numbers"
+        } else {
+            return Ok(());
+        };
+        Err(Error::invalid("increment", why))
+    }
+}
+
+impl Mark {
+    /// A hash of settings and numbers, for workers that must start from the same.
+    pub(crate) fn identity(&self) -> Vec<u8> {
+        let From { seed, architecture, mark } = self.from;
+        [seed, architecture, mark].iter().flat_map(|n| n.to_le_bytes()).collect()
+    }
+
+    /// How surprising an increment is to the network at this mark (T69): about 1 in a linear model for data that were expected, far more for
+    /// garbage. Compare workers with each other: one that is many times as surprising as the others has other data, or is broken.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network};
+    /// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).noise_std([0.1]).build()?;
+    /// let mark = net.mark()?;
+    /// let mut other = net.clone();
+    /// net.learn(&Matrix::column(vec![0.5])?, &Matrix::column(vec![0.1])?)?;
+    /// other.learn(&Matrix::column(vec![0.5])?, &Matrix::column(vec![50.0])?)?;
+    /// assert!(mark.surprise(&other.since(&mark)?)? > 100.0 * mark.surprise(&net.since(&mark)?)?);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn surprise(&self, increment: &Increment) -> Result<f64> {
+        increment.from.check(self.from)?;
+        let free = Bound { stds: f64::INFINITY, shrink: 0.0 };
+        let parameters = all_pairs(&self.contents).enumerate().map(|(i, mark)| {
+            let learned =
+                Learned { precision: increment.many.get(2 * i), shift: increment.many.get(2 * i + 1) };
+            let now = learned.merged(mark, f64::INFINITY, free);
+            (mark, [now.mean, now.var])
+        });
+        match increment.many.len() == 2 * all_pairs(&self.contents).count() {
+            true => Ok(surprise(parameters)),
+            false => Err(Error::invalid("increment", "its numbers are not those of the marked network")),
+        }
+    }
+}
+
+impl Increment {
+    /// Rows it was learned from.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// assert_eq!(net.since(&net.mark()?)?.rows(), 0);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn rows(&self) -> usize {
+        self.done.rows as usize
+    }
+
+    /// The sum of two: of two workers since one mark, or of a shard's contribution and its change since a later mark.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// let nothing = net.since(&net.mark()?)?;
+    /// assert_eq!(nothing.plus(&nothing)?, nothing);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn plus(&self, more: &Increment) -> Result<Increment> {
+        From { mark: self.from.mark, ..more.from }.check(self.from)?;
+        let mut sum = self.clone();
+        let alike = sum.many.len() == more.many.len() && sum.few.len() == more.few.len();
+        if !alike || sum.many.is_double() != more.many.is_double() {
+            return Err(Error::invalid("increment", "it has other numbers than the one it is added to"));
+        }
+        sum.many.add(&more.many);
+        sum.few.iter_mut().zip(&more.few).for_each(|(sum, more)| *sum += more);
+        sum.done = sum.done.beside(more.done);
+        Ok(sum)
+    }
+}

@@ -1,0 +1,118 @@
+//! Many numbers in the precision of a device, as they are sent.
+
+use std::ops::Range;
+
+/// Numbers in one of two precisions.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Numbers {
+    Single(Vec<f32>),
+    Double(Vec<f64>),
+}
+
+/// Runs the same code for either precision.
+macro_rules! either {
+    ($numbers:expr, $v:ident => $code:expr) => {
+        match $numbers {
+            Numbers::Single($v) => $code,
+            Numbers::Double($v) => $code,
+        }
+    };
+}
+
+impl Numbers {
+    pub(crate) fn empty(double: bool) -> Self {
+        if double { Numbers::Double(Vec::new()) } else { Numbers::Single(Vec::new()) }
+    }
+
+    pub(crate) fn is_double(&self) -> bool {
+        matches!(self, Numbers::Double(_))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        either!(self, v => v.len())
+    }
+
+    pub(crate) fn get(&self, at: usize) -> f64 {
+        match self {
+            Numbers::Single(v) => f64::from(v[at]),
+            Numbers::Double(v) => v[at],
+        }
+    }
+
+    pub(crate) fn extend(&mut self, more: impl Iterator<Item = f64>) {
+        match self {
+            Numbers::Single(v) => v.extend(more.map(|v| v as f32)),
+            Numbers::Double(v) => v.extend(more),
+        }
+    }
+
+    pub(crate) fn all_finite(&self) -> bool {
+        either!(self, v => v.iter().all(|v| v.is_finite()))
+    }
+
+    /// Adds as many numbers of the same precision.
+    pub(crate) fn add(&mut self, more: &Numbers) {
+        match (self, more) {
+            (Numbers::Single(v), Numbers::Single(more)) => v.iter_mut().zip(more).for_each(|(v, m)| *v += m),
+            (Numbers::Double(v), Numbers::Double(more)) => v.iter_mut().zip(more).for_each(|(v, m)| *v += m),
+            _ => unreachable!("precisions are compared before"),
+        }
+    }
+
+    /// Little endian.
+    pub(crate) fn bytes(&self, range: Range<usize>) -> Vec<u8> {
+        either!(self, v => v[range].iter().flat_map(|v| v.to_le_bytes()).collect())
+    }
+
+    /// Whole numbers from bytes; `None` where some are left over.
+    pub(crate) fn from_bytes(bytes: &[u8], double: bool) -> Option<Self> {
+        let mut numbers = match double {
+            true => Numbers::Double(vec![0.0; bytes.len() / 8]),
+            false => Numbers::Single(vec![0.0; bytes.len() / 4]),
+        };
+        let all = 0..numbers.len();
+        numbers.set(all, bytes)?;
+        Some(numbers)
+    }
+
+    /// `None` where the bytes are not as many numbers.
+    pub(crate) fn set(&mut self, range: Range<usize>, bytes: &[u8]) -> Option<()> {
+        match self {
+            Numbers::Single(v) => {
+                let (numbers, []) = bytes.as_chunks() else { return None };
+                (numbers.len() == range.len()).then_some(())?;
+                v[range].iter_mut().zip(numbers).for_each(|(v, b)| *v = f32::from_le_bytes(*b));
+            }
+            Numbers::Double(v) => {
+                let (numbers, []) = bytes.as_chunks() else { return None };
+                (numbers.len() == range.len()).then_some(())?;
+                v[range].iter_mut().zip(numbers).for_each(|(v, b)| *v = f64::from_le_bytes(*b));
+            }
+        }
+        Some(())
+    }
+
+    /// Adds up a slice over workers in their order, this one's own in its place, and returns its bytes; the number of a worker whose
+    /// message has another size.
+    pub(crate) fn add_in_order(
+        &mut self,
+        range: Range<usize>,
+        own: usize,
+        from: &[Vec<u8>],
+    ) -> Result<Vec<u8>, usize> {
+        let mine = self.bytes(range.clone());
+        let mut sum: Option<Numbers> = None;
+        for (rank, bytes) in from.iter().enumerate() {
+            let more = Numbers::from_bytes(if rank == own { &mine } else { bytes }, self.is_double());
+            let more = more.filter(|m| m.len() == range.len()).ok_or(rank)?;
+            match &mut sum {
+                None => sum = Some(more),
+                Some(sum) => sum.add(&more),
+            }
+        }
+        let sum = sum.expect("there is at least one worker");
+        let bytes = sum.bytes(0..sum.len());
+        self.set(range, &bytes).expect("as many numbers");
+        Ok(bytes)
+    }
+}
