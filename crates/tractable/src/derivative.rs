@@ -3,12 +3,13 @@
 mod second;
 
 use crate::backend::Purpose;
-use crate::engine::{ActivePass, MeanVar, Slope};
+use crate::engine::{ActivePass, Slope};
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::layer::Layer;
 use crate::moments::derivative::Gate;
 use crate::network::Network;
+use second::Passed;
 
 /// What to differentiate with respect to, and which output: made from a layer's name, or by [`Wrt::input`].
 ///
@@ -250,9 +251,7 @@ impl Network {
         slope: Slope,
         rows: usize,
     ) -> Result<Vec<f64>> {
-        self.of_rows(pass, rows, |weights, states, row| {
-            second::by_units(&self.graph, weights, states, slope, row, rows)
-        })
+        self.with_passed(pass, rows, |passed| passed.by_units(slope))
     }
 
     /// Second derivatives by some units and each other, `[rows, units, units]`, likewise.
@@ -263,22 +262,20 @@ impl Network {
         units: &[usize],
         rows: usize,
     ) -> Result<Vec<f64>> {
-        self.of_rows(pass, rows, |weights, states, row| {
-            second::matrix(&self.graph, weights, states, slope, units, (row, rows))
-        })
+        self.with_passed(pass, rows, |passed| passed.matrix(slope, units))
     }
 
-    /// Calls `f(weights of every layer, states, row)` for rows of a pass.
-    fn of_rows(
+    /// Calls `f` with the weights and states of a pass.
+    fn with_passed(
         &self,
         pass: &dyn ActivePass,
         rows: usize,
-        f: impl Fn(&[&[f64]], &[MeanVar], usize) -> Vec<f64>,
+        f: impl Fn(Passed<'_>) -> Vec<f64>,
     ) -> Result<Vec<f64>> {
         let states = (0..self.graph.shapes.len()).map(|s| pass.read_prior(s)).collect::<Result<Vec<_>>>()?;
         let contents = self.all_contents()?;
         let weights: Vec<&[f64]> = contents.iter().map(|c| &c.parameters.mean[..]).collect();
-        Ok((0..rows).flat_map(|row| f(&weights, &states, row)).collect())
+        Ok(f(Passed { graph: &self.graph, weights: &weights, states: &states, rows }))
     }
 
     /// Factors that convert a derivative with respect to every unit of a layer to the user's units.

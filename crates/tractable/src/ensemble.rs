@@ -78,6 +78,9 @@ struct Spec {
     left_out: Vec<LeftOut>,
     /// It is a network of the user's own, who knows which rows were left out.
     own: bool,
+    /// Left-out rows are more likely if the doubt of a pass includes covariances between units; not so in older files.
+    #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "std::ops::Not::not"))]
+    by_rows: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -130,15 +133,17 @@ impl Member {
         Ok(Member { net, kind, fold, outside, kept })
     }
 
-    /// In standardised units, `[rows, width]`; the doubt is that of the weights together where it is known.
-    fn say(&self, x: Input<'_>) -> Result<Vec<Said>> {
-        let [mean, mut doubt, noise] = self.net.predict_standard(x)?;
+    /// In standardised units, `[rows, width]`; the doubt is that of the weights together where it is known, or that of a pass, by rows or with
+    /// independent units.
+    fn say(&self, x: Input<'_>, by_rows: bool) -> Result<Vec<Said>> {
+        let predict = |x| if by_rows { self.net.predict_by_rows(x) } else { self.net.predict_standard(x) };
+        let [mean, mut doubt, noise] = predict(x)?;
         let units = self.net.output().units();
         // Of inputs that are not known: what they leave open, which more data would not remove.
         let mut open = vec![0.0; mean.len()];
         let uncertain = x.var().is_some_and(|v| v.iter().any(|v| *v > 0.0));
         if uncertain {
-            let at_mean = self.net.predict_standard(Input::exact(x.mean(), x.width())?)?;
+            let at_mean = predict(Input::exact(x.mean(), x.width())?)?;
             for i in 0..doubt.len() {
                 open[i] = (doubt[i] - at_mean[1][i]).max(0.0);
                 doubt[i] = at_mean[1][i];
@@ -193,7 +198,7 @@ impl Ensemble {
         let mut parts = Vec::with_capacity(x.rows() * self.output().units());
         for from in (0..x.rows()).step_by(AT_ONCE) {
             let some = x.rows_between(from, x.rows().min(from + AT_ONCE));
-            parts.extend(together(&self.ask(|_| true, some.rows(), |m| m.say(some))?));
+            parts.extend(together(&self.ask(|_| true, some.rows(), |m| m.say(some, self.spec.by_rows))?));
         }
         if parts.is_empty() {
             return Err(Error::shape("input", "at least one row", 0));
@@ -238,7 +243,7 @@ impl Ensemble {
         let width = self.output().units();
         let mut parts = vec![Parts::default(); data.rows() * width];
         self.each_fold(data, |fold, rows, x| {
-            let said = self.ask(|m| m.fold == fold, rows.len(), |m| m.say(x))?;
+            let said = self.ask(|m| m.fold == fold, rows.len(), |m| m.say(x, self.spec.by_rows))?;
             let by_row = together(&said);
             for (row, own) in rows.iter().zip(by_row.chunks_exact(width)) {
                 parts[row * width..(row + 1) * width].copy_from_slice(own);

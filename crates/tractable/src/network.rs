@@ -184,7 +184,7 @@ impl Network {
     /// Mean, variance and noise variance of the output, in the network's own units.
     pub(crate) fn predict_standard(&self, x: Input<'_>) -> Result<[Vec<f64>; 3]> {
         if x.var().is_some_and(|v| v.iter().any(|&v| v > 0.0)) {
-            return self.predict_uncertain(x);
+            return self.predict_by_rows(x);
         }
         self.in_parts(x.rows(), |rows| {
             let n = rows.len();

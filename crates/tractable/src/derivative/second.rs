@@ -4,129 +4,144 @@ use crate::engine::{MeanVar, Slope};
 use crate::graph::Graph;
 use crate::layer::Layer;
 use crate::moments::Activation;
-use crate::moments::derivative::Unit;
+use crate::moments::derivative::{Curve, Unit};
 
-/// T36. `d^2(output)/d(unit)^2` for every unit of a state and one row: `sum_a rest_a E[phi''(z_a)] t_a^2` over all
-/// activations `a` above, where `rest` is the derivative with respect to the activation and `t` that of its `z` with respect to the unit.
-///
-/// `weights` are those of every layer, `[out, in]`; `states` the mean and variance of the input and of every layer.
-pub(super) fn by_units(
-    graph: &Graph,
-    weights: &[&[f64]],
-    states: &[MeanVar],
-    slope: Slope,
-    row: usize,
-    rows: usize,
-) -> Vec<f64> {
-    let all: Vec<usize> = (0..graph.shapes[slope.at].len()).collect();
-    let mut second = vec![0.0; all.len()];
-    each_bend(graph, weights, states, slope, &all, (row, rows), |bend, t| {
-        second.iter_mut().zip(t).for_each(|(sum, t)| *sum += bend * t * t); // T36
-    });
-    second
+/// A network after a forward pass: the means of the weights of every layer, `[out, in]`, and the mean and variance of the input and of
+/// every layer, `[rows, width]`.
+pub(super) struct Passed<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) weights: &'a [&'a [f64]],
+    pub(super) states: &'a [MeanVar],
+    pub(super) rows: usize,
 }
 
-/// Second derivatives of a sample by these units and each other, `d^2(output)/(d(unit) d(other))`, row after row.
-pub(super) fn matrix(
-    graph: &Graph,
-    weights: &[&[f64]],
-    states: &[MeanVar],
-    slope: Slope,
-    units: &[usize],
-    (row, rows): (usize, usize),
-) -> Vec<f64> {
-    let width = units.len();
-    let mut second = vec![0.0; width * width];
-    each_bend(graph, weights, states, slope, units, (row, rows), |bend, t| {
-        for (row, a) in second.chunks_exact_mut(width).zip(t) {
-            row.iter_mut().zip(t).for_each(|(sum, b)| *sum += bend * a * b); // T36
-        }
-    });
-    second
-}
-
-/// Calls `f(curvature of the output by an activation, derivatives of its unit by these units of the state)`.
-fn each_bend(
-    graph: &Graph,
-    weights: &[&[f64]],
-    states: &[MeanVar],
-    slope: Slope,
-    units: &[usize],
-    (row, rows): (usize, usize),
-    mut f: impl FnMut(f64, &[f64]),
-) {
-    let of_row = |v: &[f64]| -> std::ops::Range<usize> { row * v.len() / rows..(row + 1) * v.len() / rows };
-    let width = graph.shapes[slope.at].len();
-    let curves = |layer: usize, function: Activation| {
-        let [mean, var] = &states[graph.inputs[layer][0]];
-        let z = mean[of_row(mean)].iter().zip(&var[of_row(var)]);
-        z.map(|(&m, &v)| Unit::new(function, m, v, function.moments(m, v)).curve).collect::<Vec<_>>()
-    };
-    // Up: how every state moves with each unit, `[unit of the state][unit asked for]`; empty where it does not.
-    let one = |i: usize| units.iter().map(|&j| if i == j { 1.0 } else { 0.0 }).collect();
-    let mut tangents: Vec<Vec<Vec<f64>>> = vec![Vec::new(); states.len()];
-    tangents[slope.at] = (0..width).map(one).collect();
-    for (i, layer) in graph.layers.iter().enumerate().skip(slope.at) {
-        let moved = graph.inputs[i].iter().map(|&s| &tangents[s]).filter(|t| !t.is_empty());
-        tangents[i + 1] = match *layer {
-            Layer::Activation { function } => moved
-                .flat_map(|t| t.iter().zip(curves(i, function)))
-                .map(|(t, curve)| t.iter().map(|t| t * curve.mean).collect())
-                .collect(),
-            Layer::Add => {
-                moved.fold(Vec::new(), |sum, t| if sum.is_empty() { t.clone() } else { plus(sum, t) })
-            }
-            _ => moved.flat_map(|t| times(weights[i], t)).collect(),
-        };
+impl Passed<'_> {
+    /// T36. `d^2(output)/d(unit)^2` for every unit of a state, `[rows, width]`: `sum_a rest_a E[phi''(z_a)] t_a^2` over all
+    /// activations `a` above, where `rest` is the derivative with respect to the activation and `t` that of its `z` with respect to the unit.
+    pub(super) fn by_units(&self, slope: Slope) -> Vec<f64> {
+        let all: Vec<usize> = (0..self.graph.shapes[slope.at].len()).collect();
+        let mut second = vec![0.0; self.rows * all.len()];
+        self.each_bend(slope, &all, |row, bend, t| {
+            let sums = &mut second[row * t.len()..][..t.len()];
+            sums.iter_mut().zip(t).for_each(|(sum, t)| *sum += bend * t * t); // T36
+        });
+        second
     }
-    // Down: how much the output moves with every state.
-    let mut rests: Vec<Vec<f64>> = graph.shapes.iter().map(|s| vec![0.0; s.len()]).collect();
-    rests[graph.output()][slope.output] = 1.0;
-    for (i, layer) in graph.layers.iter().enumerate().skip(slope.at).rev() {
-        let mut rest = std::mem::take(&mut rests[i + 1]);
-        match *layer {
-            Layer::Activation { function } => {
-                let moved = &tangents[graph.inputs[i][0]];
-                for (unit, curve) in curves(i, function).iter().enumerate() {
-                    let bend = rest[unit] * curve.bend;
-                    let t = moved.get(unit).map_or(&[][..], |t| t);
-                    f(bend, t);
-                    rest[unit] *= curve.mean;
+
+    /// Second derivatives by these units and each other, `d^2(output)/(d(unit) d(other))`, `[rows, units, units]`.
+    pub(super) fn matrix(&self, slope: Slope, units: &[usize]) -> Vec<f64> {
+        let width = units.len();
+        let mut second = vec![0.0; self.rows * width * width];
+        self.each_bend(slope, units, |row, bend, t| {
+            let lines = second[row * width * width..].chunks_exact_mut(width);
+            for (line, a) in lines.zip(t) {
+                line.iter_mut().zip(t).for_each(|(sum, b)| *sum += bend * a * b); // T36
+            }
+        });
+        second
+    }
+
+    /// Calls `f(row, curvature of the output by an activation, derivatives of its unit by these units of the state)`.
+    fn each_bend(&self, slope: Slope, units: &[usize], mut f: impl FnMut(usize, f64, &[f64])) {
+        let (graph, rows, k) = (self.graph, self.rows, units.len());
+        let width = |state: usize| graph.shapes[state].len();
+        let tangents = self.tangents(slope.at, units);
+        // Down: how much the output moves with every state, `[row][unit]`.
+        let mut rests: Vec<Vec<f64>> = (0..graph.shapes.len()).map(|s| vec![0.0; rows * width(s)]).collect();
+        let output = graph.output();
+        rests[output].iter_mut().skip(slope.output).step_by(width(output)).for_each(|rest| *rest = 1.0);
+        for (i, layer) in graph.layers.iter().enumerate().skip(slope.at).rev() {
+            let mut rest = std::mem::take(&mut rests[i + 1]);
+            match *layer {
+                Layer::Activation { function } => {
+                    let (moved, width) = (&tangents[graph.inputs[i][0]], width(i + 1));
+                    for (at, (rest, curve)) in rest.iter_mut().zip(self.curves(i, function)).enumerate() {
+                        let (row, unit) = (at / width, at % width);
+                        if function.is_curved() && !moved.is_empty() {
+                            f(row, *rest * curve.bend, &moved[(unit * rows + row) * k..][..k]);
+                        }
+                        *rest *= curve.mean;
+                    }
                 }
+                Layer::Add => {}
+                _ => rest = back(self.weights[i], &rest, rows),
             }
-            Layer::Add => {}
-            _ => rest = back(weights[i], &rest),
+            for &below in &graph.inputs[i] {
+                rests[below].iter_mut().zip(&rest).for_each(|(sum, rest)| *sum += rest);
+            }
         }
-        for &below in &graph.inputs[i] {
-            rests[below].iter_mut().zip(&rest).for_each(|(sum, rest)| *sum += rest);
+    }
+
+    /// Up: how states move with these units of one, `[unit of the state][row][unit asked for]`; empty where a state does not move, and where
+    /// no curved activation follows.
+    fn tangents(&self, at: usize, units: &[usize]) -> Vec<Vec<f64>> {
+        let (graph, k) = (self.graph, units.len());
+        let n = self.rows * k;
+        let bends = |layer: usize| matches!(graph.layers[layer], Layer::Activation { function } if function.is_curved());
+        let mut needed = vec![false; graph.shapes.len()];
+        for i in (0..graph.layers.len()).rev() {
+            let above = needed[i + 1] || bends(i);
+            graph.inputs[i].iter().for_each(|&s| needed[s] |= above);
         }
+        let mut tangents: Vec<Vec<f64>> = vec![Vec::new(); graph.shapes.len()];
+        tangents[at] = vec![0.0; graph.shapes[at].len() * n];
+        for (j, &unit) in units.iter().enumerate() {
+            tangents[at][unit * n..][..n].iter_mut().skip(j).step_by(k).for_each(|t| *t = 1.0);
+        }
+        for (i, layer) in graph.layers.iter().enumerate().skip(at).filter(|&(i, _)| needed[i + 1]) {
+            let mut moved = graph.inputs[i].iter().map(|&s| &tangents[s]).filter(|t| !t.is_empty());
+            let Some(first) = moved.next() else { continue };
+            tangents[i + 1] = match *layer {
+                Layer::Activation { function } => {
+                    let (mut t, curves) = (first.clone(), self.curves(i, function));
+                    let width = curves.len() / self.rows;
+                    for (at, t) in t.chunks_exact_mut(k).enumerate() {
+                        let curve = &curves[at % self.rows * width + at / self.rows];
+                        t.iter_mut().for_each(|t| *t *= curve.mean);
+                    }
+                    t
+                }
+                Layer::Add => moved.fold(first.clone(), |mut sum, t| {
+                    sum.iter_mut().zip(t).for_each(|(a, b)| *a += b);
+                    sum
+                }),
+                _ => times(self.weights[i], first, n),
+            };
+        }
+        tangents
+    }
+
+    /// Slopes of an activation, `[row][unit]`.
+    fn curves(&self, layer: usize, function: Activation) -> Vec<Curve<f64>> {
+        let [mean, var] = &self.states[self.graph.inputs[layer][0]];
+        let curve = |(&m, &v): (&f64, &f64)| Unit::new(function, m, v, function.moments(m, v)).curve;
+        mean.iter().zip(var).map(curve).collect()
     }
 }
 
-/// The sum of two matrices.
-fn plus(mut a: Vec<Vec<f64>>, b: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    a.iter_mut().flatten().zip(b.iter().flatten()).for_each(|(a, b)| *a += b);
-    a
-}
-
-/// `[out, in]` weights times a matrix `[in][columns]`.
-fn times(weights: &[f64], x: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let columns = x[0].len();
-    let product = |weights: &[f64]| {
-        let mut sum = vec![0.0; columns];
-        for (w, x) in weights.iter().zip(x) {
+/// `[out, in]` weights times a matrix `[in, n]`.
+fn times(weights: &[f64], x: &[f64], n: usize) -> Vec<f64> {
+    let inputs = x.len() / n;
+    let mut product = vec![0.0; weights.len() / inputs * n];
+    for (sum, weights) in product.chunks_exact_mut(n).zip(weights.chunks_exact(inputs)) {
+        for (w, x) in weights.iter().zip(x.chunks_exact(n)) {
             sum.iter_mut().zip(x).for_each(|(s, x)| *s += w * x);
         }
-        sum
-    };
-    weights.chunks_exact(x.len()).map(product).collect()
+    }
+    product
 }
 
-/// A row `[out]` times `[out, in]` weights.
-fn back(weights: &[f64], d: &[f64]) -> Vec<f64> {
-    let mut sum = vec![0.0; weights.len() / d.len()];
-    for (weights, d) in weights.chunks_exact(sum.len()).zip(d) {
-        sum.iter_mut().zip(weights).for_each(|(s, w)| *s += w * d);
+/// A matrix `[rows, out]` times `[out, in]` weights.
+fn back(weights: &[f64], d: &[f64], rows: usize) -> Vec<f64> {
+    let outputs = d.len() / rows;
+    let inputs = weights.len() / outputs;
+    let mut product = vec![0.0; rows * inputs];
+    for (unit, weights) in weights.chunks_exact(inputs).enumerate() {
+        for (sum, d) in product.chunks_exact_mut(inputs).zip(d.chunks_exact(outputs)) {
+            if d[unit] != 0.0 {
+                sum.iter_mut().zip(weights).for_each(|(s, w)| *s += w * d[unit]);
+            }
+        }
     }
-    sum
+    product
 }

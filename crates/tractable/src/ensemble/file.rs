@@ -170,8 +170,15 @@ impl Ensemble {
             Output::Values { width, .. } => Calibrated::Values(vec![Calibration::default(); width]),
             Output::Classes { .. } => Calibrated::Classes(ClassCalibration::default()),
         };
-        let spec =
-            Spec { rows: 0, seed: 0, weights: vec![1.0], calibration, left_out: Vec::new(), own: true };
+        let spec = Spec {
+            rows: 0,
+            seed: 0,
+            weights: vec![1.0],
+            calibration,
+            left_out: Vec::new(),
+            own: true,
+            by_rows: false,
+        };
         Ok(Ensemble { members: vec![Member::new(net, 0, 0, Vec::new())?], spec })
     }
 }

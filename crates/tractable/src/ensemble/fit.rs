@@ -156,10 +156,10 @@ impl Ensemble {
         net.check_fit(learned, &Fit::new())?;
         let kept = data.keep(learned, &net, net.seed());
         let members = vec![Member::new(net, 0, 0, kept)?];
-        let said = [data.left_out(&members[0])?];
-        let (weights, calibration, _) = data.calibrate(&members, &said);
+        let left_out = |by_rows| Ok(Some(vec![data.left_out(&members[0], by_rows)?]));
+        let (weights, calibration, by_rows) = data.decide(&members, left_out)?.expect("nobody interrupts it");
         let rows = learned.rows() + held_out.rows();
-        let spec = Spec { rows, seed: 0, weights, calibration, left_out: Vec::new(), own: true };
+        let spec = Spec { rows, seed: 0, weights, calibration, left_out: Vec::new(), own: true, by_rows };
         let mut model = Ensemble { members, spec };
         model.spec.left_out = data.judge(&model)?;
         Ok(model)
@@ -235,23 +235,31 @@ impl Ensemble {
         let of = cost(&first) + cost(&second);
         let Some(wide) = train(&second, "learning", of)? else { return Ok(None) };
         members.extend(wide);
-        let go_on = |member: &Member| match stop.load(Ordering::Relaxed) {
-            true => Ok(None),
-            false => data.left_out(member).map(Some),
+        let left_out = |by_rows: bool| {
+            let go_on = |member: &Member| match stop.load(Ordering::Relaxed) {
+                true => Ok(None),
+                false => data.left_out(member, by_rows).map(Some),
+            };
+            let said = side_by_side(threads, &members, go_on, || watch("calibrating", of));
+            let said = said.into_iter().collect::<Result<Option<Vec<_>>>>()?;
+            Ok(said.filter(|_| !stop.load(Ordering::Relaxed)))
         };
-        let said = side_by_side(threads, &members, go_on, || watch("calibrating", of));
-        let Some(said) = said.into_iter().collect::<Result<Option<Vec<_>>>>()? else { return Ok(None) };
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let (weights, calibration, _) = data.calibrate(&members, &said);
+        let Some((weights, calibration, by_rows)) = data.decide(&members, left_out)? else { return Ok(None) };
         let keep = |member: &Member| weights[member.kind] > 0.0;
         let rows = data.all.rows();
         members.retain(keep);
         // One copy of how a table is read is enough.
         #[cfg(feature = "csv")]
         members.iter_mut().skip(1).for_each(|m| m.net.forget_preparation());
-        let spec = Spec { rows, seed: settings.seed, weights, calibration, left_out: Vec::new(), own: false };
+        let spec = Spec {
+            rows,
+            seed: settings.seed,
+            weights,
+            calibration,
+            left_out: Vec::new(),
+            own: false,
+            by_rows,
+        };
         let mut model = Ensemble { members, spec };
         model.spec.left_out = data.judge(&model)?;
         Ok(Some(model))
@@ -366,11 +374,11 @@ impl<'a> Data<'a> {
     }
 
     /// What a network says of the rows it left out.
-    fn left_out(&self, member: &Member) -> Result<Judged> {
+    fn left_out(&self, member: &Member, by_rows: bool) -> Result<Judged> {
         let rows = self.all.select(&rows_of(&self.folds, member.fold, true))?;
         Ok(match self.classes() {
             Some(_) => Judged::Classes(member.net.predict_classes(rows.input())?),
-            None => Judged::Values(member.say(rows.input())?),
+            None => Judged::Values(member.say(rows.input(), by_rows)?),
         })
     }
 
@@ -384,7 +392,7 @@ impl<'a> Data<'a> {
             while let Some((_, member)) = rest.next_if(|(job, _)| job.length == length) {
                 own.push(member);
             }
-            let said = own.iter().map(|member| self.left_out(member)).collect::<Result<Vec<_>>>()?;
+            let said = own.iter().map(|member| self.left_out(member, false)).collect::<Result<Vec<_>>>()?;
             let (_, _, ln_likelihood) = self.calibrate(&own, &said);
             if best.as_ref().is_none_or(|b| ln_likelihood > b.0) {
                 best = Some((ln_likelihood, length, own));
@@ -392,6 +400,26 @@ impl<'a> Data<'a> {
         }
         let (_, length, members) = best.expect("there is a job");
         Ok((length, members))
+    }
+
+    /// Weights of the kinds, their calibration, and whether the doubt comes by rows: what makes left-out rows most likely. Where the doubt is
+    /// that of all weights together, or there are classes, rows are not asked for.
+    fn decide(
+        &self,
+        members: &[Member],
+        mut left_out: impl FnMut(bool) -> Result<Option<Vec<Judged>>>,
+    ) -> Result<Option<(Vec<f64>, Calibrated, bool)>> {
+        let from_a_pass = self.classes().is_none() && members.iter().all(|m| m.outside.is_empty());
+        let ways = if from_a_pass { &[false, true][..] } else { &[false] };
+        let mut best: Option<(f64, (Vec<f64>, Calibrated, bool))> = None;
+        for &by_rows in ways {
+            let Some(said) = left_out(by_rows)? else { return Ok(None) };
+            let (weights, calibration, ln_likelihood) = self.calibrate(members, &said);
+            if best.as_ref().is_none_or(|b| ln_likelihood > b.0) {
+                best = Some((ln_likelihood, (weights, calibration, by_rows)));
+            }
+        }
+        Ok(best.map(|b| b.1))
     }
 
     /// Weights of the kinds, the calibration that goes with them, and how likely left-out rows are then.
@@ -559,4 +587,63 @@ fn check_observed(y: &Matrix, observed: Option<&[bool]>, names: &[String]) -> Re
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A wave seen with noise.
+    fn wave(rows: usize, noise: f64, seed: u64) -> Dataset {
+        let mut random = rng::stream(seed, "wave", 0);
+        let x: Vec<f64> = (0..2 * rows).map(|_| rng::uniform(-2.0, 2.0, &mut random)).collect();
+        let y =
+            x.chunks_exact(2).map(|x| (2.0 * x[0]).sin() + x[1] + noise * rng::standard_normal(&mut random));
+        let y = Matrix::column(y.collect()).unwrap();
+        Dataset::new(Matrix::new(x, 2).unwrap(), y).unwrap()
+    }
+
+    #[test]
+    fn left_out_rows_decide_whether_units_are_independent() {
+        let mut decided = Vec::new();
+        for (rows, noise, seed) in
+            [(40, 0.02, 0), (40, 0.5, 1), (100, 0.02, 2), (100, 0.5, 3), (20, 0.1, 4), (300, 0.02, 5)]
+        {
+            let all = wave(rows, noise, seed);
+            let settings = Settings::default().single(true).visits(3000).outside(false).seed(seed);
+            let model = Ensemble::fit_with(&all, &settings, |_| ControlFlow::Continue(())).unwrap().unwrap();
+            let data = Data::new(&all, &settings).unwrap();
+            let likelihood = |by_rows| {
+                let said = data.left_out(&model.members[0], by_rows).unwrap();
+                data.calibrate(&model.members, &[said]).2
+            };
+            let ways = [false, true].map(likelihood);
+            eprintln!("{rows} {noise} {ways:?}");
+            assert_ne!(ways[0], ways[1]);
+            assert_eq!(model.spec.by_rows, ways[1] > ways[0]);
+            decided.push(model.spec.by_rows);
+        }
+        assert!(decided.contains(&true) && decided.contains(&false), "{decided:?}");
+    }
+
+    /// Asserts that predictions follow the decision, and that it is stored.
+    #[test]
+    fn predictions_follow_the_decision_and_files_keep_it() {
+        let all = wave(40, 0.1, 7);
+        let settings = Settings::default().single(true).visits(1000).outside(false);
+        let mut model = Ensemble::fit_with(&all, &settings, |_| ControlFlow::Continue(())).unwrap().unwrap();
+        let vars = [false, true].map(|by_rows| {
+            model.spec.by_rows = by_rows;
+            let out = model.predict(all.x()).unwrap();
+            #[cfg(feature = "files")]
+            {
+                let bytes = model.to_bytes().unwrap();
+                // A file from before does not mention it.
+                assert_eq!(bytes.windows(7).any(|w| w == b"by_rows"), by_rows);
+                assert_eq!(Ensemble::from_bytes(&bytes).unwrap().predict(all.x()).unwrap(), out);
+            }
+            out.var().to_vec()
+        });
+        assert_ne!(vars[0], vars[1]);
+    }
 }

@@ -96,8 +96,8 @@ impl Network {
         Ok(Rows { k, mean, slopes, spread })
     }
 
-    /// Mean, variance and noise variance of the output for an uncertain input, in the network's own units.
-    pub(super) fn predict_uncertain(&self, x: Input<'_>) -> Result<[Vec<f64>; 3]> {
+    /// Mean, variance and noise variance of the output, with covariances between units, in the network's own units.
+    pub(crate) fn predict_by_rows(&self, x: Input<'_>) -> Result<[Vec<f64>; 3]> {
         let units = self.spec.output.units();
         self.in_parts_of(self.at_once_with(AT_ONCE.min(units)), x.rows(), |rows| {
             let (n, x) = (rows.len(), x.rows_between(rows.start, rows.end));
