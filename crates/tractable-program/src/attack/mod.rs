@@ -23,6 +23,8 @@ use tractable::{Matrix, Network, Output, rng};
 
 /// Images attacked between two looks at Ctrl-C.
 const AT_ONCE: usize = 32;
+/// On a GPU.
+const AT_ONCE_ON_GPU: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
@@ -146,12 +148,12 @@ impl Job<'_> {
             if self.quiet { ProgressDisplay::none() } else { ProgressDisplay::new(Some(total)) };
         let (rank, ranks) = team::place();
         let mut shared: Vec<Vec<Attacked>> = Vec::new();
-        for (part, chunk) in index.chunks(AT_ONCE).enumerate() {
+        for (part, chunk) in index.chunks(self.at_once()).enumerate() {
             let images = self.part(chunk)?.0;
             // Of several processes each attacks one part of a round.
             if part % ranks == 0 {
                 let own = part + rank;
-                let mine = match index.chunks(AT_ONCE).nth(own) {
+                let mine = match index.chunks(self.at_once()).nth(own) {
                     Some(chunk) => self.attack(own, chunk, &given)?,
                     None => Vec::new(),
                 };
@@ -162,7 +164,7 @@ impl Job<'_> {
                 keep(images.row(a.image), &a, &record);
                 records.push(record);
             }
-            let done = part * AT_ONCE + chunk.len();
+            let done = part * self.at_once() + chunk.len();
             progress.at(done as u64, || {
                 let won = records.iter().filter(|r| r.success).count() as f64 / records.len() as f64;
                 let rate = records.len() as f64 / began.elapsed().as_secs_f64();
@@ -186,6 +188,11 @@ impl Job<'_> {
         Ok((images.matrix(0..images.len())?, images.labels()))
     }
 
+    /// Images attacked at a time.
+    fn at_once(&self) -> usize {
+        if self.net.device().is_gpu() { AT_ONCE_ON_GPU } else { AT_ONCE }
+    }
+
     fn attack(&self, part: usize, chunk: &[usize], given: &[usize]) -> Outcome<Vec<Attacked>> {
         let (x, labels) = self.part(chunk)?;
         // A seed for every part: the first numbers of one stream would come again in each.
@@ -195,7 +202,7 @@ impl Job<'_> {
             Choice::LeastLikely => Targets::least_likely(&labels),
             Choice::Untargeted => Targets::untargeted(&labels),
             Choice::Random | Choice::One(_) => {
-                Targets::given(&labels, &given[part * AT_ONCE..][..chunk.len()])
+                Targets::given(&labels, &given[part * self.at_once()..][..chunk.len()])
             }
         };
         let settings = self.settings.clone();

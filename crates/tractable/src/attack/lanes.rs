@@ -10,8 +10,9 @@ use crate::metrics::argmax;
 use crate::network::Network;
 use crate::output::{Output, Tree};
 
-/// Images moved at a time: enough for all threads, few enough to stay in their caches.
+/// Images moved at a time: enough for all threads, few enough to stay in their caches; on a GPU enough to fill it.
 const LANES: usize = 32;
+const LANES_OF_GPU: usize = 1024;
 
 /// Images in progress.
 pub(super) struct Lanes<'a> {
@@ -80,7 +81,7 @@ pub(super) fn run(
         mean: Vec::new(),
         var: Vec::new(),
     };
-    let most = LANES.min(net.rows_at_once()).max(1);
+    let most = if net.device().is_gpu() { LANES_OF_GPU } else { LANES.min(net.rows_at_once()).max(1) };
     loop {
         while next < tasks.len() && numbers.len() < most {
             lanes.enter(tasks[next], next, method);

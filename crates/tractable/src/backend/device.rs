@@ -102,6 +102,15 @@ impl Device {
         Vec::new()
     }
 
+    /// Whether this is a GPU: work should then come in large batches.
+    ///
+    /// ```
+    /// assert!(!tractable::Device::cpu(1).is_gpu());
+    /// ```
+    pub fn is_gpu(&self) -> bool {
+        !matches!(self.0, Handle::Cpu(_) | Handle::Reference(_))
+    }
+
     /// The same GPU, with large products rounded to TF32: about three digits instead of five, and up to twice as fast. Errors
     /// after training are the same within what another seed changes; keep the default for small noise.
     ///

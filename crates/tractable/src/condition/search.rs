@@ -338,7 +338,7 @@ impl<'n> Search<'n> {
         let chosen = Chosen::seen(&seen, units, self.rows);
         let rows = net.rows_in(&mut *self.pass, (self.at, self.at), &chosen, Ask::Slopes)?;
         let turned = if self.other_than { -1.0 } else { 1.0 };
-        for row in 0..self.rows {
+        let step_of = |row: usize| {
             let outputs = &chosen.outputs[row * chosen.k..][..chosen.k];
             let wish = |i: usize| outputs[i].map(|o| turned * seen.y[row * units + o]);
             let off = |i: usize| wish(i).map(|y| y - rows.mean_of(row)[i]);
@@ -361,7 +361,7 @@ impl<'n> Search<'n> {
                 open.truncate(usize::from(!turned_already));
             }
             if open.is_empty() {
-                continue;
+                return None;
             }
             let output = |i: &usize| outputs[*i].expect("it is short of something");
             let slopes: Vec<&[f64]> = open.iter().map(|&i| &rows.slopes_of(row)[i * d..][..d]).collect();
@@ -378,8 +378,10 @@ impl<'n> Search<'n> {
                 }
             };
             let room: Vec<[f64; 2]> = (0..d).map(room).collect();
-            let step = step.within(&var[row * d..][..d], &room);
-            (0..d).for_each(|u| moved[row * d + u] += step[u]);
+            Some(step.within(&var[row * d..][..d], &room))
+        };
+        for (row, step) in each_row(self.rows, d, step_of).into_iter().enumerate() {
+            step.into_iter().flatten().enumerate().for_each(|(u, by)| moved[row * d + u] += by);
         }
         self.before = Some(net.in_users_units(
             self.pass.read_prior(net.graph.output())?,
@@ -498,4 +500,21 @@ impl<'n> Search<'n> {
         self.changed = true;
         Ok(())
     }
+}
+
+/// Numbers from which on several threads share the rows.
+const MANY: usize = 1 << 18;
+
+/// The step of every row. Each is computed alone, so threads do not change it.
+fn each_row<T: Send>(rows: usize, width: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let threads =
+        if rows * width < MANY { 1 } else { std::thread::available_parallelism().map_or(1, |n| n.get()) };
+    let per = rows.div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let part = |from: usize| (from..rows.min(from + per)).map(&of).collect::<Vec<T>>();
+        let others: Vec<_> = (per..rows).step_by(per).map(|from| scope.spawn(move || part(from))).collect();
+        let mut all = part(0);
+        others.into_iter().for_each(|o| all.extend(o.join().expect("a step does not panic")));
+        all
+    })
 }

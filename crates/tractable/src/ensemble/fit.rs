@@ -103,6 +103,9 @@ pub(super) struct Data<'a> {
     pub(super) settings: &'a Settings,
 }
 
+/// Weights of the kinds, their calibration, and whether the doubt comes by rows.
+type Decided = (Vec<f64>, Calibrated, bool);
+
 impl Ensemble {
     /// Fits a model to a data set with default settings.
     ///
@@ -408,10 +411,10 @@ impl<'a> Data<'a> {
         &self,
         members: &[Member],
         mut left_out: impl FnMut(bool) -> Result<Option<Vec<Judged>>>,
-    ) -> Result<Option<(Vec<f64>, Calibrated, bool)>> {
+    ) -> Result<Option<Decided>> {
         let from_a_pass = self.classes().is_none() && members.iter().all(|m| m.outside.is_empty());
         let ways = if from_a_pass { &[false, true][..] } else { &[false] };
-        let mut best: Option<(f64, (Vec<f64>, Calibrated, bool))> = None;
+        let mut best: Option<(f64, Decided)> = None;
         for &by_rows in ways {
             let Some(said) = left_out(by_rows)? else { return Ok(None) };
             let (weights, calibration, ln_likelihood) = self.calibrate(members, &said);

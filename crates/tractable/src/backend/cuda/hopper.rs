@@ -157,7 +157,7 @@ impl Cuda {
         let g = Geometry::new(&w.map, z.rows);
         let tile = tile(g.stride as usize);
         let blocks = (z.rows * x.shape.pixels()).div_ceil(128) * (g.stride as usize).div_ceil(tile);
-        if !self.streams(&g, blocks) || x.planes || z.means_only {
+        if !self.streams(&g, blocks) || x.planes {
             return false;
         }
         let Some([_, packed]) = self.pack(w, &g) else { return false };
@@ -181,7 +181,7 @@ impl Cuda {
             relu: 0,
             weight_stride: g.weight_stride,
             depth: g.depth,
-            x: [z.d_mean.at(), z.d_var.at()],
+            x: z.pair_of_d(),
             packed,
             w: [0; 2],
             mask: if x.relu { x.mean.at() } else { 0 },

@@ -121,7 +121,7 @@ impl Cuda {
     /// The way back, or false where the plain kernel must do it.
     pub(super) fn tensor_back(&self, w: &Weights, z: &State, x: &State) -> bool {
         let g = Geometry::new(&w.map, z.rows);
-        if !self.is_large(&g) || x.planes || z.means_only || !g.is_dense() {
+        if !self.is_large(&g) || x.planes || !g.is_dense() {
             return false;
         }
         let (positions, channels) = (z.rows * x.shape.pixels(), g.stride as usize);
@@ -134,7 +134,7 @@ impl Cuda {
         };
         let args = BackArgs {
             g,
-            z_d: [z.d_mean.at(), z.d_var.at()],
+            z_d: z.pair_of_d(),
             w_mean: w.mean.at(),
             x_d: [x.d_mean.at(), x.d_var.at()],
             mask: if x.relu { x.mean.at() } else { 0 },

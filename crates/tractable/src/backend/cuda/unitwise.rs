@@ -352,10 +352,15 @@ impl Cuda {
 }
 
 impl State {
-    /// Makes room for the innovation that `from` sends here: of means alone if it has no other.
+    /// Makes room for the innovation that `from` sends here.
     pub(super) fn receive(&mut self, from: &State) {
         self.failed = self.failed.take().or_else(|| from.failed.clone());
-        if from.means_only { self.room([Part::DMean]) } else { self.room(INNOVATION) }
+        self.room(INNOVATION);
+    }
+
+    /// Both innovations; rows have only one, and the products of the other do no harm.
+    pub(super) fn pair_of_d(&self) -> [u64; 2] {
+        [self.d_mean.at(), if self.means_only { self.d_mean.at() } else { self.d_var.at() }]
     }
 
     /// The innovations' variances, where there are any.
