@@ -608,11 +608,8 @@ mod tests {
 
     #[test]
     fn left_out_rows_decide_whether_units_are_independent() {
-        let mut decided = Vec::new();
-        for (rows, noise, seed) in
-            [(40, 0.02, 0), (40, 0.5, 1), (100, 0.02, 2), (100, 0.5, 3), (20, 0.1, 4), (300, 0.02, 5)]
-        {
-            let all = wave(rows, noise, seed);
+        for (rows, seed, better) in [(40, 0, true), (100, 2, false)] {
+            let all = wave(rows, 0.02, seed);
             let settings = Settings::default().single(true).visits(3000).outside(false).seed(seed);
             let model = Ensemble::fit_with(&all, &settings, |_| ControlFlow::Continue(())).unwrap().unwrap();
             let data = Data::new(&all, &settings).unwrap();
@@ -620,16 +617,10 @@ mod tests {
                 let said = data.left_out(&model.members[0], by_rows).unwrap();
                 data.calibrate(&model.members, &[said]).2
             };
-            let ways = [false, true].map(likelihood);
-            eprintln!("{rows} {noise} {ways:?}");
-            assert_ne!(ways[0], ways[1]);
-            assert_eq!(model.spec.by_rows, ways[1] > ways[0]);
-            decided.push(model.spec.by_rows);
+            assert_eq!([likelihood(true) > likelihood(false), model.spec.by_rows], [better; 2]);
         }
-        assert!(decided.contains(&true) && decided.contains(&false), "{decided:?}");
     }
 
-    /// Asserts that predictions follow the decision, and that it is stored.
     #[test]
     fn predictions_follow_the_decision_and_files_keep_it() {
         let all = wave(40, 0.1, 7);

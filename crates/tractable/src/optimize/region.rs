@@ -8,7 +8,7 @@ const NARROWEST: f64 = 1e-6;
 const GROW: f64 = 1.6;
 const SHRINK: f64 = 0.7;
 /// Consecutive improvements that make it grow.
-const WINS: u32 = 1;
+const WINS: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,8 +30,8 @@ impl Region {
 
     /// Points spread over the box before inference starts.
     pub(super) fn first_points(coordinates: usize) -> usize {
-        // Fewer do not show where a rugged function is low at large. Capped: coordinates times points would be too large.
-        (4 * coordinates + 2).min(200)
+        // Capped: the number of coordinates times points would be too large.
+        (2 * coordinates + 2).min(200)
     }
 
     /// Records whether a point was better than all before it in this region.
@@ -50,8 +50,7 @@ impl Region {
 
     /// Whether this is valid in a file with this many coordinates.
     pub(super) fn is_sound(&self, coordinates: usize) -> bool {
-        // Files from before count up to 1.
-        let counts = self.wins <= WINS && self.fails < Self::patience(coordinates);
+        let counts = self.wins < WINS && self.fails < Self::patience(coordinates);
         counts && (NARROWEST..=WIDEST).contains(&self.radius)
     }
 

@@ -74,7 +74,7 @@ impl Smooth {
         Some(Smooth { near, x, fit })
     }
 
-    /// The least point in a part of the box, and how much it is below the center.
+    /// The least point in a part of the box, and how much it is below the best value.
     pub(super) fn least(&self, region: &Bounds, center: &[f64], rng: &mut ChaCha8Rng) -> (Vec<f64>, f64) {
         let ends: (Vec<f64>, Vec<f64>) = region.pairs().iter().copied().unzip();
         let sides = [self.near.scaled(&ends.0), self.near.scaled(&ends.1)];
@@ -92,7 +92,7 @@ impl Smooth {
         let refined = starts.map(|x| self.refined(x, &sides));
         let (value, x) = refined.min_by(|a, b| a.0.total_cmp(&b.0)).expect("there are starts");
         let x = self.near.unscaled(&x);
-        (x.iter().enumerate().map(|(i, &x)| region.clamp(i, x)).collect(), self.mean(&start) - value)
+        (x.iter().enumerate().map(|(i, &x)| region.clamp(i, x)).collect(), -value)
     }
 
     /// Damped Newton steps between the sides.
