@@ -120,7 +120,9 @@ fn a_discount_widens_predictions_and_stops_at_the_prior() {
     let fresh = Network::mlp([1, 16, 1], Activation::Tanh).noise_std([0.1]).build().unwrap();
     let mut net = fresh.clone();
     let x = Matrix::column(vec![0.4]).unwrap();
-    (0..500).for_each(|_| drop(net.learn(&x, &x).unwrap()));
+    for _ in 0..500 {
+        net.learn(&x, &x).unwrap();
+    }
     let var = |net: &Network| net.predict(&x).unwrap().var()[0];
     let sure = var(&net);
     net.discount(1.0).unwrap();
