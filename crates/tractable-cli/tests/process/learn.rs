@@ -21,7 +21,8 @@ fn with_header(rows: &str) -> String {
 }
 
 fn rows_of(place: &Place, run: &str) -> u64 {
-    place.json(&["inspect", run])[0]["rows"].as_u64().unwrap()
+    let lines = place.json(&["inspect", run]);
+    lines.iter().find(|l| l["type"] == "ensemble").unwrap()["rows"].as_u64().unwrap()
 }
 
 #[test]

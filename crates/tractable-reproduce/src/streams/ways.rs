@@ -163,7 +163,7 @@ impl Adwin {
         self.blocks.len() * BLOCK
     }
 
-    /// Adds an error; at the end of a block, whether the window was cut.
+    /// Adds an error; at the end of a block, whether the window was cut because errors rose.
     fn changed(&mut self, error: f64) -> bool {
         self.open = (self.open.0 + error, self.open.1 + error * error);
         self.count += 1;
@@ -172,15 +172,17 @@ impl Adwin {
         }
         self.blocks.push_back(std::mem::take(&mut self.open));
         self.count = 0;
-        let mut cut = false;
-        while self.blocks.len() > 1 && self.differs() {
+        let mut rose = false;
+        while self.blocks.len() > 1 {
+            let Some(more) = self.cut() else { break };
             self.blocks.pop_front();
-            cut = true;
+            rose |= more;
         }
-        cut
+        rose
     }
 
-    fn differs(&self) -> bool {
+    /// Where two parts differ, whether the newer one has larger errors.
+    fn cut(&self) -> Option<bool> {
         let n = self.rows() as f64;
         let sum = |blocks: &mut dyn Iterator<Item = &(f64, f64)>| {
             blocks.fold((0.0, 0.0), |s, b| (s.0 + b.0, s.1 + b.1))
@@ -189,12 +191,13 @@ impl Adwin {
         let var = (all.1 / n - (all.0 / n).powi(2)).max(0.0);
         let ln = (2.0 * n.ln() / DELTA).ln();
         let mut before = 0.0;
-        (1..self.blocks.len()).any(|cut| {
+        (1..self.blocks.len()).find_map(|cut| {
             before += self.blocks[cut - 1].0;
             let (first, second) = ((cut * BLOCK) as f64, n - (cut * BLOCK) as f64);
             let inverse = 1.0 / first + 1.0 / second;
             let bound = (2.0 * inverse * var * ln).sqrt() + 2.0 / 3.0 * inverse * ln;
-            (before / first - (all.0 - before) / second).abs() > bound
+            let rise = (all.0 - before) / second - before / first;
+            (rise.abs() > bound).then_some(rise > 0.0)
         })
     }
 }

@@ -42,13 +42,13 @@ fn the_factor_is_how_much_wider_the_world_is() {
     }
 }
 
-/// Against quantiles of chi-square by SciPy, at four standard deviations.
+/// Against quantiles of chi-square by SciPy, at four standard deviations: 2 % too high for 8 rows, less for more.
 #[test]
 fn the_limit_is_the_quantile_of_chi_square() {
     let exact = [(8, 34.5959), (32, 74.3845), (128, 202.219), (512, 650.117)];
     for (k, quantile) in exact {
         let limit = surprise::limit(f64::from(k), 2.0 * f64::from(k), 4.0);
-        assert!((limit / quantile - 1.0).abs() < 0.01, "{k}: {limit} is not {quantile}");
+        assert!((limit / quantile - 1.0).abs() < 0.02, "{k}: {limit} is not {quantile}");
     }
 }
 
@@ -127,8 +127,9 @@ fn a_discount_widens_predictions_and_stops_at_the_prior() {
     let sure = var(&net);
     net.discount(1.0).unwrap();
     assert_eq!(var(&net), sure);
-    net.discount(3.0).unwrap();
-    assert!((var(&net) / sure - 3.0).abs() < 0.5, "{}", var(&net) / sure);
+    net.discount(1.1).unwrap();
+    // To first order by a tenth; products of variances add to it.
+    assert!((1.09..1.17).contains(&(var(&net) / sure)), "{}", var(&net) / sure);
     net.discount(1e300).unwrap();
     let vars = |net: &Network| net.weights("linear1").unwrap().unwrap().0.var().to_vec();
     assert_eq!(vars(&net), vars(&fresh));
