@@ -29,12 +29,14 @@ impl Mark {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Sets the network to what it was at the mark, plus everything that all copies learned since.
-    fn merge(&self, py: Python<'_>, increments: Vec<Vec<u8>>) -> PyResult<LearnInfo> {
+    /// Sets the network to what it was at the mark, plus everything that all copies learned since, or a share of it; None chooses one.
+    #[pyo3(signature = (increments, *, share=None))]
+    fn merge(&self, py: Python<'_>, increments: Vec<Vec<u8>>, share: Option<f64>) -> PyResult<LearnInfo> {
         let merged = py.detach(|| {
             let read = |bytes: &Vec<u8>| Increment::from_bytes(bytes);
             let increments = increments.iter().map(read).collect::<tractable::Result<Vec<_>>>()?;
-            self.net.get().write().merge(&self.inner, &increments)
+            let share = share.map_or_else(|| self.inner.share(&increments), Ok)?;
+            self.net.get().write().merge_share(&self.inner, &increments, share)
         });
         merged.or_raise().map(LearnInfo)
     }

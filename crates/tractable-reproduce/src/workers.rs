@@ -148,6 +148,7 @@ fn simulate(args: &Args) -> Outcome<Vec<Line>> {
     let n = args.workers;
     let plans = [
         (1, 1, Trouble::None, false),
+        (8, 4, Trouble::None, true),
         (n, 1, Trouble::None, true),
         (n, 4, Trouble::None, true),
         (n, usize::MAX, Trouble::None, true),
@@ -249,7 +250,8 @@ fn one(
                 !out
             });
         }
-        net.merge(&mark, &increments)?;
+        let share = mark.share(&increments)?;
+        net.merge_share(&mark, &increments, share)?;
     }
     let p = net.predict_classes(&test.matrix(0..test.len())?)?;
     Ok(metrics::error_rate(p.data(), &test.labels())?)

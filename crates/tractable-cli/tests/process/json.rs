@@ -109,6 +109,7 @@ fn lines_are_as_the_book_says() {
     on(&["reproduce", "all", "--quick", "--data", "sets", "--runs", "runs", "--uci", "uci", "-o", "results"]);
     on(&["reproduce", "toys", "--seeds", "1", "--times", "50"]);
     on(&["reproduce", "regret", "--seeds", "1", "--long", "100"]);
+    on(&["reproduce", "workers", "--images", "1024", "--workers", "4", "--million", "0.1", "--seeds", "1"]);
     on(&["reproduce", "numerics", "--draws", "100", "--networks", "1", "--reference", DATA]);
     on(&["reproduce", "streams", "--seeds", "1", "--rows", "1000"]);
     on(&["reproduce", "sustained", "--updates", "1000", "--rows", "2000"]);

@@ -47,6 +47,11 @@ impl Learned {
         Learned { precision: 1.0 / var - 1.0 / var0, shift: mean / var - mean0 / var0 }
     }
 
+    /// A share of it.
+    pub(crate) fn times(self, share: f64) -> Self {
+        Learned { precision: share * self.precision, shift: share * self.shift }
+    }
+
     /// T65. The parameter after all that was learned since the mark: `l = l0 + sum l_k - l0`, the same for `l m`; limited by T66. A variance that
     /// is not positive, or larger than `most` and the mark's, is repaired to the larger of these.
     ///
@@ -94,6 +99,39 @@ impl Learned {
 pub fn pooled(rows: f64, first: f64, second: f64) -> Option<(f64, f64)> {
     let mean = first / rows;
     (rows > 0.0).then(|| (mean, (second / rows - mean * mean).max(0.0)))
+}
+
+/// The most that merged workers may surprise a network: with more, digits were learned by leaps back and forth.
+const MOST_SURPRISE: f64 = 0.3;
+
+/// T54. The largest share of what was learned, `least` or more, with a surprise of at most 0.3; `surprise` grows with it.
+///
+/// ```
+/// use tractable::moments::merge::most_share;
+/// assert_eq!(most_share(0.1, |share| 0.2 * share), 1.0);
+/// assert!((most_share(0.1, |share| 0.6 * share) - 0.5).abs() < 0.01);
+/// assert_eq!(most_share(0.1, |_| 1e9), 0.1);
+/// ```
+pub fn most_share(least: f64, surprise: impl Fn(f64) -> f64) -> f64 {
+    // T54
+    let fits = |share: f64| surprise(share) <= MOST_SURPRISE;
+    if least >= 1.0 || fits(1.0) {
+        return 1.0;
+    }
+    if !fits(least) {
+        return least;
+    }
+    // Bisection on a logarithmic scale.
+    let (mut low, mut high) = (least, 1.0);
+    for _ in 0..12 {
+        let middle = f64::sqrt(low * high);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }
 
 /// T69. How surprising what a worker learned is: its squared steps in units of the mark's variance, over the share of variance it lost,

@@ -6,8 +6,8 @@ use crate::workers::Numbers;
 
 /// `TRINC` and a version.
 const MAGIC: &[u8; 8] = b"TRINC\0\0\x01";
-/// Precision, seed, architecture, mark, four counts, how many few.
-const HEAD: usize = 9;
+/// Precision, seed, architecture, mark, five counts, how many few.
+const HEAD: usize = 10;
 
 impl Increment {
     /// As bytes, little endian: eight or sixteen for every parameter, for single or double precision.
@@ -15,7 +15,7 @@ impl Increment {
     /// ```
     /// # use tractable::{Activation, Network};
     /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
-    /// assert_eq!(net.since(&net.mark()?)?.to_bytes().len(), 96 + 8 * net.parameters());
+    /// assert_eq!(net.since(&net.mark()?)?.to_bytes().len(), 104 + 8 * net.parameters());
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -25,6 +25,7 @@ impl Increment {
             from.seed,
             from.architecture,
             from.mark,
+            done.workers,
             done.rows,
             done.single,
             done.small,
@@ -50,7 +51,7 @@ impl Increment {
         let cut = || bad("the bytes are cut short");
         let (head, body) = body.split_at_checked(8 * HEAD).ok_or_else(cut)?;
         let n: Vec<u64> = head.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
-        let few = usize::try_from(n[8]).ok().and_then(|n| n.checked_mul(8)).ok_or_else(cut)?;
+        let few = usize::try_from(n[9]).ok().and_then(|n| n.checked_mul(8)).ok_or_else(cut)?;
         let (few, many) = body.split_at_checked(few).ok_or_else(cut)?;
         let few: Vec<f64> = few.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
         let many = Numbers::from_bytes(many, n[0] == 1).ok_or_else(cut)?;
@@ -58,9 +59,9 @@ impl Increment {
             return Err(bad("it has a number that is not finite"));
         }
         let from = From { seed: n[1], architecture: n[2], mark: n[3] };
-        let done = Done { rows: n[4], single: n[5], small: n[6], large: n[7] };
+        let done = Done { workers: n[4], rows: n[5], single: n[6], small: n[7], large: n[8] };
         // Counts are added up.
-        if [done.rows, done.single, done.small, done.large].iter().any(|&n| n > 1 << 53) {
+        if [done.workers, done.rows, done.single, done.small, done.large].iter().any(|&n| n > 1 << 53) {
             return Err(bad("its counts are out of range"));
         }
         Ok(Increment { from, done, many, few })

@@ -6,7 +6,7 @@ use crate::engine::InferredNoise;
 use crate::error::{Error, Result};
 use crate::fnv;
 use crate::layer::{Contents, Layer};
-use crate::moments::merge::{Bound, Learned, pooled, surprise};
+use crate::moments::merge::{Bound, Learned, most_share, pooled, surprise};
 use crate::output::Noise;
 use crate::workers::{self, Doing, Numbers, Transport};
 
@@ -38,6 +38,8 @@ pub(super) struct From {
 /// Updates of a network so far, by how far each may move a weight (T23).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Done {
+    /// Workers that learned something; those of a network itself are not counted.
+    pub(super) workers: u64,
     pub(super) rows: u64,
     pub(super) single: u64,
     pub(super) small: u64,
@@ -86,6 +88,7 @@ impl Done {
 
     fn zip(self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
         Done {
+            workers: f(self.workers, other.workers),
             rows: f(self.rows, other.rows),
             single: f(self.single, other.single),
             small: f(self.small, other.small),
@@ -95,7 +98,8 @@ impl Done {
 
     /// Workers side by side: rows add up, and the one with most updates counts.
     fn beside(self, other: Self) -> Self {
-        Done { rows: self.rows + other.rows, ..self.zip(other, u64::max) }
+        let (workers, rows) = (self.workers + other.workers, self.rows + other.rows);
+        Done { workers, rows, ..self.zip(other, u64::max) }
     }
 
     /// T66. The sum of what its updates allow.
@@ -161,6 +165,7 @@ impl Network {
         self.check_from(mark.from)?;
         let (now, noise) = (self.all_contents()?, self.noise_now()?);
         let done = self.done.zip(mark.done, u64::saturating_sub);
+        let done = Done { workers: u64::from(done.rows > 0), ..done };
         let mut many = Numbers::empty(self.is_double());
         let learned = all_pairs(&mark.contents).zip(all_pairs(&now));
         many.extend(learned.flat_map(|(mark, now)| {
@@ -192,6 +197,9 @@ impl Network {
     /// normalisation are those of all rows; steps are limited as in
     /// [`UpdateRule`], by the worker with most updates (T66).
     ///
+    /// A network's weights are treated as independent, so that every worker corrects the same error with all of them, and the sum of many
+    /// overshoots: [`merge_share`](Network::merge_share) takes only a share of it.
+    ///
     /// Every row must be in one increment only. To learn a shard again in another epoch, first [remove](Network::remove) what it contributed before.
     ///
     /// # Errors
@@ -211,6 +219,26 @@ impl Network {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn merge(&mut self, mark: &Mark, increments: &[Increment]) -> Result<LearnInfo> {
+        self.merge_share(mark, increments, 1.0)
+    }
+
+    /// Like [`merge`](Network::merge), with a share of all increments: 1 adds them up, one over the number of workers averages them;
+    /// [`Mark::share`] chooses.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network};
+    /// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// let mark = net.mark()?;
+    /// let mut worker = net.clone();
+    /// worker.learn(&Matrix::column(vec![0.1])?, &Matrix::column(vec![0.3])?)?;
+    /// let increments = vec![worker.since(&mark)?; 2];
+    /// net.merge_share(&mark, &increments, mark.share(&increments)?)?;
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn merge_share(&mut self, mark: &Mark, increments: &[Increment], share: f64) -> Result<LearnInfo> {
+        if !(share > 0.0 && share <= 1.0) {
+            return Err(Error::invalid("share", format!("{share} is not above 0 and at most 1")));
+        }
         let (first, others) =
             increments.split_first().ok_or_else(|| Error::invalid("increments", "there are none"))?;
         for increment in increments {
@@ -231,8 +259,7 @@ impl Network {
                 [(&mut p.mean, &mut p.var, priors[0]), (&mut p.bias_mean, &mut p.bias_var, priors[1])];
             for (means, vars, [_, most]) in parts {
                 for (mean, var) in means.iter_mut().zip(vars) {
-                    let learned = Learned { precision: sum.many.get(at), shift: sum.many.get(at + 1) };
-                    let next = learned.merged([*mean, *var], most, bound);
+                    let next = sum.at(at / 2).times(share).merged([*mean, *var], most, bound);
                     (*mean, *var, at) = (next.mean, next.var, at + 2);
                     info.capped += u64::from(next.capped);
                     info.repaired += u64::from(next.repaired);
@@ -241,7 +268,7 @@ impl Network {
         }
         self.merge_few(mark, &sum.few, &mut contents)?;
         self.refill(&contents)?;
-        self.done = mark.done.zip(sum.done, |a, b| a + b);
+        self.done = Done { workers: 0, ..mark.done.zip(sum.done, |a, b| a + b) };
         Ok(info)
     }
 
@@ -249,16 +276,18 @@ impl Network {
     pub(crate) fn merge_together(&mut self, mark: &Mark, workers: &dyn Transport) -> Result<()> {
         let mut all = self.since(mark)?;
         workers::agree(workers, "network", &mark.identity())?;
-        let Done { rows, single, small, large } = all.done;
-        let mine: Vec<u8> = [rows, single, small, large].iter().flat_map(|n| n.to_le_bytes()).collect();
+        let Done { workers: learned, rows, single, small, large } = all.done;
+        let mine = [learned, rows, single, small, large];
+        let mine: Vec<u8> = mine.iter().flat_map(|n| n.to_le_bytes()).collect();
         let done = workers::share(workers, &mine)?;
         all.done = done.iter().fold(Done::default(), |done, said| {
             let n: Vec<u64> = said.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
-            done.beside(Done { rows: n[0], single: n[1], small: n[2], large: n[3] })
+            done.beside(Done { workers: n[0], rows: n[1], single: n[2], small: n[3], large: n[4] })
         });
         workers::add_few(workers, Doing::Merging, &mut all.few)?;
         workers::add_many(workers, &mut all.many)?;
-        self.merge(mark, &[all]).map(drop)
+        let share = mark.share_of(&all);
+        self.merge_share(mark, &[all], share).map(drop)
     }
 
     /// As the device knows it, where it is inferred.
@@ -331,8 +360,7 @@ impl Network {
                 [(&mut p.mean, &mut p.var, priors[0]), (&mut p.bias_mean, &mut p.bias_var, priors[1])];
             for (means, vars, [_, most]) in parts {
                 for (mean, var) in means.iter_mut().zip(vars) {
-                    let out = Learned { precision: -site.many.get(at), shift: -site.many.get(at + 1) };
-                    let without = out.merged([*mean, *var], most, free);
+                    let without = site.at(at / 2).times(-1.0).merged([*mean, *var], most, free);
                     (*mean, *var, at) = (without.mean, without.var, at + 2);
                 }
             }
@@ -413,21 +441,68 @@ impl Mark {
     /// ```
     pub fn surprise(&self, increment: &Increment) -> Result<f64> {
         increment.from.check(self.from)?;
-        let free = Bound { stds: f64::INFINITY, shrink: 0.0 };
-        let parameters = all_pairs(&self.contents).enumerate().map(|(i, mark)| {
-            let learned =
-                Learned { precision: increment.many.get(2 * i), shift: increment.many.get(2 * i + 1) };
-            let now = learned.merged(mark, f64::INFINITY, free);
-            (mark, [now.mean, now.var])
-        });
         match increment.many.len() == 2 * all_pairs(&self.contents).count() {
-            true => Ok(surprise(parameters)),
+            true => Ok(self.surprise_by(increment, 1.0, 1)),
             false => Err(Error::invalid("increment", "its numbers are not those of the marked network")),
         }
+    }
+
+    /// By a share of an increment, over one in so many parameters.
+    fn surprise_by(&self, increment: &Increment, share: f64, every: usize) -> f64 {
+        let free = Bound { stds: f64::INFINITY, shrink: 0.0 };
+        surprise(all_pairs(&self.contents).enumerate().step_by(every).map(|(i, mark)| {
+            let now = increment.at(i).times(share).merged(mark, f64::INFINITY, free);
+            (mark, [now.mean, now.var])
+        }))
+    }
+
+    /// The share of increments for [`merge_share`](Network::merge_share) (T54): as much as surprises the network little, and at least the average
+    /// of the workers. [`fit_together`](Network::fit_together) takes it. Whoever keeps the contribution of a shard keeps this share of it.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network};
+    /// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// let mark = net.mark()?;
+    /// net.learn(&Matrix::column(vec![0.5])?, &Matrix::column(vec![1.0])?)?;
+    /// assert_eq!(mark.share(&[net.since(&mark)?])?, 1.0);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn share(&self, increments: &[Increment]) -> Result<f64> {
+        let (first, others) =
+            increments.split_first().ok_or_else(|| Error::invalid("increments", "there are none"))?;
+        self.surprise(first)?;
+        Ok(self.share_of(&others.iter().try_fold(first.clone(), |sum, more| sum.plus(more))?))
+    }
+
+    fn share_of(&self, sum: &Increment) -> f64 {
+        // Some of the parameters tell as much as all.
+        let every = (sum.many.len() / 2).div_ceil(1 << 16).max(1);
+        let least = 1.0 / sum.done.workers.max(1) as f64;
+        most_share(least, |share| self.surprise_by(sum, share, every))
     }
 }
 
 impl Increment {
+    /// What was learned about one parameter.
+    fn at(&self, parameter: usize) -> Learned {
+        Learned { precision: self.many.get(2 * parameter), shift: self.many.get(2 * parameter + 1) }
+    }
+
+    /// A share of it; see [`Mark::share`].
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// let nothing = net.since(&net.mark()?)?;
+    /// assert_eq!(nothing.times(0.5), nothing);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn times(&self, share: f64) -> Increment {
+        let mut part = self.clone();
+        part.many.times(share);
+        part
+    }
+
     /// Rows it was learned from.
     ///
     /// ```

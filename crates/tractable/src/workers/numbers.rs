@@ -50,6 +50,13 @@ impl Numbers {
         either!(self, v => v.iter().all(|v| v.is_finite()))
     }
 
+    pub(crate) fn times(&mut self, factor: f64) {
+        match self {
+            Numbers::Single(v) => v.iter_mut().for_each(|v| *v *= factor as f32),
+            Numbers::Double(v) => v.iter_mut().for_each(|v| *v *= factor),
+        }
+    }
+
     /// Adds as many numbers of the same precision.
     pub(crate) fn add(&mut self, more: &Numbers) {
         match (self, more) {

@@ -455,3 +455,21 @@ fn scalers_of_parts_are_the_scaler_of_all() {
     assert!(data::Scaler::merged(&[(1, &a), (1, &narrow)]).is_err());
     assert!(data::Scaler::merged(&[]).is_err() && data::Scaler::merged(&[(0, &a)]).is_err());
 }
+
+/// Sixteen workers that learned the same rows: all of them together are far too surprising, and their average is one of them.
+#[test]
+fn many_workers_do_not_overshoot() {
+    let net = Network::mlp([1, 16, 1], Activation::Relu).noise_std([0.05]).seed(1).build().unwrap();
+    let mark = net.mark().unwrap();
+    let mut worker = net.clone();
+    let (x, y) = (Matrix::column(vec![-0.5, 0.6]).unwrap(), Matrix::column(vec![8.0, 8.0]).unwrap());
+    worker.learn(&x, &y).unwrap();
+    let same = vec![worker.since(&mark).unwrap(); 16];
+    assert_eq!(mark.share(&same[..1]).unwrap(), 1.0);
+    let share = mark.share(&same).unwrap();
+    assert!((1.0 / 16.0..=1.0).contains(&share), "{share}");
+    let mut merged = net.clone();
+    merged.merge_share(&mark, &same, share).unwrap();
+    let off = |net: &Network| (net.predict(&x).unwrap().mean()[1] - 8.0).abs();
+    assert!(off(&merged) <= off(&net), "{} {}", off(&merged), off(&net));
+}
