@@ -6,6 +6,7 @@
 
 mod about;
 mod condition;
+mod decide;
 #[cfg(feature = "files")]
 mod file;
 mod fit;
