@@ -251,6 +251,9 @@ enum Judged {
     Classes(Matrix),
 }
 
+/// Weights of the kinds, their calibration, and whether the doubt comes by rows.
+type Decision = (Vec<f64>, Calibrated, bool);
+
 impl<'a> Data<'a> {
     fn new(all: &'a Dataset, settings: &'a Settings) -> Result<Self> {
         settings.check()?;
@@ -376,16 +379,16 @@ impl<'a> Data<'a> {
         Ok((length, members))
     }
 
-    /// Weights of the kinds, their calibration, and whether the doubt comes by rows: what makes left-out rows most likely. Where the doubt is
+    /// What makes left-out rows most likely. Where the doubt is
     /// that of all weights together, or there are classes, rows are not asked for.
     fn decide(
         &self,
         members: &[Member],
         mut left_out: impl FnMut(bool) -> Result<Option<Vec<Judged>>>,
-    ) -> Result<Option<(Vec<f64>, Calibrated, bool)>> {
+    ) -> Result<Option<Decision>> {
         let from_a_pass = self.classes().is_none() && members.iter().all(|m| m.outside.is_empty());
         let ways = if from_a_pass { &[false, true][..] } else { &[false] };
-        let mut best: Option<(f64, (Vec<f64>, Calibrated, bool))> = None;
+        let mut best: Option<(f64, Decision)> = None;
         for &by_rows in ways {
             let Some(said) = left_out(by_rows)? else { return Ok(None) };
             let (weights, calibration, ln_likelihood) = self.calibrate(members, &said);
