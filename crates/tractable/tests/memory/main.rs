@@ -134,7 +134,9 @@ fn one_row_of_a_stream_allocates_nothing() {
         drift.follow(&mut net, surprise).unwrap();
     };
     (0..100).for_each(|_| learn());
-    assert_eq!(calls(|| (0..1000).for_each(|_| learn())), 0);
+    // The least of several: the test's own threads may still be taking theirs.
+    let count = (0..3).map(|_| calls(|| (0..1000).for_each(|_| learn()))).min();
+    assert_eq!(count, Some(0));
 }
 
 #[test]
