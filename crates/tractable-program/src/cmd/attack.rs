@@ -95,6 +95,7 @@ pub struct Args {
     #[serde(skip)]
     #[arg(long, requires = "out")]
     force: bool,
+    /// Where to compute
     #[arg(long, value_enum, default_value_t)]
     device: DeviceName,
     /// Results as JSON Lines

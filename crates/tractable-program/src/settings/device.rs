@@ -7,6 +7,7 @@ use tractable::{Device, Layer, Network};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DeviceName {
+    /// In f32, with all cores
     #[default]
     Cpu,
     /// An NVIDIA GPU
@@ -15,6 +16,7 @@ pub(crate) enum DeviceName {
     CudaFast,
     /// A GPU if there is one and the network is large enough for it, else the CPU
     Auto,
+    /// In f64, slowly
     Reference,
 }
 

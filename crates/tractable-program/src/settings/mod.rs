@@ -133,8 +133,7 @@ pub(crate) struct TrainFlags {
     #[arg(long, help_heading = OWN)]
     #[serde(skip_serializing_if = "is_false")]
     no_shuffle: bool,
-    /// cpu (f32), cuda (an NVIDIA GPU), cuda-fast (the same with large products rounded to TF32), auto (the faster one for this
-    /// network) or reference (slow, f64) [default: cpu]
+    /// Where to compute [default: cpu]
     #[arg(long, help_heading = OWN, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<DeviceName>,
