@@ -104,20 +104,19 @@ fn one(world: World, way: Way, seed: u64, rows: usize) -> tractable::Result<Row>
     let began = Instant::now();
     for t in WARM..rows {
         let (x, y, truth) = (follower.x(t)?, stream.y[t], stream.truth[t]);
-        let off;
-        if world.has_classes() {
+        let off = if world.has_classes() {
             let p = follower.net().predict_classes(x)?.row(0)[1];
             let said = f64::from(p > 0.5);
             regret.push(f64::from(said != truth));
             held.push(p.max(1.0 - p) - f64::from(said == y));
-            off = f64::from(said != y);
+            f64::from(said != y)
         } else {
             let out = follower.net().predict(x)?;
             regret.push((out.mean()[0] - truth).powi(2));
             let error = (out.mean()[0] - y).abs();
             held.push(f64::from(error <= wide * out.total_std()[0]));
-            off = (error / range).min(1.0);
-        }
+            (error / range).min(1.0)
+        };
         follower.follow(t, off)?;
     }
     let us_a_row = began.elapsed().as_secs_f64() * 1e6 / (rows - WARM) as f64;

@@ -162,7 +162,7 @@ impl Session<'_> {
                     if self.seen.saturating_sub(self.saved) >= self.args.every as u64 {
                         self.save()?;
                     }
-                    if self.seen % 64 == 0 {
+                    if self.seen.is_multiple_of(64) {
                         progress.at(self.seen, || self.pace());
                     }
                 }
