@@ -160,7 +160,7 @@ fn sustain(rows: u64) -> Outcome<Sustained> {
             input.write_all(text.as_bytes()).map_err(broken)?;
             text.clear();
         }
-        if t % (rows / 100).max(1) == 0 {
+        if t.is_multiple_of((rows / 100).max(1)) {
             samples_kb.extend(resident(child.id()));
         }
         if interrupt::requested() {
