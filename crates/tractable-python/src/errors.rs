@@ -1,7 +1,9 @@
 //! Errors of the library as Python's exceptions, with the same words.
 
 use pyo3::PyErr;
-use pyo3::exceptions::{PyArithmeticError, PyFileNotFoundError, PyMemoryError, PyOSError, PyValueError};
+use pyo3::exceptions::{
+    PyArithmeticError, PyFileNotFoundError, PyMemoryError, PyOSError, PyRuntimeError, PyValueError,
+};
 use tractable::Error;
 
 /// Unlike `From`, works for a type of another crate.
@@ -25,6 +27,7 @@ pub(crate) fn raised(error: Error) -> PyErr {
             PyFileNotFoundError::new_err(text)
         }
         Error::File { .. } | Error::InUse { .. } => PyOSError::new_err(text),
+        Error::Device { .. } | Error::Worker { .. } => PyRuntimeError::new_err(text),
         _ => PyValueError::new_err(text),
     }
 }

@@ -63,7 +63,7 @@ fn meet(workers: &dyn Transport, doing: Doing, mine: &[u8]) -> Result<Vec<Vec<u8
     Ok(all)
 }
 
-/// Tells the others that this worker cannot go on; their next step returns an [`Error::Worker`](crate::Error::Worker).
+/// Tells the others that this worker cannot go on; their next step returns an [`Error::Worker`].
 ///
 /// ```
 /// use tractable::workers::{self, Threads};

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the stand-in for the driver's library at the given path: a test of the CUDA device then needs no GPU.
-#   sh build.sh /tmp/libcuda.so && TRACTABLE_LIBCUDA=/tmp/libcuda.so cargo test -p tractable --lib cuda
+#   sh crates/tractable/cuda/emulator/build.sh target/libcuda.so
+#   TRACTABLE_LIBCUDA=$PWD/target/libcuda.so cargo test -p tractable --lib conformance
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
