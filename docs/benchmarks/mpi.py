@@ -83,12 +83,15 @@ def main() -> None:
         f"--images {args.images} --net {args.net} --epochs {args.epochs} --seeds {args.seeds}",
         "machine": f"{os.cpu_count()} cores, {platform.system().lower()} {platform.machine()}",
         "load_before": load,
-        "speed": speed(args) if args.only != "errors" else old["speed"],
+        "speed": speed(args) if args.only != "errors" else old.get("speed"),
         "images": args.images,
         "network": args.net,
         "epochs": args.epochs,
-        "rows": errors(args) if args.only != "speed" else old["rows"],
+        "rows": old.get("rows", []),
     }
+    args.output.write_text(json.dumps(result, indent=2) + "\n")
+    if args.only != "speed":
+        result["rows"] = errors(args)
     result["seconds"] = time.perf_counter() - began
     args.output.write_text(json.dumps(result, indent=2) + "\n")
     print(json.dumps(result["speed"], indent=2))
