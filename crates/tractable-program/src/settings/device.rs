@@ -7,16 +7,14 @@ use tractable::{Device, Layer, Network};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DeviceName {
-    /// In f32, with all cores
     #[default]
     Cpu,
-    /// An NVIDIA GPU
+    // An NVIDIA GPU, with plain comments here and below: `clap` would make help three times as long.
     Cuda,
-    /// The same, with large products rounded to TF32
+    // The same, with large products rounded to TF32.
     CudaFast,
-    /// A GPU if there is one and the network is large enough for it, else the CPU
+    // A GPU if there is one and the network is large enough for it, else the CPU.
     Auto,
-    /// In f64, slowly
     Reference,
 }
 
