@@ -51,16 +51,20 @@ def speed(args: argparse.Namespace) -> dict:
     }
 
 
-def errors(args: argparse.Namespace) -> list[dict]:
-    rows = []
-    for ranks, sync in [(1, "batch"), (2, "batch"), (4, "batch"), (8, "batch"), (2, "8"), (4, "8"), (8, "8"), (8, "1"), (8, "64")]:
+PLANS = [(1, "batch"), (2, "batch"), (4, "batch"), (8, "batch"), (2, "8"), (4, "8"), (8, "8"), (8, "64")]
+
+
+def errors(args: argparse.Namespace, result: dict) -> None:
+    """Adds the rows that are missing, and keeps each as it comes."""
+    done = {(row["ranks"], row["sync"]) for row in result["rows"]}
+    for ranks, sync in (plan for plan in PLANS if plan not in done):
         of = []
         for seed in range(args.seeds):
             words = f"--net {args.net} --epochs {args.epochs} --limit {args.images} --seed {seed} --sync {sync} --calibration 0"
             of.append([line for line in train(args, ranks, words) if line["type"] == "epoch"][-1]["test_error"])
-        rows.append({"ranks": ranks, "sync": sync, "errors": of})
-        print(rows[-1], flush=True)
-    return rows
+        result["rows"].append({"ranks": ranks, "sync": sync, "errors": of})
+        print(result["rows"][-1], flush=True)
+        args.output.write_text(json.dumps(result, indent=2) + "\n")
 
 
 def main() -> None:
@@ -91,7 +95,7 @@ def main() -> None:
     }
     args.output.write_text(json.dumps(result, indent=2) + "\n")
     if args.only != "speed":
-        result["rows"] = errors(args)
+        errors(args, result)
     result["seconds"] = time.perf_counter() - began
     args.output.write_text(json.dumps(result, indent=2) + "\n")
     print(json.dumps(result["speed"], indent=2))
