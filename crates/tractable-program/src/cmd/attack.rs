@@ -95,7 +95,7 @@ pub struct Args {
     #[serde(skip)]
     #[arg(long, requires = "out")]
     force: bool,
-    /// Where to compute: cuda is an NVIDIA GPU, cuda-fast less precise, reference f64
+    /// Where to compute; cuda-fast is less precise
     #[arg(long, value_enum, default_value_t)]
     device: DeviceName,
     /// Results as JSON Lines

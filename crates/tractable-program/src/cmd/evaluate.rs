@@ -57,7 +57,7 @@ pub struct Args {
     /// Exit 1 if the error rate, 0 to 1, is above this
     #[arg(long, value_name = "X")]
     max_error: Option<f64>,
-    /// Where to compute, for images: cuda is an NVIDIA GPU, cuda-fast less precise, reference f64
+    /// Where to compute, for images
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     device: DeviceName,
     /// Results as JSON Lines

@@ -30,7 +30,7 @@ pub struct Args {
     /// Largest error accepted: relative for --golden [default: 1e-5], absolute for --physics [default: 1e-9]
     #[arg(long, value_name = "ERROR")]
     tolerance: Option<f64>,
-    /// Where to compute: cuda is an NVIDIA GPU, cuda-fast less precise, reference f64
+    /// Where to compute; cuda-fast is less precise
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     device: DeviceName,
     /// Results as JSON Lines

@@ -133,7 +133,7 @@ pub(crate) struct TrainFlags {
     #[arg(long, help_heading = OWN)]
     #[serde(skip_serializing_if = "is_false")]
     no_shuffle: bool,
-    /// Where to compute: cuda is an NVIDIA GPU, cuda-fast less precise, reference f64 [default: cpu]
+    /// Where to compute; cuda-fast is less precise [default: cpu]
     #[arg(long, help_heading = OWN, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<DeviceName>,

@@ -25,12 +25,10 @@ use tractable::{Ensemble, Sync};
 const AFTER_HELP: &str = "\
 Examples:
   tractable train housing.csv --target price -o run/ --test 0.1
-  tractable train iris.csv --target species
   zcat log.csv.gz | tractable train - --target delay --as route=category --id flight -o run/
   tractable train housing.csv --target price --hidden 100,100 --epochs 40
   tractable train mnist --epochs 5 -o run/          (or fashion-mnist, cifar10, digits)
   tractable train --resume -o run/
-  mpirun -n 2 tractable train mnist --batch 128 -o run/     (built with --features mpi)
 
 Every column gets a type, which is printed: numbers, yes or no, categories, dates. Missing cells become uncertain inputs.
 For a CSV file, trains ten networks, each without a fifth of the rows, calibrated on the rows left out; Ctrl-C stops at once, --resume
