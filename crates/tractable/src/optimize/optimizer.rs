@@ -215,15 +215,20 @@ impl Optimizer {
     /// The point, or one near it if it was already asked for.
     fn apart(&self, x: Vec<f64>, region: &Bounds, same: f64, rng: &mut rng::ChaCha8Rng) -> Vec<f64> {
         let half = self.bounds.half_widths();
-        let apart = |other: &[f64]| {
-            let by = other.iter().zip(&x).zip(&half).map(|((a, b), h)| (a - b).abs() / h);
-            by.fold(0.0, f64::max)
+        let known = |x: &[f64]| {
+            let far = |other: &[f64]| {
+                let by = other.iter().zip(x).zip(&half).map(|((a, b), h)| (a - b).abs() / h);
+                by.fold(0.0, f64::max)
+            };
+            let mut others = self.trials.iter().map(|t| &t.x).chain(&self.pending);
+            others.any(|other| far(other) < same * self.region.radius)
         };
-        let mut known = self.trials.iter().map(|t| &t.x).chain(&self.pending);
-        match known.any(|other| apart(other) < same * self.region.radius) {
-            true => nudged(region, &x, rng),
-            false => x,
+        if !known(&x) {
+            return x;
         }
+        // At an edge a step may lead back to a known point; then the opposite one leads inward.
+        let [there, opposite] = nudged(region, &x, rng);
+        if known(&there) { opposite } else { there }
     }
 
     fn inferred(&self, center: &[f64], rng: &mut rng::ChaCha8Rng) -> Result<Vec<f64>> {

@@ -155,9 +155,10 @@ impl Surrogate {
     }
 }
 
-/// A point near `x`, if `x` itself was already evaluated.
-pub(super) fn nudged(region: &Bounds, x: &[f64], rng: &mut ChaCha8Rng) -> Vec<f64> {
-    let half = region.half_widths();
-    let moved = |(i, x): (usize, &f64)| region.clamp(i, x + 0.3 * half[i] * (2.0 * unit(rng) - 1.0));
-    x.iter().enumerate().map(moved).collect()
+/// Two points near `x`, on opposite sides of it.
+pub(super) fn nudged(region: &Bounds, x: &[f64], rng: &mut ChaCha8Rng) -> [Vec<f64>; 2] {
+    let steps: Vec<f64> = region.half_widths().iter().map(|h| 0.3 * h * (2.0 * unit(rng) - 1.0)).collect();
+    [1.0, -1.0].map(|sign| {
+        x.iter().zip(&steps).enumerate().map(|(i, (x, step))| region.clamp(i, x + sign * step)).collect()
+    })
 }

@@ -133,6 +133,25 @@ fn several_points_at_a_time_in_any_order() {
     assert!(best(&search).y < Some(0.01), "{:?}", best(&search));
 }
 
+/// With the best point in a corner, a step away from a known point must not lead back to the corner.
+#[test]
+fn no_point_is_asked_for_twice() {
+    for seed in 0..8 {
+        let mut search = Optimizer::minimize([(0.0, 1.0), (0.0, 1.0)]).unwrap().seed(seed);
+        let mut open: Vec<Vec<f64>> = vec![search.ask().unwrap()];
+        for _ in 0..50 {
+            open.push(search.ask().unwrap());
+            let x = open.remove(0);
+            search.tell(&x, x[0] + 2.0 * x[1]).unwrap();
+        }
+        let mut asked: Vec<Vec<u64>> =
+            search.history().iter().map(|t| t.x.iter().map(|x| x.to_bits()).collect()).collect();
+        asked.sort();
+        asked.dedup();
+        assert_eq!(asked.len(), 50, "seed {seed}");
+    }
+}
+
 #[test]
 fn points_that_were_not_asked_for_are_refused() {
     let mut search = Optimizer::minimize([(0.0, 1.0); 2]).unwrap();
