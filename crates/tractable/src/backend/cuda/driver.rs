@@ -1,15 +1,21 @@
-//! The CUDA driver's library, opened at run time: the functions used, a context per GPU, one stream of work.
+//! The CUDA driver's library, opened at run time: the functions used, a context per GPU, its streams of work.
 //!
 //! All `unsafe` code of this device is here. Kernels are launched with structures that hold addresses of device memory; whoever
-//! builds such a structure borrows the buffers it points into until the launch, and freeing happens on the same stream, after
-//! all work launched before.
+//! builds such a structure borrows the buffers it points into until the launch, and freeing happens on a stream that has
+//! waited for all work launched before.
+
+mod buffer;
 
 use crate::error::{Error, Result};
 use libloading::Library;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
+
+pub(super) use buffer::Buffer;
 
 type Code = c_int;
 type Pointer = *mut c_void;
@@ -42,7 +48,9 @@ functions! {
     cuCtxSetCurrent(Pointer);
     cuStreamCreate(*mut Pointer, c_uint);
     cuStreamSynchronize(Pointer);
+    cuStreamWaitEvent(Pointer, Pointer, c_uint);
     cuEventCreate(*mut Pointer, c_uint);
+    cuEventDestroy_v2(Pointer);
     cuEventRecord(Pointer, Pointer);
     cuEventSynchronize(Pointer);
     cuMemGetInfo_v2(*mut usize, *mut usize);
@@ -69,6 +77,8 @@ const COMPUTE_MAJOR: c_int = 75;
 const COMPUTE_MINOR: c_int = 76;
 const MULTIPROCESSORS: c_int = 16;
 const MOST_SHARED: c_int = 8;
+/// Of an event: it only orders work.
+const NO_TIMING: c_uint = 2;
 
 pub(super) fn failed(why: impl Into<String>) -> Error {
     Error::Device { device: "cuda".into(), why: why.into() }
@@ -145,7 +155,12 @@ fn name(f: &Functions, ordinal: c_int) -> String {
 pub(crate) struct Gpu {
     f: &'static Functions,
     context: usize,
-    stream: usize,
+    /// The main stream, and those beside it, each with an event that marks how far it is.
+    streams: [Stream; 1 + BESIDE],
+    /// Bits of the streams that the main one has not waited for yet.
+    busy: AtomicUsize,
+    /// The stream beside the main one that is next.
+    next: AtomicUsize,
     module: usize,
     /// Kernels by name, each with the shared memory it was allowed.
     kernels: Mutex<HashMap<&'static str, (usize, u32)>>,
@@ -156,6 +171,27 @@ pub(crate) struct Gpu {
     pub(super) multiprocessors: usize,
     /// Whether the code for Hopper runs on it, with products of four warps.
     pub(super) has_wgmma: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Stream {
+    stream: usize,
+    end: usize,
+}
+
+/// Streams beside the main one.
+const BESIDE: usize = 4;
+
+thread_local! {
+    /// The stream this thread launches on; zero is the main one.
+    static CURRENT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A point in the main stream, for work beside it to wait for.
+pub(super) struct Mark {
+    gpu: Arc<Gpu>,
+    event: usize,
+    is_set: AtomicBool,
 }
 
 /// Pinned memory for copies to the device that nobody waits for.
@@ -179,7 +215,7 @@ impl Gpu {
     pub(super) fn open(ordinal: usize, code: &[u8], ptx: &[u8]) -> Result<Self> {
         let f = functions()?;
         let (mut count, mut device) = (0, 0);
-        let [mut context, mut stream, mut module] = [std::ptr::null_mut(); 3];
+        let [mut context, mut module] = [std::ptr::null_mut(); 2];
         let check = |code: Code, doing: &str| match code {
             0 => Ok(()),
             code => Err(failed(format!("{doing} failed ({})", name_of(f, code)))),
@@ -205,15 +241,23 @@ impl Gpu {
             }
             check((f.cuDevicePrimaryCtxRetain)(&mut context, device), "opening the device")?;
             check((f.cuCtxSetCurrent)(context), "opening the device")?;
-            // Does not wait for work of other libraries in this process.
-            check((f.cuStreamCreate)(&mut stream, 1), "opening the device")?;
+            let mut streams = [Stream::default(); 1 + BESIDE];
+            for one in &mut streams {
+                let [mut stream, mut end] = [std::ptr::null_mut(); 2];
+                // Does not wait for work of other libraries in this process.
+                check((f.cuStreamCreate)(&mut stream, 1), "opening the device")?;
+                check((f.cuEventCreate)(&mut end, NO_TIMING), "opening the device")?;
+                *one = Stream { stream: stream as usize, end: end as usize };
+            }
             let has_wgmma = (major, minor) == (9, 0);
             let image = if has_wgmma { code } else { ptx };
             check((f.cuModuleLoadData)(&mut module, image.as_ptr().cast()), "loading the kernels")?;
             Ok(Gpu {
                 f,
                 context: context as usize,
-                stream: stream as usize,
+                streams,
+                busy: AtomicUsize::new(0),
+                next: AtomicUsize::new(0),
                 module: module as usize,
                 kernels: Mutex::default(),
                 staging: Mutex::default(),
@@ -231,8 +275,51 @@ impl Gpu {
         unsafe { (self.f.cuCtxSetCurrent)(self.context as Pointer) };
     }
 
+    /// Where this thread launches. The main stream first waits for all work beside it.
     fn stream(&self) -> Pointer {
-        self.stream as Pointer
+        let current = CURRENT.get();
+        if current == 0 {
+            let busy = self.busy.swap(0, Relaxed);
+            for other in (1..=BESIDE).filter(|n| busy >> n & 1 != 0) {
+                self.follow(0, other);
+            }
+        }
+        self.streams[current].stream as Pointer
+    }
+
+    /// Lets a stream wait for all that was launched on another one.
+    fn follow(&self, stream: usize, other: usize) {
+        let Stream { stream: from, end } = self.streams[other];
+        // SAFETY: our own streams and events.
+        let code = unsafe {
+            (self.f.cuEventRecord)(end as Pointer, from as Pointer)
+                | (self.f.cuStreamWaitEvent)(self.streams[stream].stream as Pointer, end as Pointer, 0)
+        };
+        self.note(code, "ordering the work");
+    }
+
+    /// Launches what `f` launches beside the main stream, after the mark if it is set, else after all before. The next
+    /// launch on the main stream waits for it.
+    pub(super) fn beside(&self, mark: &Mark, f: impl FnOnce()) {
+        self.enter();
+        let number = 1 + self.next.fetch_add(1, Relaxed) % BESIDE;
+        if mark.is_set.load(Relaxed) {
+            let stream = self.streams[number].stream as Pointer;
+            // SAFETY: our own stream, and an event that lives as long as its mark.
+            let code = unsafe { (self.f.cuStreamWaitEvent)(stream, mark.event as Pointer, 0) };
+            self.note(code, "ordering the work");
+        } else {
+            self.follow(number, 0);
+        }
+        CURRENT.set(number);
+        f();
+        CURRENT.set(0);
+        self.busy.fetch_or(1 << number, Relaxed);
+    }
+
+    /// Beside the main stream: waits for all that was launched on it.
+    pub(super) fn catch_up(&self) {
+        self.follow(CURRENT.get(), 0);
     }
 
     /// Remembers the first failure: after it, nothing runs on this device.
@@ -280,7 +367,7 @@ impl Gpu {
         let mut parameters = [args as *const A as Pointer];
         let [x, y, z] = grid.map(|n| n as c_uint);
         // SAFETY: the function takes one structure of this layout, which the driver copies before it returns; the
-        // addresses in it are of buffers that are freed on this stream, after the kernel.
+        // addresses in it are of buffers that are freed after the kernel.
         let code = unsafe {
             (self.f.cuLaunchKernel)(
                 function,
@@ -339,7 +426,7 @@ impl Gpu {
             let mut code = 0;
             if slot.event == 0 {
                 let mut event = std::ptr::null_mut();
-                code = (self.f.cuEventCreate)(&mut event, 2);
+                code = (self.f.cuEventCreate)(&mut event, NO_TIMING);
                 slot.event = event as usize;
             } else {
                 code |= (self.f.cuEventSynchronize)(slot.event as Pointer);
@@ -362,142 +449,32 @@ impl Gpu {
     }
 }
 
-/// Numbers in the device's memory. It grows and never shrinks; what is new in it is not set.
-pub(crate) struct Buffer<T> {
-    gpu: Arc<Gpu>,
-    at: u64,
-    room: usize,
-    kind: std::marker::PhantomData<fn() -> T>,
-}
-
-impl<T: Copy> Buffer<T> {
-    /// No memory yet.
-    pub(super) fn none(gpu: &Arc<Gpu>) -> Self {
-        Buffer { gpu: gpu.clone(), at: 0, room: 0, kind: std::marker::PhantomData }
+impl Mark {
+    pub(super) fn new(gpu: &Arc<Gpu>) -> Self {
+        gpu.enter();
+        let mut event = std::ptr::null_mut();
+        // SAFETY: fills the handle.
+        gpu.note(unsafe { (gpu.f.cuEventCreate)(&mut event, NO_TIMING) }, "ordering the work");
+        Mark { gpu: gpu.clone(), event: event as usize, is_set: AtomicBool::new(false) }
     }
 
-    /// Room for `n` numbers, all bytes zero.
-    pub(super) fn zeros(gpu: &Arc<Gpu>, n: usize) -> Result<Self> {
-        let mut buffer = Self::none(gpu);
-        buffer.grow(n)?;
-        buffer.clear(n);
-        Ok(buffer)
+    /// Marks what was launched so far.
+    pub(super) fn set(&self) {
+        // SAFETY: our own event and stream.
+        let code = unsafe { (self.gpu.f.cuEventRecord)(self.event as Pointer, self.gpu.stream()) };
+        self.gpu.note(code, "ordering the work");
+        self.is_set.store(true, Relaxed);
     }
 
-    /// Makes room for at least `n` numbers; what was there is lost if there was less.
-    pub(super) fn grow(&mut self, n: usize) -> Result<()> {
-        if self.room >= n && self.at != 0 {
-            return Ok(());
-        }
-        self.gpu.alive()?;
-        self.gpu.enter();
-        self.free();
-        let bytes = (n * size_of::<T>()).max(16);
-        // SAFETY: fills the address.
-        match unsafe { (self.gpu.f.cuMemAllocAsync)(&mut self.at, bytes, self.gpu.stream()) } {
-            0 => {
-                self.room = n;
-                Ok(())
-            }
-            OUT_OF_MEMORY => {
-                self.at = 0;
-                let (mut free, mut all) = (0, 0);
-                // SAFETY: fills both.
-                unsafe { (self.gpu.f.cuMemGetInfo_v2)(&mut free, &mut all) };
-                Err(failed(format!(
-                    "{} more are needed, and {} of {} are free",
-                    size(bytes),
-                    size(free),
-                    size(all)
-                )))
-            }
-            code => {
-                self.at = 0;
-                self.gpu.note(code, "allocating memory");
-                self.gpu.alive()
-            }
-        }
-    }
-
-    /// Numbers there is room for.
-    pub(super) fn room(&self) -> usize {
-        self.room
-    }
-
-    /// Its address.
-    pub(super) fn at(&self) -> u64 {
-        self.at
-    }
-
-    /// Sets the first `n` numbers to zero.
-    pub(super) fn clear(&self, n: usize) {
-        if self.at == 0 || self.gpu.lost.get().is_some() {
-            return;
-        }
-        self.gpu.enter();
-        let words = (n * size_of::<T>()).div_ceil(4);
-        // SAFETY: within the buffer, whose size is a multiple of four bytes.
-        let code = unsafe { (self.gpu.f.cuMemsetD32Async)(self.at, 0, words, self.gpu.stream()) };
-        self.gpu.note(code, "clearing memory");
-    }
-
-    /// Copies numbers to the device, from number `first` on.
-    pub(super) fn write(&self, first: usize, from: &[T]) {
-        debug_assert!(first + from.len() <= self.room);
-        if self.at != 0 {
-            self.gpu.upload(self.at + (first * size_of::<T>()) as u64, from);
-        }
-    }
-
-    /// Waits, and copies the first `n` numbers back.
-    pub(super) fn read(&self, n: usize) -> Result<Vec<T>>
-    where
-        T: Default,
-    {
-        self.gpu.alive()?;
-        let mut to = vec![T::default(); n];
-        if n == 0 {
-            return Ok(to);
-        }
-        self.gpu.enter();
-        // SAFETY: `to` has room for `n` numbers and is not touched until the copy is done.
-        let code = unsafe {
-            (self.gpu.f.cuMemcpyDtoHAsync_v2)(
-                to.as_mut_ptr().cast(),
-                self.at,
-                n * size_of::<T>(),
-                self.gpu.stream(),
-            )
-        };
-        self.gpu.note(code, "copying from the device");
-        self.gpu.wait()?;
-        Ok(to)
-    }
-
-    fn free(&mut self) {
-        if self.at != 0 {
-            // SAFETY: an address of ours, freed after all work launched so far.
-            unsafe { (self.gpu.f.cuMemFreeAsync)(self.at, self.gpu.stream()) };
-            (self.at, self.room) = (0, 0);
-        }
+    pub(super) fn unset(&self) {
+        self.is_set.store(false, Relaxed);
     }
 }
 
-impl<T> Drop for Buffer<T> {
+impl Drop for Mark {
     fn drop(&mut self) {
-        if self.at != 0 {
-            self.gpu.enter();
-            // SAFETY: as in `free`.
-            unsafe { (self.gpu.f.cuMemFreeAsync)(self.at, self.gpu.stream()) };
-        }
-    }
-}
-
-/// Bytes in words.
-fn size(bytes: usize) -> String {
-    match bytes {
-        0..1_000_000 => format!("{bytes} bytes"),
-        1_000_000..1_000_000_000 => format!("{:.0} MB", bytes as f64 / 1e6),
-        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+        self.gpu.enter();
+        // SAFETY: an event of ours; the driver keeps it until work that waits for it is done.
+        unsafe { (self.gpu.f.cuEventDestroy_v2)(self.event as Pointer) };
     }
 }

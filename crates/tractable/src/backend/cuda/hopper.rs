@@ -112,6 +112,13 @@ impl Cuda {
         Some([packed.forward.at(), packed.back.at()])
     }
 
+    /// Packs weights that have changed, if they were packed before.
+    pub(super) fn pack_again(&self, w: &Weights) {
+        if w.packed.lock().unwrap_or_else(|e| e.into_inner()).is_some() {
+            self.pack(w, &Geometry::new(&w.map, 0));
+        }
+    }
+
     /// The forward pass, or false where other kernels must do it.
     pub(super) fn stream_forward(&self, w: &Weights, x: &State, z: &State) -> bool {
         let g = Geometry::new(&w.map, x.rows);

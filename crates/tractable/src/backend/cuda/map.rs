@@ -1,6 +1,6 @@
 //! Dense layers and convolutions: weights `[output][window row, window column, padded channel; bias]`.
 
-use super::driver::{self, Buffer, Gpu};
+use super::driver::{self, Buffer, Gpu, Mark};
 use super::hopper::Packed;
 use super::state::{Layout, PRIOR, Part, State, padded};
 use super::sums::Sums;
@@ -16,6 +16,8 @@ pub(crate) struct Weights {
     pub(super) var: Buffer<f32>,
     /// In the tiles of `hopper.cu`, where those are used.
     pub(super) packed: Mutex<Option<Packed>>,
+    /// The last way back of this pass has read them.
+    sent_back: Arc<Mark>,
 }
 
 /// The kernels' `Geometry`.
@@ -206,7 +208,7 @@ impl Weights {
     pub(super) fn zeros(gpu: &Arc<Gpu>, map: Map) -> Result<Self> {
         let n = Geometry::new(&map, 0).plane();
         let (mean, var) = (Buffer::zeros(gpu, n)?, Buffer::zeros(gpu, n)?);
-        Ok(Weights { map, mean, var, packed: Mutex::default() })
+        Ok(Weights { map, mean, var, packed: Mutex::default(), sent_back: Arc::new(Mark::new(gpu)) })
     }
 
     /// Calls `f(place in files, place here)` for every weight of some outputs, places counted from the first of them.
@@ -272,6 +274,7 @@ impl Weights {
 
 impl Cuda {
     pub(super) fn map_state(&self, w: &Weights, s: &mut Scratch, x: &State, z: &mut State, with_own: bool) {
+        w.sent_back.unset();
         z.made_from(x, false);
         z.room(PRIOR);
         if with_own {
@@ -304,9 +307,16 @@ impl Cuda {
 
     pub(super) fn map_state_back(&self, w: &Weights, z: &State, x: &mut State) {
         x.receive(z);
-        if x.failed.is_some() || self.stream_back(w, z, x) || self.tensor_back(w, z, x) {
+        if x.failed.is_some() {
             return;
         }
+        if !self.stream_back(w, z, x) && !self.tensor_back(w, z, x) {
+            self.plain_back(w, z, x);
+        }
+        w.sent_back.set();
+    }
+
+    fn plain_back(&self, w: &Weights, z: &State, x: &mut State) {
         let g = Geometry::new(&w.map, z.rows);
         let args = BackArgs {
             g,
@@ -391,13 +401,19 @@ impl Cuda {
         steps: Steps,
         status: &mut Status,
     ) {
-        if status.failed.is_some() {
+        if status.failed.is_some() || self.status_at(status).is_none() {
             return;
         }
-        match self.sum_up(w, s, x, z) {
-            Some(parts) => self.step_from(w, parts, s.floats_at(), steps, status),
+        let sent_back = w.sent_back.clone();
+        // The sums need nothing from further down; the step waits until all numbers are known to be finite.
+        self.gpu.beside(&sent_back, || match self.sum_up(w, s, x, z) {
+            Some(parts) => {
+                self.gpu.catch_up();
+                self.step_from(w, parts, s.floats_at(), steps, status);
+                self.pack_again(w);
+            }
             None => status.failed = x.failed.clone().or(z.failed.clone()).or(s.failed.clone()),
-        }
+        });
     }
 
     fn step_from(&self, w: &mut Weights, parts: usize, partial: u64, steps: Steps, status: &mut Status) {
