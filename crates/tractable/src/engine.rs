@@ -146,8 +146,9 @@ pub(crate) fn load(
 
 struct Loaded<B: Backend> {
     layers: Layers<B>,
-    /// The plan of learning, and the memory it runs in.
+    /// The plan of learning, the same with the first layers in one where there is such a plan, and the memory they run in.
     learn: Vec<Op>,
+    joined: Option<Vec<Op>>,
     learning: Mutex<Pass<B>>,
     /// Idle passes.
     idle: Mutex<Vec<Pass<B>>>,
@@ -201,8 +202,16 @@ impl<B: Backend> Loaded<B> {
         let blocks = blocks.map(|(i, l)| Block::new(&*backend, l, graph.input_shape(i)));
         let blocks = blocks.collect::<Result<Vec<_>>>()?;
         let layers = Layers { backend, graph, blocks, priors };
-        let (learn, learning) = (layers.graph.learn(), Mutex::new(layers.pass()));
-        Ok(Loaded { layers, learn, learning, idle: Mutex::default(), noise: InferredNoise::default() })
+        let (learn, joined) = (layers.graph.learn(), layers.graph.learn_joined());
+        let learning = Mutex::new(layers.pass());
+        Ok(Loaded {
+            layers,
+            learn,
+            joined,
+            learning,
+            idle: Mutex::default(),
+            noise: InferredNoise::default(),
+        })
     }
 
     /// An idle pass, or a new one.
@@ -246,6 +255,14 @@ impl<B: Backend> Layers<B> {
         }
     }
 
+    /// Whether this batch may go through the first layers in one.
+    fn joins(&self, pass: &Pass<B>) -> bool {
+        match (&self.blocks[0], self.blocks.get(2).and_then(Block::pool)) {
+            (Block::Map(w, _), Some(pool)) => self.backend.joins(w, pool, &pass.states[0]),
+            _ => false,
+        }
+    }
+
     /// Runs a plan from top to bottom.
     fn run(&self, pass: &mut Pass<B>, ops: &[Op], seen: Option<Seen<'_>>) {
         let backend = &*self.backend;
@@ -263,6 +280,13 @@ impl<B: Backend> Layers<B> {
                         &mut above[0],
                         purpose,
                     );
+                }
+                Op::Join => {
+                    let (Block::Map(w, _), Some(pool)) = (&self.blocks[0], self.blocks[2].pool()) else {
+                        unreachable!("a plan for such layers")
+                    };
+                    let (below, above) = states.split_at_mut(3);
+                    backend.join(w, &mut scratch[0], pool, &below[0], &mut above[0]);
                 }
                 Op::CheckStates => backend.check_states(states, status),
                 Op::Observe => {
@@ -421,7 +445,8 @@ impl<B: Backend> Engine for Loaded<B> {
         let pass = mine(&mut self.learning);
         self.layers.set(pass, batch)?;
         pass.noise.begin(self.noise.var.len());
-        self.layers.run(pass, &self.learn, Some(with_noise(seen, &self.noise)));
+        let joined = self.joined.as_ref().filter(|_| self.layers.joins(pass));
+        self.layers.run(pass, joined.unwrap_or(&self.learn), Some(with_noise(seen, &self.noise)));
         if seen.infer {
             self.noise.follow(&pass.noise, update.rule);
         }
@@ -431,10 +456,15 @@ impl<B: Backend> Engine for Loaded<B> {
             let of_norm = |b: &Block<B>| if matches!(b, Block::Norm(_)) { b.sums(backend) } else { None };
             sums.extend(blocks.iter().map(of_norm));
         }
+        let pool = joined.and_then(|_| blocks[2].pool());
         for (i, block) in blocks.iter_mut().enumerate() {
             let Some(priors) = priors[i] else { continue };
             let (x, z) = (&states[graph.inputs[i][0]], &states[i + 1]);
             let steps = update.steps(rows, block.uses(), priors);
+            if let (0, Some(pool), Block::Map(w, _)) = (i, pool, &mut *block) {
+                backend.join_learn(w, &mut scratch[0], pool, x, &states[3], steps, status);
+                continue;
+            }
             block.learn(backend, &mut scratch[i], x, z, sums[i].as_mut(), steps, status);
         }
         Ok(())

@@ -11,6 +11,8 @@ use crate::moments::Activation;
 pub(crate) enum Op {
     /// Computes a layer's state from those it reads.
     Forward { layer: usize, purpose: Purpose },
+    /// Computes the first three layers in one, while learning.
+    Join,
     /// Records the first state that is not finite, if the output is not.
     CheckStates,
     /// The innovation of the output, from the observation.
@@ -63,6 +65,23 @@ impl Graph {
         let states = (0..self.output()).filter(lowest).chain([self.output()]);
         ops.extend(states.map(|state| Op::CheckInnovation { state }));
         ops
+    }
+
+    /// The same with the first three layers in one, for a network that begins with a convolution, ReLU and average pooling.
+    pub(crate) fn learn_joined(&self) -> Option<Vec<Op>> {
+        let first = (self.layers.first()?, self.layers.get(1)?, self.layers.get(2)?);
+        let kinds = matches!(
+            first,
+            (Layer::Conv2d { .. }, Layer::Activation { function: Activation::Relu }, Layer::AvgPool2d { .. })
+        );
+        let chain = (0..3).all(|i| self.inputs[i] == [i]) && (0..3).all(|s| self.readers(s).count() == 1);
+        let joined = |op| match op {
+            Op::Forward { layer: 0, .. } => Some(Op::Join),
+            Op::Forward { layer: 1 | 2, .. } | Op::Back { state: 1 | 2, .. } => None,
+            Op::CheckInnovation { state: 1 } => Some(Op::CheckInnovation { state: 3 }),
+            other => Some(other),
+        };
+        (kinds && chain).then(|| self.learn().into_iter().filter_map(joined).collect())
     }
 
     /// One round of conditioning a state on an observation: `first` computes the whole network, later rounds what

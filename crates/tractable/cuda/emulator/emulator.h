@@ -64,6 +64,7 @@ static inline float __shfl_xor_sync(u32, float v, int mask) {
     emulator_warp_sync();
     return other;
 }
+static inline u32 __shfl_xor_sync(u32 all, u32 v, int mask) { return __float_as_uint(__shfl_xor_sync(all, __uint_as_float(v), mask)); }
 static inline float emulated_half(u32 pair, int which) { return __uint_as_float(which ? pair & 0xffff0000u : pair << 16); }
 static inline void emulated_mma_bf16(float *d, const u32 *a, const u32 *b) {
     u32 *w = emulator_warp_words(), lane = emulator_lane();

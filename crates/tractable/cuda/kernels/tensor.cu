@@ -104,7 +104,7 @@ template <int MODE> struct OperandA {
     }
 };
 
-template <int MODE> struct OperandB {
+template <int MODE> struct __align__(16) OperandB {
     u32 r[4];
     DEV void set(const float *x) {
         if (MODE == FAST) {

@@ -398,6 +398,36 @@ pub(crate) trait Backend: Send + Sync + 'static {
         status: &mut Self::Status,
     );
 
+    /// Whether a network that learns from `x` can do its first layers in one: a convolution, ReLU and average pooling.
+    fn joins(&self, _w: &Self::Weights, _pool: Window, _x: &Self::State) -> bool {
+        false
+    }
+    /// The first layers in one; only `pooled` is made.
+    fn join(
+        &self,
+        _w: &Self::Weights,
+        _scratch: &mut Self::Scratch,
+        _pool: Window,
+        _x: &Self::State,
+        _pooled: &mut Self::State,
+    ) {
+        unreachable!("this device does not join layers");
+    }
+    /// Learns the convolution from the innovation of `pooled`.
+    #[allow(clippy::too_many_arguments)]
+    fn join_learn(
+        &self,
+        _w: &mut Self::Weights,
+        _scratch: &mut Self::Scratch,
+        _pool: Window,
+        _x: &Self::State,
+        _pooled: &Self::State,
+        _steps: Steps,
+        _status: &mut Self::Status,
+    ) {
+        unreachable!("this device does not join layers");
+    }
+
     fn pool(&self, pool: Pool, window: Window, x: &Self::State, z: &mut Self::State);
     /// `forward` is the state that the pass forward left, `z` itself or the one whose rows these are.
     fn pool_back(

@@ -153,6 +153,14 @@ impl<B: Backend> Block<B> {
         }
     }
 
+    /// The window of a pooling layer.
+    pub(crate) fn pool(&self) -> Option<Window> {
+        match self {
+            Block::Pool(_, window) => Some(*window),
+            _ => None,
+        }
+    }
+
     /// Zero sums, for a layer with parameters.
     pub(crate) fn sums(&self, backend: &B) -> Option<B::Sums> {
         match self {

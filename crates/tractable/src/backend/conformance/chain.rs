@@ -1,6 +1,7 @@
 //! Several layers in a row, as learning runs them: what one kernel leaves to the next must come out the same.
 
 use super::*;
+use std::cell::Cell;
 
 /// Convolution, ReLU, pooling, normalisation, ReLU, dense, ReLU, dense: forward, back, and one step of all weights.
 fn chain<B: Backend>(b: &B, rows: usize, channels: usize, pool: Pool, step: Step<f64>) -> Vec<Named> {
@@ -77,4 +78,78 @@ fn chains_agree() {
             agree(&what, 1 << 12, |b| on!(b, b => chain(b, rows, channels, pool, step)));
         }
     }
+}
+
+/// A convolution of known images, ReLU and average pooling, in one where the device can; `joined` counts how often.
+fn first_layers<B: Backend>(
+    b: &B,
+    case: &Case,
+    conv: Map,
+    halved: Window,
+    joined: &Cell<usize>,
+) -> Vec<Named> {
+    // Of few bits: no rounding moves a unit over the edge of ReLU.
+    let mut p = parameters(&conv, 4);
+    p.mean.iter_mut().chain(&mut p.bias_mean).for_each(|v| *v = (*v * 64.0).round() / 64.0);
+    let mut w = filled(b, conv, &p);
+    let (x, mut pooled) = case.start(b);
+    let (mut scratch, mut status) = Default::default();
+    let (mut z, mut a) = (b.state(conv.output), b.state(conv.output));
+    let steps = [Step::Capped(2.0); 2];
+    let joins = b.joins(&w, halved, &x);
+    if joins {
+        b.join(&w, &mut scratch, halved, &x, &mut pooled);
+        joined.set(joined.get() + 1);
+    } else {
+        b.map(&w, &mut scratch, &x, &mut z, Purpose::Learn);
+        b.activate(Activation::Relu, &z, &mut a, Purpose::Learn);
+        b.pool(Pool::Average, halved, &a, &mut pooled);
+    }
+    case.innovate(b, &mut pooled);
+    if joins {
+        b.join_learn(&mut w, &mut scratch, halved, &x, &pooled, steps, &mut status);
+    } else {
+        b.pool_back(Pool::Average, halved, &pooled, &pooled, &mut a);
+        b.activate_back(&a, &a, &mut z);
+        b.map_learn(&mut w, &mut scratch, &x, &z, steps, &mut status);
+    }
+    let p = b.weights_parameters(&w).unwrap();
+    vec![
+        ("pooled", read(b, &pooled, Field::Mean)),
+        ("its var", read(b, &pooled, Field::Var)),
+        ("weights", p.mean),
+        ("their var", p.var),
+        ("bias", p.bias_mean),
+        ("its var", p.bias_var),
+    ]
+}
+
+#[test]
+fn first_layers_in_one_agree() {
+    let window = |kernel, stride, padding| Window { kernel, stride, padding };
+    let joined = Cell::new(0);
+    for (rows, channels, size, window, pool, outputs) in [
+        (16, 1, (8, 9), window(4, 1, Padding::Around(1)), window(3, 2, Padding::Around(0)), 5),
+        (32, 3, (7, 6), window(5, 1, Padding::Around(2)), window(3, 2, Padding::End(1)), 33),
+        (16, 3, (6, 5), window(3, 1, Padding::Around(0)), window(2, 2, Padding::Around(0)), 8),
+        (48, 1, (9, 6), window(5, 1, Padding::Around(2)), window(3, 2, Padding::Around(1)), 4),
+        (16, 2, (5, 5), window(3, 1, Padding::Around(1)), window(2, 1, Padding::Around(0)), 3),
+    ] {
+        let input = Shape::image(channels, size.0, size.1);
+        let output = |window: Window, of: Shape, channels| {
+            let (down, across) = window.slide(of).unwrap();
+            Shape::image(channels, down, across)
+        };
+        let image = output(window, input, outputs);
+        let conv = Map { input, output: image, window: Some(window) };
+        let mut case = Case::new(input, output(pool, image, outputs), rows, true, 5);
+        case.mean.iter_mut().for_each(|v| *v = (*v * 8.0).round() / 8.0);
+        agree(
+            &format!("{conv:?}, {pool:?}, {rows} rows"),
+            1 << 12,
+            |b| on!(b, b => first_layers(b, &case, conv, pool, &joined)),
+        );
+    }
+    #[cfg(feature = "cuda")]
+    assert_eq!(joined.get(), 4 * 5 * gpus().len() / 3, "twice each on two of three forms of the GPU");
 }

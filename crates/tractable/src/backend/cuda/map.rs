@@ -416,7 +416,14 @@ impl Cuda {
         });
     }
 
-    fn step_from(&self, w: &mut Weights, parts: usize, partial: u64, steps: Steps, status: &mut Status) {
+    pub(super) fn step_from(
+        &self,
+        w: &mut Weights,
+        parts: usize,
+        partial: u64,
+        steps: Steps,
+        status: &mut Status,
+    ) {
         let (Some(status), false) = (self.status_at(status), status.failed.is_some()) else { return };
         w.change();
         let [weights, biases] = step_args(steps);

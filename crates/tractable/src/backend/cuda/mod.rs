@@ -6,6 +6,7 @@
 //! change.
 
 mod driver;
+mod first;
 mod given;
 mod hopper;
 mod image;
@@ -90,6 +91,7 @@ const STATUS_WORDS: usize = 8;
 pub(crate) struct Scratch {
     floats: Option<Buffer<f32>>,
     doubles: [Option<Buffer<f64>>; 3],
+    bits: Option<Buffer<u32>>,
     failed: Option<String>,
 }
 
@@ -99,6 +101,11 @@ impl Scratch {
         let grown = self.floats.get_or_insert_with(|| Buffer::none(gpu)).grow(n);
         self.failed = grown.err().map(driver::why);
         self.failed.is_none().then_some(())
+    }
+
+    /// Makes room for so many words of bits, or says why not.
+    fn bits(&mut self, gpu: &Arc<Gpu>, n: usize) -> Option<String> {
+        self.bits.get_or_insert_with(|| Buffer::none(gpu)).grow(n).err().map(driver::why)
     }
 
     fn clear_floats(&self, n: usize) {
@@ -316,6 +323,27 @@ impl Backend for Cuda {
         status: &mut Status,
     ) {
         self.learn_map(w, scratch, x, z, steps, status);
+    }
+
+    fn joins(&self, w: &Weights, pool: Window, x: &State) -> bool {
+        self.can_join(w, pool, x)
+    }
+
+    fn join(&self, w: &Weights, scratch: &mut Scratch, pool: Window, x: &State, pooled: &mut State) {
+        self.joined(w, scratch, pool, x, pooled);
+    }
+
+    fn join_learn(
+        &self,
+        w: &mut Weights,
+        scratch: &mut Scratch,
+        pool: Window,
+        x: &State,
+        pooled: &State,
+        steps: Steps,
+        status: &mut Status,
+    ) {
+        self.learn_joined(w, scratch, pool, x, pooled, steps, status);
     }
 
     fn pool(&self, pool: Pool, window: Window, x: &State, z: &mut State) {
