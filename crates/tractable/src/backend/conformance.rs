@@ -271,6 +271,21 @@ fn large_batches_agree() {
     map_agrees(map, 5, false);
 }
 
+#[test]
+#[cfg_attr(miri, ignore)] // takes hours there, and no other path through the code
+fn batches_of_whole_tiles_agree() {
+    let map = Map { input: Shape::flat(150), output: Shape::flat(70), window: None };
+    map_agrees(map, 64, false);
+    for (kernel, padding, channels, outputs) in
+        [(3, Padding::Around(1), 32, 20), (2, Padding::End(1), 12, 36), (3, Padding::Around(0), 64, 18)]
+    {
+        let (window, input) = (Window { kernel, stride: 1, padding }, Shape::image(channels, 3, 4));
+        let (down, across) = window.slide(input).unwrap();
+        let map = Map { input, output: Shape::image(outputs, down, across), window: Some(window) };
+        map_agrees(map, 32, false);
+    }
+}
+
 /// Windows of every kind over rectangular images.
 fn windows() -> Vec<(Window, (usize, usize))> {
     let mut windows = Vec::new();

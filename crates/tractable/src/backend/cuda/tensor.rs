@@ -49,6 +49,9 @@ pub(super) const WORTH: usize = 1 << 22;
 /// Positions in a window that the first kernel keeps in shared memory.
 const MOST_DEPTH: usize = 512;
 
+/// Rows that sums on Hopper take at a time; a part has a multiple of them.
+const STREAMED: usize = 32;
+
 /// Names of a kernel in both precisions.
 macro_rules! named {
     ($self:expr, $name:literal) => {
@@ -153,7 +156,11 @@ impl Cuda {
         }
         let (outputs, positions) = (g.outputs as usize, g.positions());
         let depth = if x.planes { g.window() } else { g.depth as usize };
+        let streams = self.precision == Precision::Fast && self.gpu.has_wgmma && !x.planes;
+        let streams = streams && x.rows.is_multiple_of(STREAMED) && outputs > 16;
         let (kernel, threads, bm, bn) = match () {
+            _ if streams && outputs <= 32 => ("stream_sums_32", 128, 128, 32),
+            _ if streams => ("stream_sums_64", 128, 128, 64),
             _ if x.planes && depth < 32 => (named!(self, "tensor_sums_few"), 128, 32, 32),
             _ if x.planes => (named!(self, "tensor_sums_first"), 96, 96, 32),
             _ if outputs <= 32 => (named!(self, "tensor_sums_narrow"), 128, 128, 32),
@@ -163,7 +170,7 @@ impl Cuda {
         let per_device = if x.planes { 4 } else { 2 } * self.gpu.multiprocessors;
         let wanted = if tiles >= self.gpu.multiprocessors { 1 } else { per_device / tiles };
         let wanted = wanted.min(positions / 128).max(1);
-        let per = positions.div_ceil(wanted).next_multiple_of(16);
+        let per = positions.div_ceil(wanted).next_multiple_of(STREAMED);
         let parts = positions.div_ceil(per);
         let plane = outputs * g.weight_stride as usize;
         s.floats(&self.gpu, 2 * parts * plane)?;
@@ -182,7 +189,10 @@ impl Cuda {
             ones: self.ones.at(),
             partial: s.floats_at(),
         };
-        let shared = (4 * 16 * (bm + 2 * bn)).max(2 * bn * (bm + 4)) * 4;
+        let shared = match streams {
+            true => 2 * STREAMED * (bm + 2 * bn) * 4,
+            false => (4 * 16 * (bm + 2 * bn)).max(2 * bn * (bm + 4)) * 4,
+        };
         self.gpu.launch(
             kernel,
             [(depth + 1).div_ceil(bm), outputs.div_ceil(bn), parts],
