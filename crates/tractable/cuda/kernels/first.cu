@@ -2,11 +2,13 @@
 // back un-pooling, the mask of ReLU and the sums for learning. What lies between is never stored, but for one bit a unit.
 //
 // A warp has 16 images and 32 outputs and walks along a row. Images are [pixel][channel][row], states [pixel][row][channel].
-// Pooling windows overlap with their neighbours at most: their kernel is at most twice their stride.
+// Pooling windows overlap with their neighbours at most: their kernel is at most twice their stride. Tile n of a product has
+// outputs n, n + 4, n + 8 and so on, so that a thread's outputs are neighbours.
 
 struct FirstArgs {
     Geometry g; // of the convolution
     int pool, pool_step, pool_before, pool_down, pool_across;
+    int segments; // of a row, for a warp each
     const float *x, *w_mean, *w_var;
     float *z_mean, *z_var; // pooled
     u32 *mask;             // [32 outputs][position][row]
@@ -38,7 +40,7 @@ template <int MODE, int KT> DEV void first_forward(const FirstArgs &a) {
     int deep = geo.kernel_h * geo.kernel_w * geo.channels;
     for (int k = tid; k < KT * 16; k += blockDim.x) taps[k] = tap_at(geo, k);
     for (int i = tid; i < KT * 4 * 2 * 32; i += blockDim.x) {
-        int l = i & 31, which = (i >> 5) & 1, n = (i >> 6) & 3, t = i >> 8, output = n0 + n * 8 + (l >> 2);
+        int l = i & 31, which = (i >> 5) & 1, n = (i >> 6) & 3, t = i >> 8, output = n0 + 4 * (l >> 2) + n;
         float v[4];
         for (int j = 0; j < 4; j++) {
             int k = t * 16 + 4 * (l & 3) + j;
@@ -51,21 +53,23 @@ template <int MODE, int KT> DEV void first_forward(const FirstArgs &a) {
     float bias[4][2], bias_var[4][2];
     for (int n = 0; n < 4; n++)
         for (int e = 0; e < 2; e++) {
-            int output = n0 + n * 8 + 2 * q + e;
+            int output = n0 + 4 * (2 * q + e) + n;
             long long at = (long long)output * geo.weight_stride + geo.depth;
             bias[n][e] = output < geo.outputs ? a.w_mean[at] : 0.0f;
             bias_var[n][e] = output < geo.outputs ? a.w_var[at] : 0.0f;
         }
     float share = 1.0f / (a.pool * a.pool);
-    int groups = geo.rows / 16, items = groups * a.pool_down, warps = gridDim.x * (blockDim.x >> 5);
+    int groups = geo.rows / 16, items = groups * a.pool_down * a.segments, warps = gridDim.x * (blockDim.x >> 5);
+    int per = (a.pool_across + a.segments - 1) / a.segments;
     bool ok = true;
     for (int item = blockIdx.x * (blockDim.x >> 5) + (tid >> 5); item < items; item += warps) {
-        int row = item % groups * 16 + g, py = item / groups, top = py * a.pool_step - a.pool_before;
+        int row = item % groups * 16 + g, rest = item / groups, segment = rest % a.segments;
+        int py = rest / a.segments, top = py * a.pool_step - a.pool_before;
         // Sums of this pooling window and of the next.
         float mean[16] = {}, var[16] = {}, next_mean[16] = {}, next_var[16] = {};
-        int px = 0, left = -a.pool_before;
+        int px = segment * per, end = min(a.pool_across, px + per), left = px * a.pool_step - a.pool_before;
 #pragma unroll 1
-        for (int x = max(0, left); px < a.pool_across; x++) {
+        for (int x = max(0, left); px < end; x++) {
             bool shared_with_next = x >= left + a.pool_step;
             if (x < geo.across)
 #pragma unroll 1
@@ -102,7 +106,7 @@ template <int MODE, int KT> DEV void first_forward(const FirstArgs &a) {
                     for (int i = 0; i < 16; i++) {
                         float m = z[i] + bias[i >> 2][i & 1], s = v[i] + bias_var[i >> 2][i & 1];
                         if (m <= 0.0f) continue;
-                        mask[(i >> 1) & 1] |= 1u << ((i >> 2) * 8 + 2 * q + (i & 1));
+                        mask[(i >> 1) & 1] |= 1u << (4 * (2 * q + (i & 1)) + (i >> 2));
                         mean[i] += m, var[i] += s;
                         if (shared_with_next) next_mean[i] += m, next_var[i] += s;
                     }
@@ -114,15 +118,16 @@ template <int MODE, int KT> DEV void first_forward(const FirstArgs &a) {
                 }
             if (x != left + a.pool - 1) continue;
 #pragma unroll
-            for (int i = 0; i < 16; i += 2) {
-                int output = n0 + (i >> 2) * 8 + 2 * q;
-                long long at = ((long long)(py * a.pool_across + px) * geo.rows + row + 8 * ((i >> 1) & 1)) * geo.out_stride + output;
-                float2 m = make_float2(mean[i] * share, mean[i + 1] * share);
-                float2 s = make_float2(var[i] * (share * share), var[i + 1] * (share * share));
-                ok = ok && finite(m.x) && finite(m.y) && finite(s.x) && finite(s.y);
+            for (int i = 0; i < 4; i++) {
+                // Number i of a tile's four: row g or g + 8, and one of two neighbouring columns.
+                int output = n0 + 4 * (2 * q + (i & 1));
+                long long at = ((long long)(py * a.pool_across + px) * geo.rows + row + 8 * (i >> 1)) * geo.out_stride + output;
+                float4 m = times(make_float4(mean[i], mean[i + 4], mean[i + 8], mean[i + 12]), share);
+                float4 s = times(make_float4(var[i], var[i + 4], var[i + 8], var[i + 12]), share * share);
+                ok = ok && finite4(m) && finite4(s);
                 if (output >= geo.out_stride) continue;
-                *(float2 *)(a.z_mean + at) = m;
-                *(float2 *)(a.z_var + at) = s;
+                *(float4 *)(a.z_mean + at) = m;
+                *(float4 *)(a.z_var + at) = s;
             }
 #pragma unroll
             for (int i = 0; i < 16; i++) mean[i] = next_mean[i], var[i] = next_var[i], next_mean[i] = next_var[i] = 0.0f;
@@ -149,18 +154,20 @@ template <int MODE, int MT> DEV void first_sums(const FirstArgs &a) {
         for (int h = 0; h < 2; h++) taps[m][h] = tap_at(geo, k0 + m * 16 + g + 8 * h);
     }
     float share = 1.0f / (a.pool * a.pool);
-    int groups = geo.rows / 16, items = groups * geo.down, warps = gridDim.x * WARPS;
+    int groups = geo.rows / 16, items = groups * geo.down * a.segments, warps = gridDim.x * WARPS;
+    int per = (geo.across + a.segments - 1) / a.segments;
     long long per_pixel = (long long)geo.rows * geo.out_stride;
     for (int item = blockIdx.x * WARPS + warp; item < items; item += warps) {
-        int row = item % groups * 16 + 4 * q, y = item / groups;
+        int row = item % groups * 16 + 4 * q, rest = item / groups, y = rest / a.segments;
+        int from_x = rest % a.segments * per, to_x = min(geo.across, from_x + per);
         // Pooling windows that cover this row.
         int py1 = min(a.pool_down - 1, (y + a.pool_before) / a.pool_step);
         int py0 = y + a.pool_before < a.pool ? 0 : (y + a.pool_before - a.pool) / a.pool_step + 1;
         // Columns of pooling windows: the last that covers x, and the one before.
         float now[16] = {}, now_var[16] = {}, before[16] = {}, before_var[16] = {};
-        int px = -1;
+        int px = max(0, (from_x + a.pool_before) / a.pool_step - 1) - 1;
 #pragma unroll 1
-        for (int x = 0; x < geo.across; x++) {
+        for (int x = from_x; x < to_x; x++) {
 #pragma unroll 1
             while (px < (x + a.pool_before) / a.pool_step) {
                 px++;
@@ -168,18 +175,20 @@ template <int MODE, int MT> DEV void first_sums(const FirstArgs &a) {
                 for (int i = 0; i < 16; i++) before[i] = now[i], before_var[i] = now_var[i], now[i] = now_var[i] = 0.0f;
                 if (px < a.pool_across)
                     for (int py = py0; py <= py1; py++) {
-                        long long at = (py * a.pool_across + px) * per_pixel + (long long)row * geo.out_stride + n0 + g;
+                        long long at = (py * a.pool_across + px) * per_pixel + (long long)row * geo.out_stride + n0 + 4 * g;
+                        if (n0 + 4 * g >= geo.out_stride) continue;
 #pragma unroll
-                        for (int i = 0; i < 16; i++) {
-                            if (n0 + (i >> 2) * 8 + g >= geo.outputs) continue;
-                            long long from = at + (i & 3) * geo.out_stride + (i >> 2) * 8;
-                            now[i] += a.z_d_mean[from], now_var[i] += a.z_d_var[from];
+                        for (int j = 0; j < 4; j++) {
+                            float4 m = *(const float4 *)(a.z_d_mean + at + j * geo.out_stride), v = *(const float4 *)(a.z_d_var + at + j * geo.out_stride);
+                            now[j] += m.x, now[4 + j] += m.y, now[8 + j] += m.z, now[12 + j] += m.w;
+                            now_var[j] += v.x, now_var[4 + j] += v.y, now_var[8 + j] += v.z, now_var[12 + j] += v.w;
                         }
                     }
             }
             bool both = px > 0 && x + a.pool_before < (px - 1) * a.pool_step + a.pool;
             bool covered = x + a.pool_before < px * a.pool_step + a.pool;
-            const u32 *bits = a.mask + ((long long)blockIdx.y * geo.down * geo.across + y * geo.across + x) * geo.rows + row;
+            float4 bits = *(const float4 *)(a.mask + ((long long)blockIdx.y * geo.down * geo.across + y * geo.across + x) * geo.rows + row);
+            u32 masks[4] = {__float_as_uint(bits.x), __float_as_uint(bits.y), __float_as_uint(bits.z), __float_as_uint(bits.w)};
             OperandB<MODE> d[4], e[4];
 #pragma unroll
             for (int n = 0; n < 4; n++) {
@@ -187,7 +196,7 @@ template <int MODE, int MT> DEV void first_sums(const FirstArgs &a) {
 #pragma unroll
                 for (int j = 0; j < 4; j++) {
                     int i = 4 * n + j;
-                    bool on = (bits[j] >> (8 * n + g)) & 1;
+                    bool on = (masks[j] >> (4 * g + n)) & 1;
                     u[j] = on ? ((covered ? now[i] : 0.0f) + (both ? before[i] : 0.0f)) * share : 0.0f;
                     v[j] = on ? ((covered ? now_var[i] : 0.0f) + (both ? before_var[i] : 0.0f)) * (share * share) : 0.0f;
                     bias[n] += u[j], bias_var[n] += v[j];
@@ -225,7 +234,7 @@ template <int MODE, int MT> DEV void first_sums(const FirstArgs &a) {
     for (int m = 0; m < MT; m++)
 #pragma unroll
         for (int i = 0; i < 16; i++) {
-            int output = (i >> 2) * 8 + 2 * q + (i & 1), k = m * 16 + g + 8 * ((i >> 1) & 1);
+            int output = 4 * (2 * q + (i & 1)) + (i >> 2), k = m * 16 + g + 8 * ((i >> 1) & 1);
             all(warp, 0, output, k) = sum0[m][i];
             all(warp, 1, output, k) = sum1[m][i];
         }
@@ -234,7 +243,7 @@ template <int MODE, int MT> DEV void first_sums(const FirstArgs &a) {
             bias[n] += __shfl_xor_sync(0xffffffffu, bias[n], other);
             bias_var[n] += __shfl_xor_sync(0xffffffffu, bias_var[n], other);
         }
-        if (q == 0) all(warp, 0, n * 8 + g, LINE - 1) = bias[n], all(warp, 1, n * 8 + g, LINE - 1) = bias_var[n];
+        if (q == 0) all(warp, 0, 4 * g + n, LINE - 1) = bias[n], all(warp, 1, 4 * g + n, LINE - 1) = bias_var[n];
     }
     __syncthreads();
     long long plane = (long long)geo.outputs * geo.weight_stride;

@@ -17,12 +17,14 @@ template <int NT> DEV void stream_sums(const TensorSumsArgs &a) {
     const Geometry &geo = a.g;
     int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, g = lane >> 2, q = lane & 3;
     int k0 = blockIdx.x * 128, n0 = blockIdx.y * NT, all = geo.down * geo.across * geo.rows;
-    int from = min(all, (int)blockIdx.z * a.per), count = (min(all, from + a.per) - from) / 32;
+    int from = min(all, (int)blockIdx.z * a.per), steps = (min(all, from + a.per) - from) / 32;
     // What this thread loads of the inputs: four of the weights', the bias's (1), or nothing (2), and where from.
     int k = k0 + lane * 4, kind = k == geo.depth ? 1 : k < geo.depth ? 0 : 2, tap = k / geo.stride;
     int dy = tap / geo.kernel_w - geo.before, dx = tap % geo.kernel_w - geo.before;
     int offset = (dy * geo.width + dx) * geo.rows * geo.stride + k - tap * geo.stride;
     int pixel = from / geo.rows, row = from - pixel * geo.rows, oy = pixel / geo.across, ox = pixel - oy * geo.across;
+    // Innovations are loaded in lines of 32 outputs. A thread stores its four in an order of its own, so that threads meet in no bank.
+    int quad = lane & 7, turn = quad >> 1;
     float4 d[2][PAIRS][2];
     auto load = [&](float *stage) {
         int y = oy * geo.step, x = ox * geo.step;
@@ -32,15 +34,15 @@ template <int NT> DEV void stream_sums(const TensorSumsArgs &a) {
         ok = ok || kind == 1;
 #pragma unroll
         for (int i = 0; i < 8; i++) copy16(stage + (warp + 4 * i) * 128 + ((lane * 4) ^ (warp << 3)), src + i * next, ok);
-        long long at = ((long long)(oy * geo.across + ox) * geo.rows + row + lane) * geo.out_stride + n0 + warp * 8;
+        long long at = ((long long)(oy * geo.across + ox) * geo.rows + row + warp * 8 + (lane >> 3)) * geo.out_stride + n0 + quad * 4;
 #pragma unroll
         for (int i = 0; i < PAIRS; i++)
 #pragma unroll
             for (int j = 0; j < 2; j++) {
-                int n = i * 32 + j * 4;
-                bool in = n0 + warp * 8 + n < geo.out_stride;
-                d[0][i][j] = in ? *(const float4 *)(a.z_d_mean + at + n) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-                d[1][i][j] = in ? *(const float4 *)(a.z_d_var + at + n) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+                bool in = n0 + i * 32 + quad * 4 < geo.out_stride;
+                long long from = at + j * 4 * geo.out_stride + i * 32;
+                d[0][i][j] = in ? *(const float4 *)(a.z_d_mean + from) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+                d[1][i][j] = in ? *(const float4 *)(a.z_d_var + from) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
             }
         row += 32;
         if (row == geo.rows) {
@@ -54,11 +56,17 @@ template <int NT> DEV void stream_sums(const TensorSumsArgs &a) {
 #pragma unroll
             for (int i = 0; i < PAIRS; i++)
 #pragma unroll
-                for (int j = 0; j < 8; j++) {
-                    const float4 &v = d[which][i][j >> 2];
-                    float value = (j & 3) == 0 ? v.x : (j & 3) == 1 ? v.y : (j & 3) == 2 ? v.z : v.w;
-                    // Lines of 32 rows, chunks of four shuffled; the line's number ends with j.
-                    tile[which * B + (i * 32 + warp * 8 + j) * 32 + ((((lane >> 2) ^ j) << 2) | q)] = __uint_as_float(tf32(value));
+                for (int j = 0; j < 2; j++) {
+                    float4 v = d[which][i][j];
+                    if (turn & 1) v = make_float4(v.y, v.z, v.w, v.x);
+                    if (turn & 2) v = make_float4(v.z, v.w, v.x, v.y);
+                    float values[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+                    for (int e = 0; e < 4; e++) {
+                        // Lines of 32 rows, in chunks of four that are shuffled.
+                        int n = i * 32 + quad * 4 + ((e + turn) & 3), chunk = (warp * 2 + j) ^ (n & 7);
+                        tile[which * B + n * 32 + chunk * 4 + (lane >> 3)] = __uint_as_float(tf32(values[e]));
+                    }
                 }
     };
     float sum0[2][NT / 2], sum1[2][NT / 2];
@@ -66,16 +74,16 @@ template <int NT> DEV void stream_sums(const TensorSumsArgs &a) {
     for (int b = 0; b < 2; b++)
 #pragma unroll
         for (int i = 0; i < NT / 2; i++) sum0[b][i] = sum1[b][i] = 0.0f;
-    if (count > 0) load(shared);
+    if (steps > 0) load(shared);
     end_of_stage();
 #pragma unroll 1
-    for (int s = 0; s < count; s++) {
+    for (int s = 0; s < steps; s++) {
         float *stage = shared + (s & 1) * STAGE;
         turn_round(stage + A);
         wait_for_stage<0>();
         products_see();
         __syncthreads();
-        if (s + 1 < count) load(shared + ((s + 1) & 1) * STAGE);
+        if (s + 1 < steps) load(shared + ((s + 1) & 1) * STAGE);
         end_of_stage();
         u32 tile = shared_address(stage + A);
 #pragma unroll
@@ -109,20 +117,34 @@ template <int NT> DEV void stream_sums(const TensorSumsArgs &a) {
             products_end();
         }
     }
-    long long plane = (long long)geo.outputs * geo.weight_stride;
-    float *out = a.partial + 2ll * blockIdx.z * plane;
+    // A thread has four neighbours of NT / 4 outputs.
     int first = k0 + warp * 32 + 4 * g;
-    if (first >= geo.weight_stride) return;
+    bool inside = first < geo.weight_stride && !(a.learns && a.learn.status->is_broken);
+    long long plane = (long long)geo.outputs * geo.weight_stride;
+    Tallied tallied = {0, 0};
 #pragma unroll
     for (int j = 0; j < NT / 8; j++)
 #pragma unroll
         for (int e = 0; e < 2; e++) {
             int n = n0 + j * 8 + 2 * q + e, i = j * 4 + e;
-            if (n >= geo.outputs) continue;
-            float *line = out + (long long)n * geo.weight_stride + first;
-            *(float4 *)line = make_float4(sum0[0][i], sum0[0][i + 2], sum0[1][i], sum0[1][i + 2]);
-            *(float4 *)(line + plane) = make_float4(sum1[0][i], sum1[0][i + 2], sum1[1][i], sum1[1][i + 2]);
+            if (!inside || n >= geo.outputs) continue;
+            long long at = (long long)n * geo.weight_stride + first;
+            float s0[4] = {sum0[0][i], sum0[0][i + 2], sum0[1][i], sum0[1][i + 2]};
+            float s1[4] = {sum1[0][i], sum1[0][i + 2], sum1[1][i], sum1[1][i + 2]};
+            if (a.learns) {
+                float4 mean = *(const float4 *)(a.learn.w_mean + at), var = *(const float4 *)(a.learn.w_var + at);
+                float m[4] = {mean.x, mean.y, mean.z, mean.w}, v[4] = {var.x, var.y, var.z, var.w};
+                for (int c = 0; c < 4 && first + c <= geo.depth; c++)
+                    learn_step(m[c], v[c], s0[c], s1[c], first + c == geo.depth ? a.learn.biases : a.learn.weights, tallied.capped, tallied.repaired);
+                *(float4 *)(a.learn.w_mean + at) = make_float4(m[0], m[1], m[2], m[3]);
+                *(float4 *)(a.learn.w_var + at) = make_float4(v[0], v[1], v[2], v[3]);
+            } else {
+                float *out = a.partial + 2ll * blockIdx.z * plane + at;
+                *(float4 *)out = make_float4(s0[0], s0[1], s0[2], s0[3]);
+                *(float4 *)(out + plane) = make_float4(s1[0], s1[1], s1[2], s1[3]);
+            }
         }
+    if (a.learns) count(a.learn, tallied);
 }
 
 KERNEL(stream_sums_64, TensorSumsArgs, 128) { stream_sums<64>(a); }

@@ -16,6 +16,7 @@ struct FirstArgs {
     pool_before: i32,
     pool_down: i32,
     pool_across: i32,
+    segments: i32,
     x: u64,
     w: [u64; 2],
     z: [u64; 2],
@@ -60,7 +61,11 @@ impl Cuda {
         if pooled.failed.is_some() {
             return;
         }
-        let args = self.first_args(w, s, pool, x, pooled);
+        // As many warps as the device can hold.
+        let warps = x.rows / ROWS * pooled.shape.height;
+        let segments =
+            (12 * self.gpu.multiprocessors).div_ceil(warps).clamp(1, (pooled.shape.width / 4).max(1));
+        let args = FirstArgs { segments: segments as i32, ..self.first_args(w, s, pool, x, pooled) };
         let kernel = match (g.window().div_ceil(16), self.precision) {
             (1, Precision::Fast) => "first_forward_1_fast",
             (1, Precision::Precise) => "first_forward_1_precise",
@@ -69,8 +74,7 @@ impl Cuda {
             (_, Precision::Fast) => "first_forward_5_fast",
             (_, Precision::Precise) => "first_forward_5_precise",
         };
-        let warps = x.rows / ROWS * pooled.shape.height;
-        let blocks = warps.div_ceil(THREADS / 32);
+        let blocks = (warps * segments).div_ceil(THREADS / 32);
         self.gpu.launch(kernel, [blocks, tiles, 1], THREADS, 0, &args);
     }
 
@@ -100,8 +104,11 @@ impl Cuda {
             (_, Precision::Precise) => ("first_sums_3_precise", 3),
         };
         let (tiles, windows) = ((g.outputs as usize).div_ceil(32), deep.div_ceil(sixteens));
-        let blocks = (x.rows / ROWS * g.down as usize).div_ceil(THREADS / 32);
-        let parts = blocks.min(3 * self.gpu.multiprocessors);
+        // Every warp has as many segments of a row as the others, and all of them are on the device at once.
+        let segments = (g.across as usize / 8).clamp(1, 3);
+        let (items, warps) =
+            (x.rows / ROWS * g.down as usize * segments, 2 * self.gpu.multiprocessors * THREADS / 32);
+        let parts = items.div_ceil(items.div_ceil(warps)).div_ceil(THREADS / 32);
         let numbers = 2 * parts * (g.outputs * g.weight_stride) as usize;
         if s.floats(&self.gpu, numbers).is_none() {
             status.failed = s.failed.clone();
@@ -110,7 +117,7 @@ impl Cuda {
         // Columns of padding are no thread's.
         s.clear_floats(numbers);
         let shared = THREADS / 32 * 2 * 32 * (16 * sixteens + 1) * 4;
-        let args = self.first_args(w, s, pool, x, pooled);
+        let args = FirstArgs { segments: segments as i32, ..self.first_args(w, s, pool, x, pooled) };
         self.gpu.launch(kernel, [parts, tiles, windows], THREADS, shared, &args);
         self.step_from(w, parts, s.floats_at(), steps, status);
     }
@@ -125,6 +132,7 @@ impl Cuda {
             pool_before,
             pool_down,
             pool_across,
+            segments: 1,
             x: x.mean.at(),
             w: [w.mean.at(), w.var.at()],
             z: [pooled.mean.at(), pooled.var.at()],

@@ -165,8 +165,8 @@ struct SumsArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
-struct LearnArgs {
+#[derive(Clone, Copy, Default)]
+pub(super) struct LearnArgs {
     outputs: i32,
     weight_stride: i32,
     depth: i32,
@@ -406,14 +406,36 @@ impl Cuda {
         }
         let sent_back = w.sent_back.clone();
         // The sums need nothing from further down; the step waits until all numbers are known to be finite.
-        self.gpu.beside(&sent_back, || match self.sum_up(w, s, x, z) {
-            Some(parts) => {
-                self.gpu.catch_up();
-                self.step_from(w, parts, s.floats_at(), steps, status);
-                self.pack_again(w);
+        self.gpu.beside(&sent_back, || {
+            if x.failed.is_none() && z.failed.is_none() && self.learns_at_once(w, x, z, steps, status) {
+                return self.pack_again(w);
             }
-            None => status.failed = x.failed.clone().or(z.failed.clone()).or(s.failed.clone()),
+            let Some(parts) = self.sum_up(w, s, x, z) else {
+                status.failed = x.failed.clone().or(z.failed.clone()).or(s.failed.clone());
+                return;
+            };
+            self.gpu.catch_up();
+            self.step_from(w, parts, s.floats_at(), steps, status);
+            self.pack_again(w);
         });
+    }
+
+    /// Sums up and takes the step in one kernel, where that is faster.
+    fn learns_at_once(
+        &self,
+        w: &mut Weights,
+        x: &State,
+        z: &State,
+        steps: Steps,
+        status: &mut Status,
+    ) -> bool {
+        let Some(status) = self.status_at(status) else { return false };
+        let [weights, biases] = step_args(steps);
+        let args = LearnArgs { weights, biases, status, ..learn_args(w, 1, 0) };
+        self.tensor_learn(w, x, z, args) && {
+            w.change();
+            true
+        }
     }
 
     pub(super) fn step_from(
