@@ -119,32 +119,19 @@ template <int NT> DEV void stream_sums(const TensorSumsArgs &a) {
     }
     // A thread has four neighbours of NT / 4 outputs.
     int first = k0 + warp * 32 + 4 * g;
-    bool inside = first < geo.weight_stride && !(a.learns && a.learn.status->is_broken);
     long long plane = (long long)geo.outputs * geo.weight_stride;
-    Tallied tallied = {0, 0};
+    float *out = a.partial + 2ll * blockIdx.z * plane + first;
+    if (first >= geo.weight_stride) return;
 #pragma unroll
     for (int j = 0; j < NT / 8; j++)
 #pragma unroll
         for (int e = 0; e < 2; e++) {
             int n = n0 + j * 8 + 2 * q + e, i = j * 4 + e;
-            if (!inside || n >= geo.outputs) continue;
-            long long at = (long long)n * geo.weight_stride + first;
-            float s0[4] = {sum0[0][i], sum0[0][i + 2], sum0[1][i], sum0[1][i + 2]};
-            float s1[4] = {sum1[0][i], sum1[0][i + 2], sum1[1][i], sum1[1][i + 2]};
-            if (a.learns) {
-                float4 mean = *(const float4 *)(a.learn.w_mean + at), var = *(const float4 *)(a.learn.w_var + at);
-                float m[4] = {mean.x, mean.y, mean.z, mean.w}, v[4] = {var.x, var.y, var.z, var.w};
-                for (int c = 0; c < 4 && first + c <= geo.depth; c++)
-                    learn_step(m[c], v[c], s0[c], s1[c], first + c == geo.depth ? a.learn.biases : a.learn.weights, tallied.capped, tallied.repaired);
-                *(float4 *)(a.learn.w_mean + at) = make_float4(m[0], m[1], m[2], m[3]);
-                *(float4 *)(a.learn.w_var + at) = make_float4(v[0], v[1], v[2], v[3]);
-            } else {
-                float *out = a.partial + 2ll * blockIdx.z * plane + at;
-                *(float4 *)out = make_float4(s0[0], s0[1], s0[2], s0[3]);
-                *(float4 *)(out + plane) = make_float4(s1[0], s1[1], s1[2], s1[3]);
-            }
+            if (n >= geo.outputs) continue;
+            float *line = out + (long long)n * geo.weight_stride;
+            *(float4 *)line = make_float4(sum0[0][i], sum0[0][i + 2], sum0[1][i], sum0[1][i + 2]);
+            *(float4 *)(line + plane) = make_float4(sum1[0][i], sum1[0][i + 2], sum1[1][i], sum1[1][i + 2]);
         }
-    if (a.learns) count(a.learn, tallied);
 }
 
 KERNEL(stream_sums_64, TensorSumsArgs, 128) { stream_sums<64>(a); }

@@ -294,18 +294,34 @@ DEV Tallied learn_one(const LearnArgs &a, long long i, float g, float h) {
     return t;
 }
 
-// Adds the parts in order: one thread per parameter.
+// Adds the parts in order: one thread for four parameters.
 KERNEL(map_learn, LearnArgs, 256) {
-    long long plane = (long long)a.outputs * a.weight_stride, i = thread_number();
+    long long plane = (long long)a.outputs * a.weight_stride, i = 4 * thread_number();
     Tallied t = {0, 0};
     if (i < plane && !(a.status && a.status->is_broken)) {
-        float g = 0.0f, h = 0.0f;
+        float4 g = make_float4(0.0f, 0.0f, 0.0f, 0.0f), h = g;
 #pragma unroll 4
         for (int p = 0; p < a.parts; p++) {
-            g += a.partial[2ll * p * plane + i];
-            h += a.partial[(2ll * p + 1) * plane + i];
+            add4(g, *(const float4 *)(a.partial + 2ll * p * plane + i));
+            add4(h, *(const float4 *)(a.partial + (2ll * p + 1) * plane + i));
         }
-        t = learn_one(a, i, g, h);
+        if (a.sums) {
+            add4(*(float4 *)(a.sums + i), g);
+            add4(*(float4 *)(a.sums + plane + i), h);
+        } else {
+            float4 mean = *(const float4 *)(a.w_mean + i), var = *(const float4 *)(a.w_var + i);
+            int k = i >> 32 ? (int)(i % a.weight_stride) : (int)((u32)i % (u32)a.weight_stride);
+            // The bias comes first of the last four.
+            bool last = k == a.depth;
+            learn_step(mean.x, var.x, g.x, h.x, last ? a.biases : a.weights, t.capped, t.repaired);
+            if (!last) {
+                learn_step(mean.y, var.y, g.y, h.y, a.weights, t.capped, t.repaired);
+                learn_step(mean.z, var.z, g.z, h.z, a.weights, t.capped, t.repaired);
+                learn_step(mean.w, var.w, g.w, h.w, a.weights, t.capped, t.repaired);
+            }
+            *(float4 *)(a.w_mean + i) = mean;
+            *(float4 *)(a.w_var + i) = var;
+        }
     }
     count(a, t);
 }

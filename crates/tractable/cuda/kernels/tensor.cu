@@ -542,8 +542,6 @@ struct TensorSumsArgs {
     const float *x_mean, *z_d_mean, *z_d_var;
     const float *ones; // 1 0 0 0 1 1 1 1
     float *partial;    // [parts][2][outputs][weight_stride]
-    int learns;        // on Hopper: take the step at once
-    LearnArgs learn;
 };
 
 // PLANES: inputs [pixel][channel][row], rows a multiple of four.

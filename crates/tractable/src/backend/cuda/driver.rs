@@ -398,7 +398,8 @@ impl Gpu {
         // SAFETY: the module is loaded; the name ends with zero.
         let mut code =
             unsafe { (self.f.cuModuleGetFunction)(&mut function, self.module as Pointer, text.as_ptr()) };
-        if code == 0 && shared > 48 << 10 {
+        // Beside it a kernel may have a little of its own.
+        if code == 0 && shared > 40 << 10 {
             // SAFETY: a function of the module.
             code = unsafe { (self.f.cuFuncSetAttribute)(function, MOST_SHARED, shared as c_int) };
         }

@@ -165,8 +165,8 @@ struct SumsArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(super) struct LearnArgs {
+#[derive(Clone, Copy)]
+struct LearnArgs {
     outputs: i32,
     weight_stride: i32,
     depth: i32,
@@ -407,9 +407,6 @@ impl Cuda {
         let sent_back = w.sent_back.clone();
         // The sums need nothing from further down; the step waits until all numbers are known to be finite.
         self.gpu.beside(&sent_back, || {
-            if x.failed.is_none() && z.failed.is_none() && self.learns_at_once(w, x, z, steps, status) {
-                return self.pack_again(w);
-            }
             let Some(parts) = self.sum_up(w, s, x, z) else {
                 status.failed = x.failed.clone().or(z.failed.clone()).or(s.failed.clone());
                 return;
@@ -418,24 +415,6 @@ impl Cuda {
             self.step_from(w, parts, s.floats_at(), steps, status);
             self.pack_again(w);
         });
-    }
-
-    /// Sums up and takes the step in one kernel, where that is faster.
-    fn learns_at_once(
-        &self,
-        w: &mut Weights,
-        x: &State,
-        z: &State,
-        steps: Steps,
-        status: &mut Status,
-    ) -> bool {
-        let Some(status) = self.status_at(status) else { return false };
-        let [weights, biases] = step_args(steps);
-        let args = LearnArgs { weights, biases, status, ..learn_args(w, 1, 0) };
-        self.tensor_learn(w, x, z, args) && {
-            w.change();
-            true
-        }
     }
 
     pub(super) fn step_from(
@@ -455,7 +434,7 @@ impl Cuda {
     fn learn_from(&self, args: &LearnArgs) {
         let n = args.outputs as usize * args.weight_stride as usize;
         match args.parts > MANY {
-            false => self.over("map_learn", n, args),
+            false => self.over("map_learn", n / 4, args),
             true => self.gpu.launch("map_learn_many", [n.div_ceil(8), 1, 1], 256, 0, args),
         }
     }

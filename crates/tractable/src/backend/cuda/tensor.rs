@@ -1,7 +1,7 @@
 //! Which kernels a map runs: plain ones for small or unusual shapes, tensor cores for the rest, in tiles that fill the device.
 
 use super::driver::Buffer;
-use super::map::{Geometry, LearnArgs, Weights};
+use super::map::{Geometry, Weights};
 use super::state::{Layout, State};
 use super::{Cuda, Precision, Scratch};
 
@@ -42,8 +42,6 @@ struct SumsArgs {
     z_d: [u64; 2],
     ones: u64,
     partial: u64,
-    learns: i32,
-    learn: LearnArgs,
 }
 
 /// Multiply-adds from which on tensor cores pay; below, f32 is as fast and more precise.
@@ -189,8 +187,6 @@ impl Cuda {
             z_d: [z.d_mean.at(), z.d_var.at()],
             ones: self.ones.at(),
             partial: s.floats_at(),
-            learns: 0,
-            learn: LearnArgs::default(),
         };
         let shared = match streams {
             true => 2 * STREAMED * (bm + 2 * bn) * 4,
@@ -212,32 +208,6 @@ impl Cuda {
     fn streams_sums(&self, g: &Geometry, x: &State) -> bool {
         let able = self.precision == Precision::Fast && self.gpu.has_wgmma && !x.planes;
         able && x.rows.is_multiple_of(STREAMED) && g.outputs > 16
-    }
-
-    /// Sums and the step in one, or false where one part is too little for the device.
-    pub(super) fn tensor_learn(&self, w: &Weights, x: &State, z: &State, learn: LearnArgs) -> bool {
-        let g = Geometry::new(&w.map, x.rows);
-        let grid = [(g.depth as usize + 1).div_ceil(128), (g.outputs as usize).div_ceil(64), 1];
-        let full = grid[0] * grid[1] >= 2 * self.gpu.multiprocessors || self.worth == 0;
-        if !self.is_large(&g) || !self.streams_sums(&g, x) || !full || g.outputs <= 32 {
-            return false;
-        }
-        let args = SumsArgs {
-            g,
-            x: x.layout(),
-            relu: x.relu as i32,
-            parts: 1,
-            per: g.positions() as i32,
-            x_mean: x.mean.at(),
-            z_d: [z.d_mean.at(), z.d_var.at()],
-            ones: self.ones.at(),
-            partial: 0,
-            learns: 1,
-            learn,
-        };
-        self.gpu.catch_up();
-        self.gpu.launch("stream_sums_64", grid, 128, 2 * STREAMED * (128 + 2 * 64) * 4, &args);
-        true
     }
 }
 
