@@ -1,6 +1,7 @@
 // A stand-in for the CUDA driver's library, for tests on machines without a GPU: memory is the host's, kernels run at once.
 //
 // EMULATED_CUDA=none: no device; memory=N: bytes there are; lost=N: the device is lost after N launches.
+#include <functional>
 #include <map>
 #include <mutex>
 #include <stdint.h>
@@ -171,7 +172,6 @@ API cuMemAllocHost_v2(void **p, size_t n) { *p = malloc(n); return OK; }
 API cuMemFreeHost(void *p) { free(p); return OK; }
 API cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t n, void *) { ALIVE; memcpy(to, from, n); return OK; }
 API cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t n, void *) { ALIVE; memcpy(to, from, n); return OK; }
-API cuMemsetD32Async(u32 *to, u32 value, size_t n, void *) { ALIVE; for (size_t i = 0; i < n; i++) to[i] = value; return OK; }
 API cuModuleLoadData(void **m, const void *) { *m = (void *)4; return OK; }
 API cuModuleGetFunction(void **f, void *, const char *name) {
     Dl_info here;
@@ -180,7 +180,31 @@ API cuModuleGetFunction(void **f, void *, const char *name) {
     return *f ? OK : NOT_FOUND;
 }
 API cuFuncSetAttribute(void *, int, int) { return OK; }
+// Work that is captured waits in a graph; arguments stay where the caller keeps them.
+typedef std::vector<std::function<int()>> Work;
+static Work *captured;
+API cuStreamBeginCapture_v2(void *, unsigned) { captured = new Work; return OK; }
+API cuStreamEndCapture(void *, void **graph) { *graph = captured; captured = nullptr; return OK; }
+API cuGraphInstantiateWithFlags(void **made, void *graph, u64) { *made = new Work(*(Work *)graph); return OK; }
+API cuGraphDestroy(void *graph) { delete (Work *)graph; return OK; }
+API cuGraphExecDestroy(void *graph) { delete (Work *)graph; return OK; }
+API cuGraphLaunch(void *graph, void *) {
+    for (auto &one : *(Work *)graph)
+        if (int code = one()) return code;
+    return OK;
+}
+API cuMemsetD32Async(u32 *to, u32 value, size_t n, void *) {
+    ALIVE;
+    if (captured) return captured->push_back([=] { return cuMemsetD32Async(to, value, n, nullptr); }), OK;
+    for (size_t i = 0; i < n; i++) to[i] = value;
+    return OK;
+}
 API cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned, unsigned, unsigned shared, void *, void **args, void **) {
+    if (captured) {
+        void *kept = args[0];
+        captured->push_back([=] { void *again = kept; return cuLaunchKernel(f, gx, gy, gz, bx, 1, 1, shared, nullptr, &again, nullptr); });
+        return OK;
+    }
     std::lock_guard<std::mutex> hold(lock);
     launches++;
     ALIVE;

@@ -5,6 +5,7 @@
 //! waited for all work launched before.
 
 mod buffer;
+mod queue;
 
 use crate::error::{Error, Result};
 use libloading::Library;
@@ -12,10 +13,11 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub(super) use buffer::Buffer;
+use queue::{Item, Kernel, Queue, What};
 
 type Code = c_int;
 type Pointer = *mut c_void;
@@ -65,6 +67,12 @@ functions! {
     cuModuleGetFunction(*mut Pointer, Pointer, *const c_char);
     cuFuncSetAttribute(Pointer, c_int, c_int);
     cuLaunchKernel(Pointer, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Pointer, *mut Pointer, *mut Pointer);
+    cuStreamBeginCapture_v2(Pointer, c_uint);
+    cuStreamEndCapture(Pointer, *mut Pointer);
+    cuGraphInstantiateWithFlags(*mut Pointer, Pointer, u64);
+    cuGraphLaunch(Pointer, Pointer);
+    cuGraphDestroy(Pointer);
+    cuGraphExecDestroy(Pointer);
     cuGetErrorName(Code, *mut *const c_char);
 }
 
@@ -157,6 +165,7 @@ pub(crate) struct Gpu {
     context: usize,
     /// The main stream, and those beside it, each with an event that marks how far it is.
     streams: [Stream; 1 + BESIDE],
+    queue: Mutex<Queue>,
     /// Bits of the streams that the main one has not waited for yet.
     busy: AtomicUsize,
     /// The stream beside the main one that is next.
@@ -191,7 +200,8 @@ thread_local! {
 pub(super) struct Mark {
     gpu: Arc<Gpu>,
     event: usize,
-    is_set: AtomicBool,
+    /// How often the queue had been flushed.
+    set_at: AtomicUsize,
 }
 
 /// Pinned memory for copies to the device that nobody waits for.
@@ -256,6 +266,7 @@ impl Gpu {
                 f,
                 context: context as usize,
                 streams,
+                queue: Mutex::default(),
                 busy: AtomicUsize::new(0),
                 next: AtomicUsize::new(0),
                 module: module as usize,
@@ -275,39 +286,50 @@ impl Gpu {
         unsafe { (self.f.cuCtxSetCurrent)(self.context as Pointer) };
     }
 
-    /// Where this thread launches. The main stream first waits for all work beside it.
+    /// The stream of this thread, for calls that cannot wait: all that is queued goes first.
     fn stream(&self) -> Pointer {
         let current = CURRENT.get();
-        if current == 0 {
-            let busy = self.busy.swap(0, Relaxed);
-            for other in (1..=BESIDE).filter(|n| busy >> n & 1 != 0) {
-                self.follow(0, other);
-            }
+        self.join_if_main();
+        let failed = self.queued().flush(self, current == 0);
+        if let Some((code, doing)) = failed {
+            self.note(code, doing);
         }
         self.streams[current].stream as Pointer
     }
 
-    /// Lets a stream wait for all that was launched on another one.
-    fn follow(&self, stream: usize, other: usize) {
-        let Stream { stream: from, end } = self.streams[other];
-        // SAFETY: our own streams and events.
-        let code = unsafe {
-            (self.f.cuEventRecord)(end as Pointer, from as Pointer)
-                | (self.f.cuStreamWaitEvent)(self.streams[stream].stream as Pointer, end as Pointer, 0)
-        };
-        self.note(code, "ordering the work");
+    fn main(&self) -> Pointer {
+        self.streams[0].stream as Pointer
     }
 
-    /// Launches what `f` launches beside the main stream, after the mark if it is set, else after all before. The next
-    /// launch on the main stream waits for it.
+    fn queued(&self) -> std::sync::MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn push(&self, stream: usize, what: What) {
+        self.queued().push([Item { stream, what }]);
+    }
+
+    /// Lets the main stream wait for all work beside it.
+    fn join(&self) {
+        let busy = self.busy.swap(0, Relaxed);
+        for other in (1..=BESIDE).filter(|n| busy >> n & 1 != 0) {
+            self.follow(0, other);
+        }
+    }
+
+    /// Lets a stream wait for all that was launched on another one.
+    fn follow(&self, stream: usize, other: usize) {
+        let end = self.streams[other].end;
+        let record = Item { stream: other, what: What::Record(end) };
+        self.queued().push([record, Item { stream, what: What::Wait(end) }]);
+    }
+
+    /// Launches what `f` launches beside the main stream, after the mark if it was set since the last flush, else after all
+    /// before. The next launch on the main stream waits for it.
     pub(super) fn beside(&self, mark: &Mark, f: impl FnOnce()) {
-        self.enter();
         let number = 1 + self.next.fetch_add(1, Relaxed) % BESIDE;
-        if mark.is_set.load(Relaxed) {
-            let stream = self.streams[number].stream as Pointer;
-            // SAFETY: our own stream, and an event that lives as long as its mark.
-            let code = unsafe { (self.f.cuStreamWaitEvent)(stream, mark.event as Pointer, 0) };
-            self.note(code, "ordering the work");
+        if mark.set_at.load(Relaxed) == self.queued().flushes {
+            self.push(number, What::Wait(mark.event));
         } else {
             self.follow(number, 0);
         }
@@ -320,6 +342,20 @@ impl Gpu {
     /// Beside the main stream: waits for all that was launched on it.
     pub(super) fn catch_up(&self) {
         self.follow(CURRENT.get(), 0);
+    }
+
+    /// Sets words of memory to zero.
+    fn clear(&self, at: u64, words: usize) {
+        if self.lost.get().is_none() {
+            self.join_if_main();
+            self.push(CURRENT.get(), What::Clear(at, words));
+        }
+    }
+
+    fn join_if_main(&self) {
+        if CURRENT.get() == 0 {
+            self.join();
+        }
     }
 
     /// Remembers the first failure: after it, nothing runs on this device.
@@ -345,15 +381,16 @@ impl Gpu {
     /// Waits for all work.
     pub(super) fn wait(&self) -> Result<()> {
         self.enter();
+        let stream = self.stream();
         // SAFETY: our own stream.
-        self.note(unsafe { (self.f.cuStreamSynchronize)(self.stream()) }, "the work on the device");
+        self.note(unsafe { (self.f.cuStreamSynchronize)(stream) }, "the work on the device");
         self.alive()
     }
 
-    /// Launches a kernel over a grid of blocks. Does nothing on a lost device.
-    pub(super) fn launch<A: Copy>(
+    /// Queues a kernel over a grid of blocks. Does nothing on a lost device.
+    pub(super) fn launch<A: Copy + PartialEq + Send + 'static>(
         &self,
-        kernel: &'static str,
+        name: &'static str,
         grid: [usize; 3],
         threads: usize,
         shared: usize,
@@ -362,28 +399,17 @@ impl Gpu {
         if self.lost.get().is_some() || grid.contains(&0) {
             return;
         }
-        self.enter();
-        let Some(function) = self.kernel(kernel, shared as u32) else { return };
-        let mut parameters = [args as *const A as Pointer];
-        let [x, y, z] = grid.map(|n| n as c_uint);
-        // SAFETY: the function takes one structure of this layout, which the driver copies before it returns; the
-        // addresses in it are of buffers that are freed after the kernel.
-        let code = unsafe {
-            (self.f.cuLaunchKernel)(
-                function,
-                x,
-                y,
-                z,
-                threads as c_uint,
-                1,
-                1,
-                shared as c_uint,
-                self.stream(),
-                parameters.as_mut_ptr(),
-                std::ptr::null_mut(),
-            )
+        let Some(function) = self.kernel(name, shared as u32) else { return };
+        self.join_if_main();
+        let kernel = Kernel {
+            name,
+            function: function as usize,
+            grid: grid.map(|n| n as c_uint),
+            threads: threads as c_uint,
+            shared: shared as c_uint,
+            args: Box::new(*args),
         };
-        self.note(code, kernel);
+        self.push(CURRENT.get(), What::Kernel(kernel));
     }
 
     fn kernel(&self, name: &'static str, shared: u32) -> Option<Pointer> {
@@ -393,6 +419,7 @@ impl Gpu {
         {
             return Some(function as Pointer);
         }
+        self.enter();
         let mut function = std::ptr::null_mut();
         let text = CString::new(name).expect("names of kernels have no zero byte");
         // SAFETY: the module is loaded; the name ends with zero.
@@ -456,25 +483,27 @@ impl Mark {
         let mut event = std::ptr::null_mut();
         // SAFETY: fills the handle.
         gpu.note(unsafe { (gpu.f.cuEventCreate)(&mut event, NO_TIMING) }, "ordering the work");
-        Mark { gpu: gpu.clone(), event: event as usize, is_set: AtomicBool::new(false) }
+        Mark { gpu: gpu.clone(), event: event as usize, set_at: AtomicUsize::new(usize::MAX) }
     }
 
     /// Marks what was launched so far.
     pub(super) fn set(&self) {
-        // SAFETY: our own event and stream.
-        let code = unsafe { (self.gpu.f.cuEventRecord)(self.event as Pointer, self.gpu.stream()) };
-        self.gpu.note(code, "ordering the work");
-        self.is_set.store(true, Relaxed);
+        self.gpu.join();
+        let mut queued = self.gpu.queued();
+        queued.push([Item { stream: 0, what: What::Record(self.event) }]);
+        self.set_at.store(queued.flushes, Relaxed);
     }
 
     pub(super) fn unset(&self) {
-        self.is_set.store(false, Relaxed);
+        self.set_at.store(usize::MAX, Relaxed);
     }
 }
 
 impl Drop for Mark {
     fn drop(&mut self) {
         self.gpu.enter();
+        // What is queued may use it.
+        self.gpu.stream();
         // SAFETY: an event of ours; the driver keeps it until work that waits for it is done.
         unsafe { (self.gpu.f.cuEventDestroy_v2)(self.event as Pointer) };
     }

@@ -8,7 +8,7 @@ use crate::backend::Steps;
 use crate::shape::Window;
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct FirstArgs {
     g: Geometry,
     pool: i32,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 const UPLOAD: usize = 4 << 20;
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct GatherArgs {
     to: Layout,
     table: u64,
@@ -22,7 +22,7 @@ struct GatherArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct GatherFlatArgs {
     fours: i32,
     pixels: u64,
@@ -32,7 +32,7 @@ struct GatherFlatArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct GatherImagesArgs {
     to: Layout,
     channels: i32,
@@ -48,7 +48,7 @@ struct GatherImagesArgs {
 
 /// An observation on the device; the kernels' `Seen`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) struct SeenArgs {
     y: u64,
     noise: u64,
@@ -58,7 +58,7 @@ pub(super) struct SeenArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct ObserveArgs {
     of: Layout,
     seen: SeenArgs,
@@ -70,7 +70,7 @@ struct ObserveArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct InferNoiseArgs {
     of: Layout,
     head: Layout,

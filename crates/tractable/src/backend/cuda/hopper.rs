@@ -6,7 +6,7 @@ use super::state::State;
 use super::{Cuda, Precision};
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct PackArgs {
     outputs: i32,
     taps: i32,
@@ -20,7 +20,7 @@ struct PackArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct StreamArgs {
     rows: i32,
     height: i32,

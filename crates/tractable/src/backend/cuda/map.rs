@@ -22,7 +22,7 @@ pub(crate) struct Weights {
 
 /// The kernels' `Geometry`.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Geometry {
     pub(super) rows: i32,
     pub(super) height: i32,
@@ -129,7 +129,7 @@ impl Geometry {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct ForwardArgs {
     g: Geometry,
     x: Layout,
@@ -142,7 +142,7 @@ struct ForwardArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct BackArgs {
     g: Geometry,
     x: Layout,
@@ -153,7 +153,7 @@ struct BackArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct SumsArgs {
     g: Geometry,
     x: Layout,
@@ -165,7 +165,7 @@ struct SumsArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct LearnArgs {
     outputs: i32,
     weight_stride: i32,

@@ -66,7 +66,7 @@ impl std::fmt::Debug for Cuda {
 
 /// A `Step` in f32; the kernels' `Step`.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 struct StepArgs {
     kind: i32,
     cap: f32,
@@ -159,7 +159,7 @@ impl Cuda {
     }
 
     /// Launches a kernel with one thread for each of `n` numbers.
-    fn over<A: Copy>(&self, kernel: &'static str, n: usize, args: &A) {
+    fn over<A: Copy + PartialEq + Send + 'static>(&self, kernel: &'static str, n: usize, args: &A) {
         self.gpu.launch(kernel, [n.div_ceil(256), 1, 1], 256, 0, args);
     }
 

@@ -19,7 +19,7 @@ pub(crate) struct Norm {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 struct NormArgs {
     of: Layout,
     parts: i32,
@@ -41,7 +41,7 @@ struct NormArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct NormApplyArgs {
     channels: i32,
     momentum: f64,

@@ -6,7 +6,7 @@ use crate::backend::Pool;
 use crate::shape::Window;
 
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 struct PoolArgs {
     x: Layout,
     z: Layout,

@@ -28,7 +28,7 @@ pub(crate) struct Derivative {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct SpreadArgs {
     of: Layout,
     rows: Layout,
@@ -39,7 +39,7 @@ struct SpreadArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 struct DerivedUnits {
     of: Layout,
     activation: i32,
@@ -49,7 +49,7 @@ struct DerivedUnits {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 struct DerivativeArgs {
     below: DerivedUnits,
     above: DerivedUnits,

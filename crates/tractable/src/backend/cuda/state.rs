@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Where the numbers of a state lie; the kernels' `Layout`.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Layout {
     pub(super) rows: i32,
     pub(super) channels: i32,

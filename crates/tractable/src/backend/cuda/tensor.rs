@@ -6,7 +6,7 @@ use super::state::{Layout, State};
 use super::{Cuda, Precision, Scratch};
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct ForwardArgs {
     g: Geometry,
     x: Layout,
@@ -20,7 +20,7 @@ struct ForwardArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct BackArgs {
     g: Geometry,
     z_d: [u64; 2],
@@ -31,7 +31,7 @@ struct BackArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct SumsArgs {
     g: Geometry,
     x: Layout,

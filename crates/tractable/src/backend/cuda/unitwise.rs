@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::moments::Activation;
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct LayOutArgs {
     to: Layout,
     from: u64,
@@ -16,7 +16,7 @@ struct LayOutArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct ActivateArgs {
     n: i64,
     activation: i32,
@@ -31,7 +31,7 @@ struct ActivateArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct ActivateBackArgs {
     of: Layout,
     k: i32,
@@ -45,7 +45,7 @@ struct ActivateBackArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct CombineArgs {
     from: Layout,
     to: Layout,
@@ -56,7 +56,7 @@ struct CombineArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct MaskArgs {
     n: i64,
     mean: u64,
@@ -65,7 +65,7 @@ struct MaskArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct PosteriorArgs {
     n: i64,
     mean: u64,
@@ -75,7 +75,7 @@ struct PosteriorArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 struct Checked {
     of: Layout,
     first: u64,
@@ -86,7 +86,7 @@ struct Checked {
 const AT_ONCE: usize = 16;
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct CheckArgs {
     flag: u64,
     status: u64,

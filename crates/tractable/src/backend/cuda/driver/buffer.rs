@@ -73,14 +73,9 @@ impl<T: Copy> Buffer<T> {
 
     /// Sets the first `n` numbers to zero.
     pub(in crate::backend::cuda) fn clear(&self, n: usize) {
-        if self.at == 0 || self.gpu.lost.get().is_some() {
-            return;
+        if self.at != 0 {
+            self.gpu.clear(self.at, (n * size_of::<T>()).div_ceil(4));
         }
-        self.gpu.enter();
-        let words = (n * size_of::<T>()).div_ceil(4);
-        // SAFETY: within the buffer, whose size is a multiple of four bytes.
-        let code = unsafe { (self.gpu.f.cuMemsetD32Async)(self.at, 0, words, self.gpu.stream()) };
-        self.gpu.note(code, "clearing memory");
     }
 
     /// Copies numbers to the device, from number `first` on.
