@@ -13,7 +13,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).parent
-ORDER = ["prelude", "moments", "states", "pool", "norm", "rows", "map", "tensor", "wgmma", "hopper"]
+ORDER = ["prelude", "moments", "states", "pool", "norm", "rows", "walk", "map", "tensor", "wgmma", "hopper"]
 TARGETS = {"kernels.ptx": "compute_80", "kernels.cubin": "sm_90a"}
 
 

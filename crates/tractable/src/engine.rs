@@ -4,9 +4,12 @@
 mod lent;
 mod noise;
 mod sums;
+mod walk;
 
 pub(crate) use noise::InferredNoise;
+pub(crate) use walk::ActiveWalk;
 
+use crate::backend::walk::WalkForm;
 use crate::backend::{
     Backend, Change, Device, Field, Handle, NoiseSums, NoiseVar, PRIOR, Priors, Seen, Tally, Units, Update,
 };
@@ -60,6 +63,8 @@ pub(crate) trait Engine: Send + Sync {
     fn contents(&self, layer: usize) -> Result<Option<Contents>>;
     /// A pass for the caller alone.
     fn pass(&self) -> Box<dyn ActivePass + '_>;
+    /// Searches that stay on the device; none where it keeps none.
+    fn walk(&self, form: WalkForm) -> Result<Option<Box<dyn ActiveWalk + '_>>>;
     /// Updates the parameters with a batch, unless a value is not finite; see [`status`](Engine::status).
     fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, update: Update, rows: usize) -> Result<()>;
     /// The output of the batch that was learned last.
@@ -415,6 +420,10 @@ impl<B: Backend> Engine for Loaded<B> {
 
     fn pass(&self) -> Box<dyn ActivePass + '_> {
         Box::new(self.lend())
+    }
+
+    fn walk(&self, form: WalkForm) -> Result<Option<Box<dyn ActiveWalk + '_>>> {
+        self.walking(form)
     }
 
     fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, update: Update, rows: usize) -> Result<()> {

@@ -130,7 +130,7 @@ pub mod workers;
 
 pub use backend::{Device, UpdateRule};
 pub use builder::NetworkBuilder;
-pub use condition::{Found, Mode, Posterior, Search};
+pub use condition::{Found, Mode, Posterior, Search, SearchStart, Searches};
 pub use derivative::{Derivative, Wrt};
 pub use drift::Drift;
 pub use ensemble::Ensemble;

@@ -23,9 +23,10 @@ pub(crate) use rows::{Ask, Chosen};
 pub(crate) use snapshot::Snapshot;
 pub(crate) use spec::Spec;
 
+use crate::backend::walk::WalkForm;
 use crate::backend::{Device, Field, Purpose, Seen, Tally, Update};
 use crate::data::Scaler;
-use crate::engine::{self, ActivePass, Batch, Engine, InferredNoise, MeanVar};
+use crate::engine::{self, ActivePass, ActiveWalk, Batch, Engine, InferredNoise, MeanVar};
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::graph::Graph;
@@ -219,6 +220,11 @@ impl Network {
         let mut pass = self.pass_of(x)?;
         pass.run(&self.forward, None)?;
         Ok(pass)
+    }
+
+    /// Searches that stay on the device; none where it keeps none.
+    pub(crate) fn walk(&self, form: WalkForm) -> Result<Option<Box<dyn ActiveWalk + '_>>> {
+        self.engine.walk(form)
     }
 
     /// A pass for the caller alone.

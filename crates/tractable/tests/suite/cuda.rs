@@ -23,6 +23,7 @@ fn convolutional(device: Device) -> Network {
         .layer(Layer::Conv2d { channels: 6, window })
         .layer(Layer::batch_norm())
         .layer(Activation::Relu)
+        .layer(Layer::batch_norm())
         .layer(Layer::AvgPool2d { window: halved })
         .layer(Layer::linear(11))
         .classes(10)

@@ -45,6 +45,8 @@ functions! {
     cuEventCreate(*mut Pointer, c_uint);
     cuEventRecord(Pointer, Pointer);
     cuEventSynchronize(Pointer);
+    cuDeviceGetDefaultMemPool(*mut Pointer, c_int);
+    cuMemPoolSetAttribute(Pointer, c_int, Pointer);
     cuMemGetInfo_v2(*mut usize, *mut usize);
     cuMemAllocAsync(*mut u64, usize, Pointer);
     cuMemFreeAsync(u64, Pointer);
@@ -69,6 +71,7 @@ const COMPUTE_MAJOR: c_int = 75;
 const COMPUTE_MINOR: c_int = 76;
 const MULTIPROCESSORS: c_int = 16;
 const MOST_SHARED: c_int = 8;
+const RELEASE_THRESHOLD: c_int = 4;
 
 pub(super) fn failed(why: impl Into<String>) -> Error {
     Error::Device { device: "cuda".into(), why: why.into() }
@@ -179,7 +182,7 @@ impl Gpu {
     pub(super) fn open(ordinal: usize, code: &[u8], ptx: &[u8]) -> Result<Self> {
         let f = functions()?;
         let (mut count, mut device) = (0, 0);
-        let [mut context, mut stream, mut module] = [std::ptr::null_mut(); 3];
+        let [mut context, mut stream, mut module, mut pool] = [std::ptr::null_mut(); 4];
         let check = |code: Code, doing: &str| match code {
             0 => Ok(()),
             code => Err(failed(format!("{doing} failed ({})", name_of(f, code)))),
@@ -205,6 +208,11 @@ impl Gpu {
             }
             check((f.cuDevicePrimaryCtxRetain)(&mut context, device), "opening the device")?;
             check((f.cuCtxSetCurrent)(context), "opening the device")?;
+            // Freed memory stays ours: otherwise it would be given back whenever we wait, and asked for again.
+            check((f.cuDeviceGetDefaultMemPool)(&mut pool, device), "opening the device")?;
+            let mut kept = u64::MAX;
+            let kept = (&raw mut kept).cast();
+            check((f.cuMemPoolSetAttribute)(pool, RELEASE_THRESHOLD, kept), "opening the device")?;
             // Does not wait for work of other libraries in this process.
             check((f.cuStreamCreate)(&mut stream, 1), "opening the device")?;
             let has_wgmma = (major, minor) == (9, 0);
