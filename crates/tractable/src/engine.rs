@@ -105,6 +105,8 @@ pub(crate) trait Engine: Send + Sync {
 /// A pass over a batch, with its own memory.
 pub(crate) trait ActivePass: Send {
     fn write(&mut self, state: usize, mean: &[f64], var: Option<&[f64]>) -> Result<()>;
+    /// Sets the input.
+    fn set(&mut self, batch: Batch<'_>) -> Result<()>;
     fn read(&self, state: usize, field: Field) -> Result<Vec<f64>>;
     /// Runs a plan and returns its errors; `seen` is the observation of [`Op::Observe`].
     fn run(&mut self, ops: &[Op], seen: Option<Seen<'_>>) -> Result<()>;

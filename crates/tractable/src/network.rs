@@ -73,8 +73,9 @@ pub struct Network {
     at_once: usize,
 }
 
-/// Maximum size of all states in a pass without learning.
+/// Maximum size of all states in a pass without learning, here and on a device that is far away.
 const MOST_NUMBERS: usize = 1 << 24;
+const MOST_NUMBERS_AWAY: usize = 1 << 28;
 
 /// What one call of [`Network::learn`] did.
 ///
@@ -146,8 +147,9 @@ impl Network {
         let priors = (0..spec.layers.len()).map(|i| spec.prior_of(&graph, i)).collect::<Result<Vec<_>>>()?;
         let mut engine = engine::load(&device, &graph, priors)?;
         engine.set_noise(spec.inferred_noise());
+        let most = if engine.keeps_data() { MOST_NUMBERS_AWAY } else { MOST_NUMBERS };
         Ok(Network {
-            at_once: (MOST_NUMBERS / engine.numbers()).max(1),
+            at_once: (most / engine.numbers()).max(1),
             forward: graph.forward(0, Purpose::Predict),
             observed: ObservationBuffer::default(),
             standard: Default::default(),

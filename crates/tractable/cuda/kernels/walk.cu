@@ -49,6 +49,7 @@ struct WalkStepArgs {
     const u32 *slots;
     const double *records, *scale;
     double *held, *moved;      // [slot][width]
+    float *near;               // [search][k][width]: the slopes once more, side by side
     const float *slopes, *out; // of the rows, and the output's means
 };
 
@@ -106,10 +107,12 @@ KERNEL(walk_step, WalkStepArgs, 128) {
     bool one_is_enough = wish[a.k] != 0.0;
     double radius = wish[a.k + 1];
     double *held = a.held + (long long)a.slots[row] * width, *moved = a.moved + (long long)a.slots[row] * width;
-    auto slope = [&](int i, int u) {
-        int channel = u / a.of.pixels;
-        return (double)a.slopes[place(a.rows, u - channel * a.of.pixels, row * a.k + i, channel)];
-    };
+    float *near = a.near + (long long)row * a.k * width;
+    for (int u = tid; u < width; u += 128)
+        for (int i = 0, channel = u / a.of.pixels; i < a.k; i++)
+            near[i * width + u] = a.slopes[place(a.rows, u - channel * a.of.pixels, row * a.k + i, channel)];
+    // Only for the entries of this thread.
+    auto slope = [&](int i, int u) { return (double)near[i * width + u]; };
     // A variance in the network's units; none where an entry is at its limit.
     auto free_var = [&](int u) { return held[u] == held[u] ? 0.0 : var[u] / (std[u] * std[u]); };
     for (int u = tid; u < width; u += 128) held[u] = nan("");

@@ -87,6 +87,7 @@ struct InferNoiseArgs {
 /// What the host sent for a batch: row numbers, an observation. Its memory is kept from batch to batch.
 pub(super) struct Given {
     numbers: Buffer<u32>,
+    changes: Buffer<i32>,
     y: Buffer<f32>,
     noise: Buffer<f32>,
     /// The noise that is there.
@@ -98,6 +99,7 @@ impl Given {
     pub(super) fn new(gpu: &Arc<Gpu>) -> Self {
         Given {
             numbers: Buffer::none(gpu),
+            changes: Buffer::none(gpu),
             y: Buffer::none(gpu),
             noise: Buffer::none(gpu),
             known: Vec::new(),
@@ -109,6 +111,17 @@ impl Given {
     fn number(&mut self, rows: &[usize]) -> Result<()> {
         self.numbers.grow(rows.len())?;
         self.numbers.write(0, &rows.iter().map(|&r| r as u32).collect::<Vec<_>>());
+        Ok(())
+    }
+
+    /// Sends the changes of images.
+    fn change(&mut self, changes: &[Change]) -> Result<()> {
+        let words = changes.iter().flat_map(|c| {
+            let [[top, bottom], [left, right]] = c.hole;
+            [c.flip as i32, c.from[0], c.from[1], top, bottom, left, right]
+        });
+        self.changes.grow(7 * changes.len())?;
+        self.changes.write(0, &words.collect::<Vec<_>>());
         Ok(())
     }
 
@@ -203,17 +216,10 @@ impl Cuda {
             let args = GatherFlatArgs { fours: len as i32 / 4, pixels, scaled, rows: rows_at, mean };
             return self.gpu.launch("gather_flat", [(len / 4).div_ceil(128), rows.len(), 1], 128, 0, &args);
         }
-        let mut changed = Buffer::<i32>::none(&self.gpu);
-        if !changes.is_empty() {
-            if let Err(e) = changed.grow(7 * changes.len()) {
-                return state.failed = Some(driver::why(e));
-            }
-            let words = changes.iter().flat_map(|c| {
-                let [[top, bottom], [left, right]] = c.hole;
-                [c.flip as i32, c.from[0], c.from[1], top, bottom, left, right]
-            });
-            changed.write(0, &words.collect::<Vec<_>>());
+        if let Err(e) = state.given.change(changes) {
+            return state.failed = Some(driver::why(e));
         }
+        let given = &state.given;
         let to = state.layout();
         let [channels, height, width] =
             [bytes.shape.channels, bytes.shape.height, bytes.shape.width].map(|n| n as i32);
@@ -225,8 +231,8 @@ impl Cuda {
             pixels: bytes.pixels.at(),
             scaled: bytes.scaled.at(),
             greys: bytes.greys.at(),
-            rows: numbers.at(),
-            changes: changed.at(),
+            rows: given.numbers.at(),
+            changes: if changes.is_empty() { 0 } else { given.changes.at() },
             mean: state.mean.at(),
         };
         self.over("gather_images", to.numbers(), &args);

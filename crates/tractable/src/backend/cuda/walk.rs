@@ -19,6 +19,8 @@ pub(super) struct Searches {
     /// Entries at their limits, and where the searches go.
     held: Buffer<f64>,
     moved: Buffer<f64>,
+    /// Slopes of the outputs, side by side.
+    near: Buffer<f32>,
     /// The slots of the round, others of a copy, and what is copied.
     placed: Buffer<u32>,
     slots: Buffer<u32>,
@@ -62,6 +64,7 @@ struct StepArgs {
     scale: u64,
     held: u64,
     moved: u64,
+    near: u64,
     slopes: u64,
     out: u64,
 }
@@ -81,18 +84,17 @@ struct CopyArgs {
 
 impl Searches {
     pub(super) fn new(gpu: &Arc<Gpu>, form: WalkForm) -> Result<Self> {
-        let room = |n: usize| {
-            let mut buffer = Buffer::none(gpu);
-            buffer.grow(n).map(|()| buffer)
-        };
-        let scale = room(2 * form.width)?;
+        let numbers = form.slots * form.width;
+        let (mut near, scale) = (Buffer::none(gpu), Buffer::zeros(gpu, 2 * form.width)?);
+        near.grow(form.k * numbers)?;
         scale.write(0, &form.scale);
         Ok(Searches {
             gpu: gpu.clone(),
-            records: room(form.slots * form.record())?,
+            records: Buffer::zeros(gpu, form.slots * form.record())?,
             scale,
-            held: room(form.slots * form.width)?,
-            moved: room(form.slots * form.width)?,
+            held: Buffer::zeros(gpu, numbers)?,
+            moved: Buffer::zeros(gpu, numbers)?,
+            near,
             placed: Buffer::none(gpu),
             slots: Buffer::none(gpu),
             packed: Buffer::none(gpu),
@@ -192,6 +194,7 @@ impl Walk<State> for Searches {
             scale: self.scale.at(),
             held: self.held.at(),
             moved: self.moved.at(),
+            near: self.near.at(),
             slopes: rows.d_mean.at(),
             out: output.mean.at(),
         };
