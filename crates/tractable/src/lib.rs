@@ -77,7 +77,7 @@
 //!
 //! # Threads
 //!
-//! All public types are `Send` and `Sync`, except [`Search`], which is only `Send`. One [`Network`] can answer
+//! All public types are `Send` and `Sync`, except [`Search`] and [`Searches`], which are only `Send`. One [`Network`] can answer
 //! [`predict`](Network::predict) and [`condition`](Network::condition) from many threads at once; learning needs `&mut`.
 //!
 //! # What is approximate
