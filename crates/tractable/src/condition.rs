@@ -11,6 +11,7 @@ mod points;
 mod posterior;
 mod prior;
 mod search;
+mod searches;
 mod stationary;
 mod step;
 
@@ -26,6 +27,7 @@ use posterior::Learned;
 pub use posterior::{Found, Mode, Posterior};
 pub(crate) use prior::{Covariance, Prior};
 pub use search::Search;
+pub use searches::{SearchStart, Searches};
 
 /// Maximum width of a hidden layer for a full covariance; wider layers are treated as independent.
 const MOST_UNITS: usize = 512;

@@ -4,9 +4,12 @@
 mod lent;
 mod noise;
 mod sums;
+mod walk;
 
 pub(crate) use noise::InferredNoise;
+pub(crate) use walk::ActiveWalk;
 
+use crate::backend::walk::WalkForm;
 use crate::backend::{
     Backend, Change, Device, Field, Handle, NoiseSums, NoiseVar, PRIOR, Priors, Seen, Tally, Units, Update,
 };
@@ -60,6 +63,8 @@ pub(crate) trait Engine: Send + Sync {
     fn contents(&self, layer: usize) -> Result<Option<Contents>>;
     /// A pass for the caller alone.
     fn pass(&self) -> Box<dyn ActivePass + '_>;
+    /// Searches that stay on the device; none where it keeps none.
+    fn walk(&self, form: WalkForm) -> Result<Option<Box<dyn ActiveWalk + '_>>>;
     /// Updates the parameters with a batch, unless a value is not finite; see [`status`](Engine::status).
     fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, update: Update, rows: usize) -> Result<()>;
     /// The output of the batch that was learned last.
@@ -100,6 +105,8 @@ pub(crate) trait Engine: Send + Sync {
 /// A pass over a batch, with its own memory.
 pub(crate) trait ActivePass: Send {
     fn write(&mut self, state: usize, mean: &[f64], var: Option<&[f64]>) -> Result<()>;
+    /// Sets the input.
+    fn set(&mut self, batch: Batch<'_>) -> Result<()>;
     fn read(&self, state: usize, field: Field) -> Result<Vec<f64>>;
     /// Runs a plan and returns its errors; `seen` is the observation of [`Op::Observe`].
     fn run(&mut self, ops: &[Op], seen: Option<Seen<'_>>) -> Result<()>;
@@ -290,13 +297,13 @@ impl<B: Backend> Layers<B> {
                 }
                 Op::CheckStates => backend.check_states(states, status),
                 Op::Observe => {
-                    let output = states.last_mut().expect("there is an output");
+                    let (output, below) = states.split_last_mut().expect("there is an output");
                     let seen = seen.expect("a plan that observes is given what to");
                     match seen.rows {
                         None => backend.observe(output, seen),
                         Some((targets, rows)) => {
                             let targets = targets.downcast_ref().expect("targets of this device");
-                            backend.observe_rows(output, targets, rows, seen.noise);
+                            backend.observe_rows(&below[0], output, targets, rows, seen.noise);
                         }
                     }
                 }
@@ -439,6 +446,10 @@ impl<B: Backend> Engine for Loaded<B> {
 
     fn pass(&self) -> Box<dyn ActivePass + '_> {
         Box::new(self.lend())
+    }
+
+    fn walk(&self, form: WalkForm) -> Result<Option<Box<dyn ActiveWalk + '_>>> {
+        self.walking(form)
     }
 
     fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, update: Update, rows: usize) -> Result<()> {

@@ -77,7 +77,7 @@
 //!
 //! # Threads
 //!
-//! All public types are `Send` and `Sync`, except [`Search`], which is only `Send`. One [`Network`] can answer
+//! All public types are `Send` and `Sync`, except [`Search`] and [`Searches`], which are only `Send`. One [`Network`] can answer
 //! [`predict`](Network::predict) and [`condition`](Network::condition) from many threads at once; learning needs `&mut`.
 //!
 //! # What is approximate
@@ -130,7 +130,7 @@ pub mod workers;
 
 pub use backend::{Device, UpdateRule};
 pub use builder::NetworkBuilder;
-pub use condition::{Found, Mode, Posterior, Search};
+pub use condition::{Found, Mode, Posterior, Search, SearchStart, Searches};
 pub use derivative::{Derivative, Wrt};
 pub use drift::Drift;
 pub use ensemble::Ensemble;

@@ -23,9 +23,10 @@ pub(crate) use rows::{Ask, Chosen};
 pub(crate) use snapshot::Snapshot;
 pub(crate) use spec::Spec;
 
+use crate::backend::walk::WalkForm;
 use crate::backend::{Device, Field, Purpose, Seen, Tally, Update};
 use crate::data::Scaler;
-use crate::engine::{self, ActivePass, Batch, Engine, InferredNoise, MeanVar};
+use crate::engine::{self, ActivePass, ActiveWalk, Batch, Engine, InferredNoise, MeanVar};
 use crate::error::{Error, Result};
 use crate::gaussian::{Gaussian, Input, Matrix};
 use crate::graph::Graph;
@@ -72,8 +73,9 @@ pub struct Network {
     at_once: usize,
 }
 
-/// Maximum size of all states in a pass without learning.
+/// Maximum size of all states in a pass without learning, here and on a device that is far away.
 const MOST_NUMBERS: usize = 1 << 24;
+const MOST_NUMBERS_AWAY: usize = 1 << 28;
 
 /// What one call of [`Network::learn`] did.
 ///
@@ -145,8 +147,9 @@ impl Network {
         let priors = (0..spec.layers.len()).map(|i| spec.prior_of(&graph, i)).collect::<Result<Vec<_>>>()?;
         let mut engine = engine::load(&device, &graph, priors)?;
         engine.set_noise(spec.inferred_noise());
+        let most = if engine.keeps_data() { MOST_NUMBERS_AWAY } else { MOST_NUMBERS };
         Ok(Network {
-            at_once: (MOST_NUMBERS / engine.numbers()).max(1),
+            at_once: (most / engine.numbers()).max(1),
             forward: graph.forward(0, Purpose::Predict),
             observed: ObservationBuffer::default(),
             standard: Default::default(),
@@ -219,6 +222,11 @@ impl Network {
         let mut pass = self.pass_of(x)?;
         pass.run(&self.forward, None)?;
         Ok(pass)
+    }
+
+    /// Searches that stay on the device; none where it keeps none.
+    pub(crate) fn walk(&self, form: WalkForm) -> Result<Option<Box<dyn ActiveWalk + '_>>> {
+        self.engine.walk(form)
     }
 
     /// A pass for the caller alone.

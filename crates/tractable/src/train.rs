@@ -10,6 +10,7 @@ pub use together::Sync;
 
 use crate::data::{Images, Scaler, Target};
 use crate::error::{Error, Result};
+use crate::gaussian::Matrix;
 use crate::memory;
 use crate::metrics;
 use crate::network::{LearnInfo, Network, Snapshot};
@@ -145,9 +146,6 @@ struct Start<'a> {
     /// Of inputs and outputs, unless the network has its own.
     scalers: Option<(Option<Scaler>, Option<Scaler>)>,
 }
-
-/// Images converted to numbers at a time, for predictions.
-const IMAGES_AT_ONCE: usize = 1024;
 
 /// Rows between two [`Progress::Rows`], and at least so many batches on a device that works ahead of us.
 const REPORT_EVERY: usize = 512;
@@ -383,8 +381,8 @@ impl Network {
     pub fn calibrate(&mut self, held_out: &Images) -> Result<()> {
         self.check_data(&Samples::from(held_out))?;
         self.spec.calibration = None;
-        let p = self.predict_images(held_out)?;
-        self.spec.calibration = Some(ClassCalibration::fit(&p, &held_out.labels()).0);
+        let p = self.classes_of(held_out)?;
+        self.spec.calibration = Some(ClassCalibration::fit(p.data(), &held_out.labels()).0);
         Ok(())
     }
 
@@ -393,7 +391,7 @@ impl Network {
         let data = match data {
             Samples::Table(data) => data,
             Samples::Images(images) => {
-                return metrics::class_nll(&self.predict_images(images)?, &images.labels());
+                return metrics::class_nll(self.classes_of(images)?.data(), &images.labels());
             }
         };
         match data.target() {
@@ -410,12 +408,8 @@ impl Network {
     }
 
     /// Probability of every class for every image, `[images, classes]`.
-    fn predict_images(&self, images: &Images) -> Result<Vec<f64>> {
-        let mut p = Vec::new();
-        for x in images.batches(IMAGES_AT_ONCE) {
-            p.extend_from_slice(self.predict_classes(&x)?.data());
-        }
-        Ok(p)
+    fn classes_of(&self, images: &Images) -> Result<Matrix> {
+        self.class_probabilities(&self.predict_images(images)?)
     }
 
     /// Once fitted, the names of columns and classes stay: others would mean other things.

@@ -24,7 +24,7 @@ use tractable::{Matrix, Network, Output, rng};
 /// Images attacked between two looks at Ctrl-C.
 const AT_ONCE: usize = 32;
 /// On a GPU.
-const AT_ONCE_ON_GPU: usize = 256;
+const AT_ONCE_ON_GPU: usize = 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]

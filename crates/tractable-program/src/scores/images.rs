@@ -6,9 +6,6 @@ use serde::Serialize;
 use tractable::data::Images;
 use tractable::{Network, Output, Tree, metrics};
 
-/// Images that are numbers at a time.
-const AT_ONCE: usize = 1024;
-
 /// Predictions for each image.
 pub(crate) struct Predictions {
     /// Probability of every class, `[images, classes]`.
@@ -29,15 +26,13 @@ pub(crate) fn predict(net: &Network, images: &Images) -> Outcome<Predictions> {
     };
     let tree = Tree::new(classes)?;
     let mut all = Predictions { probabilities: Vec::new(), model: vec![], noise: vec![], raw: vec![] };
-    for x in images.batches(AT_ONCE) {
-        let out = net.predict(&x)?;
-        all.probabilities.extend_from_slice(net.class_probabilities(&out)?.data());
-        for (mean, var) in out.mean().chunks_exact(tree.nodes()).zip(out.var().chunks_exact(tree.nodes())) {
-            let spread = tree.spread(mean, var);
-            all.model.push(spread.model);
-            all.noise.push(spread.noise);
-            all.raw.push(var.iter().sum::<f64>() / var.len() as f64);
-        }
+    let out = net.predict_images(images)?;
+    all.probabilities.extend_from_slice(net.class_probabilities(&out)?.data());
+    for (mean, var) in out.mean().chunks_exact(tree.nodes()).zip(out.var().chunks_exact(tree.nodes())) {
+        let spread = tree.spread(mean, var);
+        all.model.push(spread.model);
+        all.noise.push(spread.noise);
+        all.raw.push(var.iter().sum::<f64>() / var.len() as f64);
     }
     Ok(all)
 }

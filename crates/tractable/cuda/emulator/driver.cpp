@@ -1,6 +1,8 @@
 // A stand-in for the CUDA driver's library, for tests on machines without a GPU: memory is the host's, kernels run at once.
 //
-// EMULATED_CUDA=none: no device; memory=N: bytes there are; lost=N: the device is lost after N launches.
+// EMULATED_CUDA=none: no device; memory=N: bytes there are; lost=N: the device is lost after N launches; skip: kernels do nothing
+// and memory holds 0.1 everywhere, so that all time is the host's.
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -125,6 +127,7 @@ static const char *setting(const char *name) {
 }
 static size_t memory() { const char *m = setting("memory"); return m ? (size_t)atoll(m) : (size_t)8 << 30; }
 static bool lost() { const char *l = setting("lost"); return l && launches > atol(l); }
+static bool skips() { static bool skip = setting("skip"); return skip; }
 enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, NOT_FOUND = 500, LAUNCH_FAILED = 719 };
 #define API extern "C" __attribute__((visibility("default"))) int
 #define ALIVE if (lost()) return LAUNCH_FAILED
@@ -148,13 +151,16 @@ API cuEventCreate(void **e, unsigned) { *e = (void *)3; return OK; }
 API cuEventRecord(void *, void *) { ALIVE; return OK; }
 API cuEventSynchronize(void *) { ALIVE; return OK; }
 API cuEventDestroy_v2(void *) { return OK; }
+API cuDeviceGetDefaultMemPool(void **pool, int) { *pool = (void *)5; return OK; }
+API cuMemPoolSetAttribute(void *, int, void *) { return OK; }
 API cuMemGetInfo_v2(size_t *free, size_t *total) { *total = memory(); *free = used < *total ? *total - used : 0; return OK; }
 API cuMemAllocAsync(void **p, size_t n, void *) {
     ALIVE;
     std::lock_guard<std::mutex> hold(lock);
     if (used + n > memory()) return OUT_OF_MEMORY;
     *p = aligned_alloc(1024, (n + 1023) / 1024 * 1024);
-    memset(*p, 0xff, n); // not a number, so that reading what nobody wrote shows
+    if (skips()) std::fill_n((float *)*p, n / 4, 0.1f);
+    else memset(*p, 0xff, n); // not a number, so that reading what nobody wrote shows
     blocks[*p] = n;
     used += n;
     return OK;
@@ -208,6 +214,7 @@ API cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
     std::lock_guard<std::mutex> hold(lock);
     launches++;
     ALIVE;
+    if (skips()) return OK;
     static std::vector<char> memory;
     memory.resize(shared + 2048);
     emulator_shared = (float *)(((uintptr_t)memory.data() + 1023) & ~(uintptr_t)1023);

@@ -285,7 +285,7 @@ DEV Tallied learn_one(const LearnArgs &a, long long i, float g, float h) {
         a.sums[(long long)a.outputs * a.weight_stride + i] += h;
         return t;
     }
-    int k = (int)(i % a.weight_stride);
+    int k = i >> 32 ? (int)(i % a.weight_stride) : (int)((u32)i % (u32)a.weight_stride);
     if (k > a.depth) return t;
     float m = a.w_mean[i], v = a.w_var[i];
     learn_step(m, v, g, h, k == a.depth ? a.biases : a.weights, t.capped, t.repaired);
@@ -294,8 +294,24 @@ DEV Tallied learn_one(const LearnArgs &a, long long i, float g, float h) {
     return t;
 }
 
-// Adds the parts in order: one thread for four parameters.
+// Adds the parts in order: one thread per parameter.
 KERNEL(map_learn, LearnArgs, 256) {
+    long long plane = (long long)a.outputs * a.weight_stride, i = thread_number();
+    Tallied t = {0, 0};
+    if (i < plane && !(a.status && a.status->is_broken)) {
+        float g = 0.0f, h = 0.0f;
+#pragma unroll 4
+        for (int p = 0; p < a.parts; p++) {
+            g += a.partial[2ll * p * plane + i];
+            h += a.partial[(2ll * p + 1) * plane + i];
+        }
+        t = learn_one(a, i, g, h);
+    }
+    count(a, t);
+}
+
+// The same for few parts: one thread for four parameters.
+KERNEL(map_learn_four, LearnArgs, 256) {
     long long plane = (long long)a.outputs * a.weight_stride, i = 4 * thread_number();
     Tallied t = {0, 0};
     if (i < plane && !(a.status && a.status->is_broken)) {

@@ -3,6 +3,7 @@
 struct NormArgs {
     Layout of; // of x and z; for rows, of theirs
     int parts, use_batch;
+    int relu; // x holds pre-activations
     double epsilon, count;
     // [channels] each: what was learned, the running statistics, and the statistics of this batch
     const float *scale_mean, *scale_var, *shift_mean, *shift_var;
@@ -16,6 +17,13 @@ struct NormArgs {
     double *sums; // [channels][4], then [channels][2] statistics and one count
     u32 *broken;
 };
+
+// Mean and variance of the input, after ReLU where it is a view.
+DEV float norm_x_mean(const NormArgs &a, long long at) {
+    float m = a.x_mean[at];
+    return a.relu && m <= 0.0f ? 0.0f : m;
+}
+DEV float norm_x_var(const NormArgs &a, long long at) { return a.relu && a.x_mean[at] <= 0.0f ? 0.0f : a.x_var[at]; }
 
 // A block adds 32 channels over one part of the batch: channels side by side, eight positions at a time, f64 sums.
 DEV int norm_channel() { return blockIdx.x * 32 + threadIdx.x % 32; }
@@ -51,7 +59,7 @@ DEV void norm_reduce(const NormArgs &a, int part, double v0, double v1, double v
 
 KERNEL(norm_mean, NormArgs, 256) {
     double sum = 0.0;
-    over_part(a, [&](long long at) { sum += a.x_mean[at]; });
+    over_part(a, [&](long long at) { sum += norm_x_mean(a, at); });
     norm_reduce(a, blockIdx.y, sum, 0.0, 0.0, 0.0);
 }
 
@@ -61,8 +69,8 @@ KERNEL(norm_var, NormArgs, 256) {
         for (int p = 0; p < a.parts; p++) mean += norm_partial(a, p, norm_channel())[0];
     mean /= a.count;
     over_part(a, [&](long long at) {
-        double off = a.x_mean[at] - mean; // T25
-        sum += off * off + a.x_var[at];
+        double off = norm_x_mean(a, at) - mean; // T25
+        sum += off * off + norm_x_var(a, at);
     });
     norm_reduce(a, a.parts + blockIdx.y, sum, threadIdx.x < 32 ? mean : 0.0, 0.0, 0.0);
 }
@@ -93,7 +101,7 @@ KERNEL(norm_forward, NormArgs, 256) {
     if (u.real) {
         int c = u.channel;
         float center = a.factors[2 * c], scale = a.factors[2 * c + 1];
-        float mu_a = (a.x_mean[i] - center) * scale, var_a = a.x_var[i] * scale * scale; // T26
+        float mu_a = (norm_x_mean(a, i) - center) * scale, var_a = norm_x_var(a, i) * scale * scale; // T26
         float mu_w = a.scale_mean[c], var_w = a.scale_var[c], second = var_a + mu_a * mu_a;
         mean = mu_w * mu_a + a.shift_mean[c];
         own = var_w * second + a.shift_var[c]; // T44
@@ -110,7 +118,7 @@ KERNEL(norm_back, NormArgs, 256) {
     if (i >= a.of.per_pixel * a.of.pixels) return;
     Unit u = unit_at(a.of, i);
     float d = 0.0f, v = 0.0f;
-    if (u.real) {
+    if (u.real && !(a.relu && a.x_mean[i] <= 0.0f)) {
         float weight = a.scale_mean[u.channel] * a.factors[2 * u.channel + 1];
         d = weight * a.z_d_mean[i];
         if (a.x_d_var) v = weight * weight * a.z_d_var[i];
@@ -125,7 +133,7 @@ KERNEL(norm_sums, NormArgs, 256) {
     int channel = min(norm_channel(), a.of.channels - 1);
     float center = a.factors[2 * channel], scale = a.factors[2 * channel + 1];
     over_part(a, [&](long long at) {
-        float mu_a = (a.x_mean[at] - center) * scale, d = a.z_d_mean[at], v = a.z_d_var[at];
+        float mu_a = (norm_x_mean(a, at) - center) * scale, d = a.z_d_mean[at], v = a.z_d_var[at];
         g += mu_a * d;
         h += mu_a * mu_a * v;
         bias_g += d;

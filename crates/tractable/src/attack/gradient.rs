@@ -131,7 +131,8 @@ pub fn pgd(
         }
         Ok(Moved { output, exact: true, mean, var: lanes.var.clone() })
     };
-    lanes::run(net, images, targets, settings, &Method { begin: &begin, step: &step })
+    let begun = lanes::begin(net, images, targets, settings)?;
+    lanes::run(net, images, settings, &begun, &Method { begin: &begin, step: &step })
 }
 
 fn budget_of(settings: &Settings) -> Result<Budget> {

@@ -1,7 +1,7 @@
 //! [`infer`]: attacks by inference of the image from a wrong label.
 
 use super::lanes::{self, Lanes, Method, Moved};
-use super::{Attacked, Budget, Settings, Targets};
+use super::{Attacked, Budget, Settings, Targets, resident};
 use crate::error::Result;
 use crate::gaussian::{Input, Matrix};
 use crate::network::Network;
@@ -43,6 +43,12 @@ pub fn infer(
         _ => settings.prior_std,
     };
     let prior_var = std * std;
+    let begun = lanes::begin(net, images, targets, settings)?;
+    if settings.known_weights
+        && let Some(searches) = net.searches(resident::SLOTS)?
+    {
+        return resident::run(net, searches, images, settings, &begun, prior_var);
+    }
     let step = |lanes: &Lanes<'_>| {
         let x = Input::uncertain(&lanes.mean, &lanes.var, images.width())?;
         if lanes.var.iter().all(|&v| v == 0.0) {
@@ -65,5 +71,5 @@ pub fn infer(
         let posterior = image.posterior()?;
         Ok(Moved { output, exact: known, mean: posterior.mean().to_vec(), var: posterior.var().to_vec() })
     };
-    lanes::run(net, images, targets, settings, &Method { begin: &|_, _, _| prior_var, step: &step })
+    lanes::run(net, images, settings, &begun, &Method { begin: &|_, _, _| prior_var, step: &step })
 }

@@ -45,14 +45,21 @@ pub(super) struct Method<'m> {
     pub(super) step: &'m dyn Fn(&Lanes<'_>) -> Result<Moved>,
 }
 
-/// Checks everything, then attacks. Results do not depend on which images share a batch.
-pub(super) fn run(
+/// What is known when all attacks begin.
+pub(super) struct Begun {
+    pub(super) tree: Tree,
+    /// Probabilities of the classes of every image.
+    pub(super) before: Matrix,
+    pub(super) tasks: Vec<Task>,
+}
+
+/// Checks everything.
+pub(super) fn begin(
     net: &Network,
     images: &Matrix,
     targets: &Targets<'_>,
     settings: &Settings,
-    method: &Method<'_>,
-) -> Result<Vec<Attacked>> {
+) -> Result<Begun> {
     let Output::Classes { classes } = net.output() else {
         return Err(Error::invalid("attack", "this is a regression model; only classifiers can be attacked"));
     };
@@ -67,13 +74,24 @@ pub(super) fn run(
     settings.check(net, images)?;
     let before = net.predict_classes(images)?;
     let tasks = targets.tasks(&before);
+    Ok(Begun { tree: Tree::new(classes)?, before, tasks })
+}
+
+/// Attacks. Results do not depend on which images share a batch.
+pub(super) fn run(
+    net: &Network,
+    images: &Matrix,
+    settings: &Settings,
+    begun: &Begun,
+    method: &Method<'_>,
+) -> Result<Vec<Attacked>> {
+    let Begun { tree, before, tasks } = begun;
     let mut found: Vec<Option<Attacked>> = vec![None; tasks.len()];
     // Numbers of the tasks in the lanes.
     let (mut numbers, mut next) = (Vec::new(), 0);
-    let tree = Tree::new(classes)?;
     let mut lanes = Lanes {
         net,
-        tree,
+        tree: *tree,
         settings,
         images,
         tasks: Vec::new(),
@@ -93,7 +111,7 @@ pub(super) fn run(
         }
         for (lane, after) in lanes.advance(method)?.into_iter().rev() {
             let number = numbers.swap_remove(lane);
-            found[number] = Some(lanes.leave(lane, &before, after)?);
+            found[number] = Some(lanes.leave(lane, before, after)?);
         }
     }
     Ok(found.into_iter().map(|a| a.expect("every task was given a lane")).collect())
@@ -163,12 +181,7 @@ impl Lanes<'_> {
     }
 
     fn has_done_enough(&self, lane: usize, p: &[f64]) -> bool {
-        let Task { label, target, .. } = self.tasks[lane];
-        match self.settings.stop {
-            Stop::Never => false,
-            Stop::Flipped => succeeded(label, target, p),
-            Stop::Probability(enough) => target.map_or(1.0 - p[label], |t| p[t]) >= enough,
-        }
+        is_enough(self.settings, &self.tasks[lane], p)
     }
 
     /// Probabilities of the classes of some lanes' images, known exactly.
@@ -185,26 +198,47 @@ impl Lanes<'_> {
     /// Ends a lane; the last one takes its number.
     fn leave(&mut self, lane: usize, before: &Matrix, after: Vec<f64>) -> Result<Attacked> {
         let width = self.images.width();
-        let Task { image, label, target, towards } = self.tasks.swap_remove(lane);
-        let iterations = self.done.swap_remove(lane);
+        let (task, iterations) = (self.tasks.swap_remove(lane), self.done.swap_remove(lane));
         let x = swap_remove_row(&mut self.mean, lane, width);
         let var = swap_remove_row(&mut self.var, lane, width);
-        let from = self.images.row(image);
-        let change = x.iter().zip(from).map(|(x, from)| x - from).collect();
-        Ok(Attacked {
-            image,
-            label,
-            target,
-            towards,
-            success: succeeded(label, target, &after),
-            change: Gaussian::new(change, var, width)?,
-            l_inf: l_inf(&x, from),
-            l2: l2(&x, from),
-            iterations,
-            before: before.row(image).to_vec(),
-            after,
-        })
+        attacked(task, self.images, before, iterations, &x, var, after)
     }
+}
+
+/// Whether these probabilities end an attack.
+pub(super) fn is_enough(settings: &Settings, task: &Task, p: &[f64]) -> bool {
+    match settings.stop {
+        Stop::Never => false,
+        Stop::Flipped => succeeded(task.label, task.target, p),
+        Stop::Probability(enough) => task.target.map_or(1.0 - p[task.label], |t| p[t]) >= enough,
+    }
+}
+
+/// The result of an attack that ended at `x`.
+pub(super) fn attacked(
+    Task { image, label, target, towards }: Task,
+    images: &Matrix,
+    before: &Matrix,
+    iterations: usize,
+    x: &[f64],
+    var: Vec<f64>,
+    after: Vec<f64>,
+) -> Result<Attacked> {
+    let from = images.row(image);
+    let change = x.iter().zip(from).map(|(x, from)| x - from).collect();
+    Ok(Attacked {
+        image,
+        label,
+        target,
+        towards,
+        success: succeeded(label, target, &after),
+        change: Gaussian::new(change, var, images.width())?,
+        l_inf: l_inf(x, from),
+        l2: l2(x, from),
+        iterations,
+        before: before.row(image).to_vec(),
+        after,
+    })
 }
 
 fn succeeded(label: usize, target: Option<usize>, p: &[f64]) -> bool {

@@ -34,6 +34,7 @@ mod gradient;
 mod infer;
 mod lanes;
 mod limits;
+mod resident;
 mod settings;
 mod targets;
 

@@ -12,6 +12,7 @@ mod cuda;
 mod device;
 mod reference;
 mod update;
+pub(crate) mod walk;
 
 pub(crate) use cpu::Cpu;
 pub use device::Device;
@@ -27,6 +28,7 @@ use crate::moments::merge;
 use crate::shape::{Shape, Window};
 use crate::workers::Numbers;
 use std::ops::Range;
+use walk::{Walk, WalkForm};
 
 /// A state that is not finite: its number (0 is the input), row, value.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -342,8 +344,19 @@ pub(crate) trait Backend: Send + Sync + 'static {
         unreachable!("this device keeps no data")
     }
     /// Innovation of the output given these rows of a table of targets, in which what was not observed is NaN.
-    fn observe_rows(&self, _output: &mut Self::State, _: &Self::RowStore, _rows: &[usize], _: NoiseVar<'_>) {
+    fn observe_rows(
+        &self,
+        _input: &Self::State,
+        _output: &mut Self::State,
+        _: &Self::RowStore,
+        _rows: &[usize],
+        _: NoiseVar<'_>,
+    ) {
         unreachable!("this device keeps no data")
+    }
+    /// Searches that stay on the device, where it keeps them.
+    fn walk(&self, _: WalkForm) -> Result<Option<Box<dyn Walk<Self::State>>>> {
+        Ok(None)
     }
     /// Sets the batch to these rows, known exactly.
     fn gather(&self, table: &Self::RowStore, rows: &[usize], state: &mut Self::State);

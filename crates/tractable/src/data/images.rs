@@ -268,14 +268,18 @@ impl Images {
             return Ok(None);
         }
         let plane = self.shape.height * self.shape.width;
-        let mut counts = vec![[0u64; 256]; self.shape.channels];
+        // Four counts side by side: neighbours are often the same, and one would wait for the other.
+        let mut counts = vec![[[0u64; 4]; 256]; self.shape.channels];
         for &i in index {
             for (count, pixels) in counts.iter_mut().zip(self.pixels(i).chunks_exact(plane)) {
-                pixels.iter().for_each(|&p| count[usize::from(p)] += 1);
+                for four in pixels.chunks(4) {
+                    four.iter().enumerate().for_each(|(j, &p)| count[usize::from(p)][j] += 1);
+                }
             }
         }
+        let counts = counts.iter().map(|count| count.map(|c| c.iter().sum::<u64>()));
         let (mut means, mut stds) = (Vec::new(), Vec::new());
-        for count in &counts {
+        for count in counts {
             let n = count.iter().sum::<u64>() as f64;
             let weighted = |f: &dyn Fn(f64) -> f64| {
                 count.iter().enumerate().map(|(p, &c)| c as f64 * f(p as f64 / 255.0)).sum::<f64>() / n

@@ -1,6 +1,6 @@
 //! Passes that callers borrow from the engine.
 
-use super::{ActivePass, Layers, Loaded, Pass, Slope};
+use super::{ActivePass, Batch, Layers, Loaded, Pass, Slope};
 use crate::backend::{Backend, Field, Seen};
 use crate::error::Result;
 use crate::plan::Op;
@@ -35,6 +35,11 @@ impl<B: Backend> ActivePass for LentPass<'_, B> {
     fn write(&mut self, state: usize, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
         let backend = &*self.engine.layers.backend;
         backend.write(&mut self.pass_mut().states[state], mean, var)
+    }
+
+    fn set(&mut self, batch: Batch<'_>) -> Result<()> {
+        let engine = self.engine;
+        engine.layers.set(self.pass_mut(), batch)
     }
 
     fn read(&self, state: usize, field: Field) -> Result<Vec<f64>> {

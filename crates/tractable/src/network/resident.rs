@@ -5,9 +5,10 @@ use super::{Network, Spec};
 use crate::backend::{Change, NoiseVar, Seen};
 use crate::data::{Dataset, Images, Target, grey, unit};
 use crate::engine::{Batch, OnDevice};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gaussian::Input;
-use crate::output::{Noise, Observation, ObservationBuffer, Tree};
+use crate::metrics::Tails;
+use crate::output::{Noise, Observation, ObservationBuffer, Prediction, Tree};
 use crate::rng::ChaCha8Rng;
 use crate::workers::{self, Doing, Transport};
 use std::ops::Range;
@@ -99,8 +100,13 @@ impl Network {
         Ok(Targets::OnDevice(self.engine.targets(&y)?))
     }
 
-    /// Images as bytes on the device, if it keeps them and all pixels of a channel are scaled alike.
     fn resident_bytes<'d>(&self, images: &'d Images) -> Result<Option<Inputs<'d>>> {
+        let bytes = self.image_bytes(images)?;
+        Ok(bytes.map(|on_device| Inputs::Bytes { on_device, images, changes: None, drawn: Vec::new() }))
+    }
+
+    /// Images as bytes on the device, if it keeps them and all pixels of a channel are scaled alike.
+    pub(super) fn image_bytes(&self, images: &Images) -> Result<Option<OnDevice>> {
         let (shape, scaler) = (images.shape(), self.spec.input_scaler.as_ref());
         let plane = shape.height * shape.width;
         let of_channel = |v: &[f64], c: usize| {
@@ -123,8 +129,7 @@ impl Network {
             ((grey(plane) - mean) / std) as f32
         });
         let (scaled, greys) = (scaled.collect::<Vec<_>>(), greys.collect::<Vec<_>>());
-        let on_device = self.engine.images(shape, images.bytes(), &scaled, &greys)?;
-        Ok(Some(Inputs::Bytes { on_device, images, changes: None, drawn: Vec::new() }))
+        self.engine.images(shape, images.bytes(), &scaled, &greys).map(Some)
     }
 
     fn resident_inputs<'d>(&self, x: Input<'_>) -> Result<Inputs<'d>> {
@@ -184,6 +189,38 @@ impl Network {
         self.engine.accumulate(batch, seen, &mut sums.layers, Some(&mut together))?;
         self.add_sums_together(&mut sums, workers)?;
         self.apply_weighted(&sums, weight)
+    }
+
+    /// [`predict`](Network::predict) for images. A GPU takes their bytes, and makes numbers of them itself.
+    ///
+    /// ```
+    /// # use tractable::{Layer, Network, data};
+    /// let digits = data::digits(3, 0)?;
+    /// let net = Network::builder(digits.shape()).layer(Layer::linear(10)).classes(10).build()?;
+    /// assert_eq!(net.predict_images(&digits)?, net.predict(&digits.matrix(0..3)?)?);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn predict_images(&self, images: &Images) -> Result<Prediction> {
+        let (input, shape) = (self.spec.input, images.shape());
+        if shape != input && !(input.is_flat() && shape.len() == input.len()) {
+            return Err(Error::shape("images", format!("images of {input}"), shape));
+        }
+        let (output, bytes) = (self.graph.output(), self.image_bytes(images)?);
+        let all: Vec<usize> = (0..images.len()).collect();
+        let [mean, var, noise] = self.in_parts(images.len(), |rows| {
+            let Some(bytes) = &bytes else {
+                let x = images.matrix(rows)?;
+                return self.predict_standard(Input::from(&x));
+            };
+            let (n, mut pass) = (rows.len(), self.engine.pass());
+            pass.set(Batch::Images(bytes, &all[rows], &[]))?;
+            pass.run(&self.forward, None)?;
+            let [mean, var] = pass.read_prior(output)?;
+            Ok([mean, var, self.noise_of(&*pass, n)?])
+        })?;
+        let noise = self.scaler_at(output).map_or(noise.clone(), |s| s.undo_var(&noise));
+        let out = self.in_users_units([mean, var], images.len(), output)?;
+        Prediction::new(out, noise, vec![Tails::Normal])
     }
 
     fn tree(&self) -> Result<Tree> {

@@ -99,7 +99,11 @@ impl Tree {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn probabilities(&self, mean: &[f64], var: &[f64]) -> Vec<f64> {
-        let logs: Vec<f64> = (0..self.classes).map(|c| self.ln_path(c, mean, var)).collect();
+        // Every turn once, though several paths have it.
+        let turns = |(m, v): (&f64, &f64)| [1.0, -1.0].map(|turn| ln_turn(turn, *m, *v));
+        let turns: Vec<[f64; 2]> = mean.iter().zip(var).map(turns).collect();
+        let of_turn = |(node, turn): (usize, f64)| turns[node][usize::from(turn < 0.0)];
+        let logs: Vec<f64> = (0..self.classes).map(|c| self.path(c).map(of_turn).sum()).collect();
         let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut p: Vec<f64> = logs.iter().map(|l| (l - largest).exp()).collect();
         let sum: f64 = p.iter().sum();
@@ -109,9 +113,7 @@ impl Tree {
 
     /// Logarithm of the product along the path of a class, not normalised.
     pub(crate) fn ln_path(&self, class: usize, mean: &[f64], var: &[f64]) -> f64 {
-        self.path(class)
-            .map(|(node, turn)| ln_cdf(turn * mean[node] / (THRESHOLD_VAR + var[node]).sqrt()))
-            .sum()
+        self.path(class).map(|(node, turn)| ln_turn(turn, mean[node], var[node])).sum()
     }
 
     /// T38. The gradient of `ln P(class)` by the means of the nodes, at constant variances: the sum over the other
@@ -153,6 +155,11 @@ impl Tree {
 /// `phi(h)/Phi(h)`, the derivative of `ln Phi(h)`.
 fn hazard(h: f64) -> f64 {
     if h < 0.0 { 1.0 / normal::mills(-h) } else { normal::pdf(h) / normal::cdf(h) }
+}
+
+/// Logarithm of the probability of a turn at a node.
+fn ln_turn(turn: f64, mean: f64, var: f64) -> f64 {
+    ln_cdf(turn * mean / (THRESHOLD_VAR + var).sqrt())
 }
 
 /// Logarithm of the standard normal's cumulative probability; far in the tail, of its leading term. Always

@@ -57,11 +57,13 @@ impl Tree {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn spread(&self, mean: &[f64], var: &[f64]) -> Spread {
+        // Every turn once, though several paths have it.
+        let turns: Vec<[(f64, f64); 2]> = mean.iter().zip(var).map(|(&m, &v)| both_turns(m, v)).collect();
         let (mut model, mut noise) = (0.0, 0.0);
         for class in 0..self.classes() {
             let (mut first, mut second) = (1.0, 1.0);
             for (node, turn) in self.path(class) {
-                let (p, p2) = turn_moments(turn * mean[node], var[node]);
+                let (p, p2) = turns[node][usize::from(turn < 0.0)];
                 first *= p;
                 second *= p2;
             }
@@ -72,17 +74,19 @@ impl Tree {
     }
 }
 
-/// `E[Phi(3 a)]` and `E[Phi(3 a)^2]` for `a ~ N(mean, var)` (T37): with `h = mean/sqrt(1/9 + var)`,
+/// `E[Phi(3 a)]` and `E[Phi(3 a)^2]` for `a ~ N(mean, var)`, and for `-a` (T37): with `h = mean/sqrt(1/9 + var)`,
 ///
 /// ```text
 /// E[Phi] = Phi(h)      E[Phi^2] = Phi(h) - 2 T(h, 1/sqrt(1 + 18 var)),    T Owen's function
 /// ```
-fn turn_moments(mean: f64, var: f64) -> (f64, f64) {
+fn both_turns(mean: f64, var: f64) -> [(f64, f64); 2] {
     let h = mean / (THRESHOLD_VAR + var).sqrt();
-    let p = normal::cdf(h);
-    let second = p - 2.0 * owen(h, 1.0 / (1.0 + 2.0 * var / THRESHOLD_VAR).sqrt());
+    let owen = owen(h, 1.0 / (1.0 + 2.0 * var / THRESHOLD_VAR).sqrt());
     // A square's mean is never below the mean's square, nor above the mean of a number from 0 to 1.
-    (p, second.clamp(p * p, p))
+    [h, -h].map(|h| {
+        let p = normal::cdf(h);
+        (p, (p - 2.0 * owen).clamp(p * p, p))
+    })
 }
 
 /// Owen's function, `1/(2 pi) int_0^a exp(-h^2 (1 + x^2)/2)/(1 + x^2) dx` for `0 <= a <= 1`, by ten points of
@@ -129,13 +133,13 @@ mod tests {
     fn second_moments_of_a_turn_are_exact() {
         for mean in [0.0, 0.01, 0.3, -0.3, 1.0, -1.0, 3.0, -5.0, 20.0] {
             for var in [1e-6, 0.01, 0.1, 1.0, 10.0, 1e3] {
-                let (p, second) = turn_moments(mean, var);
+                let [(p, second), _] = both_turns(mean, var);
                 let expected = by_sum(mean, var);
                 assert!((second - expected).abs() < 1e-12, "{mean}, {var}: {second}, {expected}");
                 assert!(p * p <= second && second <= p);
             }
             // A known unit: the square itself.
-            let (p, second) = turn_moments(mean, 0.0);
+            let [(p, second), _] = both_turns(mean, 0.0);
             assert!((second - p * p).abs() < 1e-13, "{mean}: {second}, {p}");
         }
     }

@@ -294,6 +294,7 @@ fn public_types_can_go_to_other_threads() {
     anywhere::<tractable::Sums>();
     fn movable<T: Send>() {}
     movable::<tractable::Search<'static>>();
+    movable::<tractable::Searches<'static>>();
     anywhere::<tractable::NetworkBuilder>();
     anywhere::<tractable::Gaussian>();
     anywhere::<tractable::Matrix>();

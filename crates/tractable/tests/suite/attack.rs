@@ -238,6 +238,46 @@ fn limits_hold() {
     }
 }
 
+/// On a GPU images stay there until they are done: the same attacks, within the same limits, as on the CPU.
+#[test]
+fn a_gpu_finds_what_the_cpu_finds() {
+    let gpu = match Device::cuda(0) {
+        Ok(gpu) => gpu,
+        Err(e) => return eprintln!("skipped: {e}"),
+    };
+    let there = trained(Device::cpu(1), true);
+    let here = Network::from_bytes(&there.to_bytes().unwrap(), gpu).unwrap();
+    let (images, labels) = blobs(12, 4);
+    let frozen: Vec<bool> = (0..images.data().len()).map(|i| i % 64 < 20 + i / 64).collect();
+    let all = [
+        Settings::new().iterations(20),
+        Settings::new().iterations(6).budget(Budget::Linf(0.1)).frozen(frozen),
+        Settings::new().iterations(6).budget(Budget::L2(0.6)).stop(Stop::Never),
+        Settings::new().iterations(4).unclipped().prior_std(0.3).stop(Stop::Probability(0.9)),
+    ];
+    for (i, settings) in all.iter().enumerate() {
+        for targets in [Targets::all_wrong(&labels), Targets::untargeted(&labels)] {
+            let of = |net: &Network| attack::infer(net, &images, &targets, settings).unwrap();
+            let (mine, theirs) = (of(&here), of(&there));
+            let mut same = 0;
+            for (a, b) in mine.iter().zip(&theirs) {
+                assert_eq!((a.image, a.target, a.towards), (b.image, b.target, b.towards));
+                assert_eq!(a.change.var(), b.change.var());
+                let far = worst(a.change.mean(), b.change.mean(), 0.1);
+                same += usize::from(a.iterations == b.iterations && a.success == b.success && far < 1e-4);
+                if let (1, true) = (i, a.l_inf > 0.1 + 1e-12) {
+                    panic!("{} leaves its budget", a.l_inf);
+                }
+                if let (2, true) = (i, a.l2 > 0.6 + 1e-12) {
+                    panic!("{} leaves its budget", a.l2);
+                }
+            }
+            // A step that ends next to a limit, or next to the label, may end on its other side.
+            assert!(10 * same >= 9 * mine.len(), "settings {i}: {same} of {} are the same", mine.len());
+        }
+    }
+}
+
 #[test]
 fn more_steps_and_larger_budgets_fool_more() {
     let net = trained(Device::cpu(2), true);

@@ -23,6 +23,7 @@ fn convolutional(device: Device) -> Network {
         .layer(Layer::Conv2d { channels: 6, window })
         .layer(Layer::batch_norm())
         .layer(Activation::Relu)
+        .layer(Layer::batch_norm())
         .layer(Layer::AvgPool2d { window: halved })
         .layer(Layer::linear(11))
         .classes(10)
@@ -57,6 +58,8 @@ fn files_move_between_devices() {
     let bytes = net.to_bytes().unwrap();
     let mut there = Network::from_bytes(&bytes, Device::cpu(1)).unwrap();
     let x = images.matrix(0..4).unwrap();
+    // Images become the same numbers on the device as here.
+    assert_eq!(net.predict_images(&images.select(&[0, 1, 2, 3]).unwrap()).unwrap(), net.predict(&x).unwrap());
     let off = apart(net.predict(&x).unwrap().mean(), there.predict(&x).unwrap().mean());
     assert!(off < 1e-5, "{off}");
     there.learn(&x, &[1, 2, 3, 4]).unwrap();

@@ -55,6 +55,8 @@ functions! {
     cuEventDestroy_v2(Pointer);
     cuEventRecord(Pointer, Pointer);
     cuEventSynchronize(Pointer);
+    cuDeviceGetDefaultMemPool(*mut Pointer, c_int);
+    cuMemPoolSetAttribute(Pointer, c_int, Pointer);
     cuMemGetInfo_v2(*mut usize, *mut usize);
     cuMemAllocAsync(*mut u64, usize, Pointer);
     cuMemFreeAsync(u64, Pointer);
@@ -87,6 +89,7 @@ const MULTIPROCESSORS: c_int = 16;
 const MOST_SHARED: c_int = 8;
 /// Of an event: it only orders work.
 const NO_TIMING: c_uint = 2;
+const RELEASE_THRESHOLD: c_int = 4;
 
 pub(super) fn failed(why: impl Into<String>) -> Error {
     Error::Device { device: "cuda".into(), why: why.into() }
@@ -225,7 +228,7 @@ impl Gpu {
     pub(super) fn open(ordinal: usize, code: &[u8], ptx: &[u8]) -> Result<Self> {
         let f = functions()?;
         let (mut count, mut device) = (0, 0);
-        let [mut context, mut module] = [std::ptr::null_mut(); 2];
+        let [mut context, mut module, mut pool] = [std::ptr::null_mut(); 3];
         let check = |code: Code, doing: &str| match code {
             0 => Ok(()),
             code => Err(failed(format!("{doing} failed ({})", name_of(f, code)))),
@@ -251,6 +254,11 @@ impl Gpu {
             }
             check((f.cuDevicePrimaryCtxRetain)(&mut context, device), "opening the device")?;
             check((f.cuCtxSetCurrent)(context), "opening the device")?;
+            // Freed memory stays ours: otherwise it would be given back whenever we wait, and asked for again.
+            check((f.cuDeviceGetDefaultMemPool)(&mut pool, device), "opening the device")?;
+            let mut kept = u64::MAX;
+            let kept = (&raw mut kept).cast();
+            check((f.cuMemPoolSetAttribute)(pool, RELEASE_THRESHOLD, kept), "opening the device")?;
             let mut streams = [Stream::default(); 1 + BESIDE];
             for one in &mut streams {
                 let [mut stream, mut end] = [std::ptr::null_mut(); 2];

@@ -87,6 +87,9 @@ struct InferNoiseArgs {
 /// What the host sent for a batch: row numbers, an observation. Its memory is kept from batch to batch.
 pub(super) struct Given {
     numbers: Buffer<u32>,
+    /// The row numbers that are there.
+    rows: Vec<usize>,
+    changes: Buffer<i32>,
     y: Buffer<f32>,
     noise: Buffer<f32>,
     /// The noise that is there.
@@ -98,6 +101,8 @@ impl Given {
     pub(super) fn new(gpu: &Arc<Gpu>) -> Self {
         Given {
             numbers: Buffer::none(gpu),
+            rows: Vec::new(),
+            changes: Buffer::none(gpu),
             y: Buffer::none(gpu),
             noise: Buffer::none(gpu),
             known: Vec::new(),
@@ -105,10 +110,23 @@ impl Given {
         }
     }
 
-    /// Sends row numbers.
-    fn number(&mut self, rows: &[usize]) -> Result<()> {
+    /// Sends row numbers; where they are.
+    fn number(&mut self, rows: &[usize]) -> Result<u64> {
         self.numbers.grow(rows.len())?;
         self.numbers.write(0, &rows.iter().map(|&r| r as u32).collect::<Vec<_>>());
+        self.rows.clear();
+        self.rows.extend_from_slice(rows);
+        Ok(self.numbers.at())
+    }
+
+    /// Sends the changes of images.
+    fn change(&mut self, changes: &[Change]) -> Result<()> {
+        let words = changes.iter().flat_map(|c| {
+            let [[top, bottom], [left, right]] = c.hole;
+            [c.flip as i32, c.from[0], c.from[1], top, bottom, left, right]
+        });
+        self.changes.grow(7 * changes.len())?;
+        self.changes.write(0, &words.collect::<Vec<_>>());
         Ok(())
     }
 
@@ -203,17 +221,10 @@ impl Cuda {
             let args = GatherFlatArgs { fours: len as i32 / 4, pixels, scaled, rows: rows_at, mean };
             return self.gpu.launch("gather_flat", [(len / 4).div_ceil(128), rows.len(), 1], 128, 0, &args);
         }
-        let mut changed = Buffer::<i32>::none(&self.gpu);
-        if !changes.is_empty() {
-            if let Err(e) = changed.grow(7 * changes.len()) {
-                return state.failed = Some(driver::why(e));
-            }
-            let words = changes.iter().flat_map(|c| {
-                let [[top, bottom], [left, right]] = c.hole;
-                [c.flip as i32, c.from[0], c.from[1], top, bottom, left, right]
-            });
-            changed.write(0, &words.collect::<Vec<_>>());
+        if let Err(e) = state.given.change(changes) {
+            return state.failed = Some(driver::why(e));
         }
+        let given = &state.given;
         let to = state.layout();
         let [channels, height, width] =
             [bytes.shape.channels, bytes.shape.height, bytes.shape.width].map(|n| n as i32);
@@ -225,8 +236,8 @@ impl Cuda {
             pixels: bytes.pixels.at(),
             scaled: bytes.scaled.at(),
             greys: bytes.greys.at(),
-            rows: numbers.at(),
-            changes: changed.at(),
+            rows: given.numbers.at(),
+            changes: if changes.is_empty() { 0 } else { given.changes.at() },
             mean: state.mean.at(),
         };
         self.over("gather_images", to.numbers(), &args);
@@ -250,15 +261,19 @@ impl Cuda {
 
     pub(super) fn observe_table(
         &self,
+        input: &State,
         output: &mut State,
         targets: &RowStore,
         rows: &[usize],
         noise: NoiseVar<'_>,
     ) {
         let (width, given) = (output.shape.len(), &mut output.given);
-        match given.set_noise(noise, width).and_then(|kind| given.number(rows).map(|()| kind)) {
-            Ok(noise_kind) => {
-                let [y, noise, rows] = [targets.values.at(), given.noise.at(), given.numbers.at()];
+        // The rows that were gathered: their numbers are on the device already.
+        let there = (input.given.rows == rows).then(|| input.given.numbers.at());
+        let mut number = || there.map_or_else(|| given.number(rows), Ok);
+        match number().and_then(|rows| Ok((rows, given.set_noise(noise, width)?))) {
+            Ok((rows, noise_kind)) => {
+                let [y, noise] = [targets.values.at(), given.noise.at()];
                 self.observe_with(output, SeenArgs { y, noise, seen: 0, rows, noise_kind });
             }
             Err(e) => output.failed = Some(driver::why(e)),

@@ -16,8 +16,8 @@ pub(crate) struct Weights {
     pub(super) var: Buffer<f32>,
     /// In the tiles of `hopper.cu`, where those are used.
     pub(super) packed: Mutex<Option<Packed>>,
-    /// The last way back of this pass has read them.
-    sent_back: Arc<Mark>,
+    /// In this pass, the layer has its innovation.
+    innovated: Arc<Mark>,
 }
 
 /// The kernels' `Geometry`.
@@ -181,7 +181,8 @@ struct LearnArgs {
 
 /// Outputs of a dense layer up to which every one has a warp of its own.
 const FEW: i32 = 16;
-/// Parts from which on several threads add them.
+/// Parts up to which a thread adds those of four parameters, and from which on several threads add those of one.
+const FEW_PARTS: i32 = 4;
 const MANY: i32 = 64;
 /// The sides of a tile of `map.cu`.
 const TILE: usize = 32;
@@ -208,7 +209,7 @@ impl Weights {
     pub(super) fn zeros(gpu: &Arc<Gpu>, map: Map) -> Result<Self> {
         let n = Geometry::new(&map, 0).plane();
         let (mean, var) = (Buffer::zeros(gpu, n)?, Buffer::zeros(gpu, n)?);
-        Ok(Weights { map, mean, var, packed: Mutex::default(), sent_back: Arc::new(Mark::new(gpu)) })
+        Ok(Weights { map, mean, var, packed: Mutex::default(), innovated: Arc::new(Mark::new(gpu)) })
     }
 
     /// Calls `f(place in files, place here)` for every weight of some outputs, places counted from the first of them.
@@ -274,7 +275,7 @@ impl Weights {
 
 impl Cuda {
     pub(super) fn map_state(&self, w: &Weights, s: &mut Scratch, x: &State, z: &mut State, with_own: bool) {
-        w.sent_back.unset();
+        w.innovated.unset();
         z.made_from(x, false);
         z.room(PRIOR);
         if with_own {
@@ -310,10 +311,10 @@ impl Cuda {
         if x.failed.is_some() {
             return;
         }
+        w.innovated.set();
         if !self.stream_back(w, z, x) && !self.tensor_back(w, z, x) {
             self.plain_back(w, z, x);
         }
-        w.sent_back.set();
     }
 
     fn plain_back(&self, w: &Weights, z: &State, x: &mut State) {
@@ -404,9 +405,10 @@ impl Cuda {
         if status.failed.is_some() || self.status_at(status).is_none() {
             return;
         }
-        let sent_back = w.sent_back.clone();
-        // The sums need nothing from further down; the step waits until all numbers are known to be finite.
-        self.gpu.beside(&sent_back, || {
+        let innovated = w.innovated.clone();
+        // The sums need nothing from further down; the step waits until the way back has used the weights, and all numbers are
+        // known to be finite.
+        self.gpu.beside(&innovated, || {
             let Some(parts) = self.sum_up(w, s, x, z) else {
                 status.failed = x.failed.clone().or(z.failed.clone()).or(s.failed.clone());
                 return;
@@ -433,9 +435,10 @@ impl Cuda {
 
     fn learn_from(&self, args: &LearnArgs) {
         let n = args.outputs as usize * args.weight_stride as usize;
-        match args.parts > MANY {
-            false => self.over("map_learn", n / 4, args),
-            true => self.gpu.launch("map_learn_many", [n.div_ceil(8), 1, 1], 256, 0, args),
+        match args.parts {
+            ..=FEW_PARTS => self.over("map_learn_four", n / 4, args),
+            ..=MANY => self.over("map_learn", n, args),
+            _ => self.gpu.launch("map_learn_many", [n.div_ceil(8), 1, 1], 256, 0, args),
         }
     }
 }

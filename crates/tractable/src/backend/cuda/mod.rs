@@ -18,11 +18,13 @@ mod state;
 mod sums;
 mod tensor;
 mod unitwise;
+mod walk;
 
 use super::{
     Backend, Broken, Change, Field, Map, NoiseSums, NoiseVar, Noted, Parameters, Pool, Purpose, Seen,
     Statistics, Steps, Tally, Units,
 };
+use crate::backend::walk::{Walk, WalkForm};
 use crate::error::Result;
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
@@ -36,6 +38,7 @@ use state::{Layout, RowStore, State};
 use std::ops::Range;
 use std::sync::Arc;
 use sums::Sums;
+use walk::Searches;
 
 pub(crate) use driver::names;
 
@@ -232,8 +235,22 @@ impl Backend for Cuda {
         self.gather_changed(images, rows, changes, state);
     }
 
-    fn observe_rows(&self, output: &mut State, targets: &RowStore, rows: &[usize], noise: NoiseVar<'_>) {
-        self.observe_table(output, targets, rows, noise);
+    fn observe_rows(
+        &self,
+        input: &State,
+        output: &mut State,
+        targets: &RowStore,
+        rows: &[usize],
+        noise: NoiseVar<'_>,
+    ) {
+        self.observe_table(input, output, targets, rows, noise);
+    }
+
+    fn walk(&self, form: WalkForm) -> Result<Option<Box<dyn Walk<State>>>> {
+        if form.k > walk::MOST_ROWS {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(Searches::new(&self.gpu, form)?)))
     }
 
     fn table_write(&self, table: &mut RowStore, first: usize, values: &[f64]) -> Result<()> {

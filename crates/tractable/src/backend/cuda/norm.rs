@@ -24,6 +24,7 @@ struct NormArgs {
     of: Layout,
     parts: i32,
     use_batch: i32,
+    relu: i32,
     epsilon: f64,
     count: f64,
     parameters: [u64; 4],
@@ -117,8 +118,6 @@ impl Cuda {
         z: &mut State,
         purpose: Purpose,
     ) {
-        let mut copy = None;
-        let x = self.solid(x, &mut copy);
         z.made_from(x, x.planes);
         z.room(PRIOR);
         if purpose == Purpose::Rows {
@@ -134,6 +133,7 @@ impl Cuda {
             return;
         }
         let args = NormArgs {
+            relu: x.relu as i32,
             x: [x.mean.at(), x.var.at()],
             z: [z.mean.at(), z.var.at()],
             own: if purpose == Purpose::Rows { z.own.at() } else { 0 },
@@ -157,13 +157,14 @@ impl Cuda {
             return;
         }
         let args = NormArgs {
+            relu: x.relu as i32,
+            x: [x.mean.at(), 0],
             z_d: [z.d_mean.at(), z.d_var_at()],
             x_d: [x.d_mean.at(), x.d_var_at()],
             broken: x.flag(true),
             ..self.norm_args(norm, s, z.layout())
         };
         self.over("norm_back", args.of.numbers(), &args);
-        self.mask(x);
     }
 
     pub(super) fn new_norm_sums(&self, norm: &Norm) -> Result<Buffer<f64>> {
@@ -171,12 +172,11 @@ impl Cuda {
     }
 
     pub(super) fn add_norm_sums(&self, norm: &Norm, s: &Scratch, x: &State, z: &State, sums: &Buffer<f64>) {
-        let mut copy = None;
-        let x = self.solid(x, &mut copy);
         if x.failed.is_some() || z.failed.is_some() {
             return;
         }
         let args = NormArgs {
+            relu: x.relu as i32,
             x: [x.mean.at(), x.var.at()],
             z_d: [z.d_mean.at(), z.d_var.at()],
             sums: sums.at(),

@@ -94,8 +94,9 @@ impl Cuda {
         };
         // Few tiles with a long depth: split it.
         let (blocks, deep) = (blocks(bm, bn), g.stages());
-        let split = !first && 2 * blocks <= self.gpu.multiprocessors && deep >= 16;
-        let parts = if split { (deep / 6).min(2 * self.gpu.multiprocessors / blocks).max(1) } else { 1 };
+        let most = 2 * self.gpu.multiprocessors / blocks;
+        let split = !first && most > 1 && deep >= if most < 4 { 32 } else { 16 };
+        let parts = if split { (deep / 6).min(most).max(1) } else { 1 };
         let numbers = positions * g.out_stride as usize;
         if parts > 1 && s.floats(&self.gpu, 2 * parts * numbers).is_none() {
             return false;
