@@ -33,7 +33,6 @@ DEV Tap tap_at(const Geometry &g, int k) {
 DEV int weight_at(const Geometry &g, int k) { return k / g.channels * g.stride + k % g.channels; }
 
 template <int MODE, int KT> DEV void first_forward(const FirstArgs &a) {
-    constexpr int AHEAD = KT == 1 ? 3 : 1;
     __shared__ OperandB<MODE> weights[KT][4][2][32];
     __shared__ Tap taps[KT * 16];
     const Geometry &geo = a.g;
@@ -72,34 +71,26 @@ template <int MODE, int KT> DEV void first_forward(const FirstArgs &a) {
 #pragma unroll 1
         for (int x = max(0, left); px < end; x++) {
             bool shared_with_next = x >= left + a.pool_step;
-            int from = max(0, top), to = x < geo.across ? min(geo.down, top + a.pool) : from;
-            // Inputs of several rows are loaded before they are used.
-            for (int first_y = from; first_y < to; first_y += AHEAD) {
-                float p[AHEAD][KT][4], r[AHEAD][KT][4];
+            if (x < geo.across)
+#pragma unroll 1
+                for (int y = max(0, top); y < min(geo.down, top + a.pool); y++) {
+                    float z[16] = {}, v[16] = {};
+                    int base = ((y - geo.before) * geo.width + x - geo.before) * geo.channels * geo.rows + row;
 #pragma unroll
-                for (int i = 0; i < AHEAD; i++)
-#pragma unroll
-                    for (int t = 0; t < KT; t++)
+                    for (int t = 0; t < KT; t++) {
+                        float p[4], r[4];
+                        OperandA<MODE> first, second;
 #pragma unroll
                         for (int j = 0; j < 4; j++) {
                             Tap tap = taps[t * 16 + 4 * q + j];
-                            int y = first_y + i - geo.before;
-                            bool in = first_y + i < to && (u32)(y + tap.row) < (u32)geo.height && (u32)(x - geo.before + tap.column) < (u32)geo.width;
-                            const float *at = a.x + (in ? (y * geo.width + x - geo.before) * geo.channels * geo.rows + row + tap.offset : 0);
-                            p[i][t][j] = in ? at[0] : 0.0f, r[i][t][j] = in ? at[8] : 0.0f;
+                            bool in = (u32)(y - geo.before + tap.row) < (u32)geo.height && (u32)(x - geo.before + tap.column) < (u32)geo.width;
+                            const float *at = a.x + (in ? base + tap.offset : 0);
+                            p[j] = in ? at[0] : 0.0f, r[j] = in ? at[8] : 0.0f;
                         }
+                        first.set(p, r);
 #pragma unroll
-                for (int i = 0; i < AHEAD; i++) {
-                    if (first_y + i >= to) break;
-                    int y = first_y + i;
-                    float z[16] = {}, v[16] = {};
-#pragma unroll
-                    for (int t = 0; t < KT; t++) {
-                        OperandA<MODE> first, second;
-                        first.set(p[i][t], r[i][t]);
-#pragma unroll
-                        for (int j = 0; j < 4; j++) p[i][t][j] *= p[i][t][j], r[i][t][j] *= r[i][t][j];
-                        second.set(p[i][t], r[i][t]);
+                        for (int j = 0; j < 4; j++) p[j] *= p[j], r[j] *= r[j];
+                        second.set(p, r);
 #pragma unroll
                         for (int n = 0; n < 4; n++) {
                             OperandB<MODE> m = weights[t][n][0][lane], s = weights[t][n][1][lane];
@@ -125,7 +116,6 @@ template <int MODE, int KT> DEV void first_forward(const FirstArgs &a) {
                     if (q == 0) a.mask[at] = mask[0];
                     if (q == 1) a.mask[at + 8] = mask[1];
                 }
-            }
             if (x != left + a.pool - 1) continue;
 #pragma unroll
             for (int i = 0; i < 4; i++) {
@@ -269,7 +259,7 @@ template <int MODE, int MT> DEV void first_sums(const FirstArgs &a) {
 }
 
 #define FIRST(suffix, mode)                                                                   \
-    KERNEL(first_forward_1_##suffix, FirstArgs, 128) { first_forward<mode, 1>(a); }           \
+    KERNEL_OF(first_forward_1_##suffix, FirstArgs, 128, 4) { first_forward<mode, 1>(a); }     \
     KERNEL(first_forward_2_##suffix, FirstArgs, 128) { first_forward<mode, 2>(a); }           \
     KERNEL(first_forward_5_##suffix, FirstArgs, 128) { first_forward<mode, 5>(a); }           \
     KERNEL(first_sums_1_##suffix, FirstArgs, 128) { first_sums<mode, 1>(a); }                 \

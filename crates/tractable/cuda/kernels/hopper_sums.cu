@@ -22,7 +22,8 @@ template <int NT> DEV void stream_sums(const TensorSumsArgs &a) {
     int k = k0 + lane * 4, kind = k == geo.depth ? 1 : k < geo.depth ? 0 : 2, tap = k / geo.stride;
     int dy = tap / geo.kernel_w - geo.before, dx = tap % geo.kernel_w - geo.before;
     int offset = (dy * geo.width + dx) * geo.rows * geo.stride + k - tap * geo.stride;
-    int pixel = from / geo.rows, row = from - pixel * geo.rows, oy = pixel / geo.across, ox = pixel - oy * geo.across;
+    // Along rows of the image, since neighbouring windows overlap.
+    int groups = geo.rows / 32, run = from / 32 / geo.across, ox = from / 32 - run * geo.across, oy = run / groups, row = (run - oy * groups) * 32;
     // Innovations are loaded in lines of 32 outputs. A thread stores its four in an order of its own, so that threads meet in no bank.
     int quad = lane & 7, turn = quad >> 1;
     float4 d[2][PAIRS][2];
@@ -33,7 +34,7 @@ template <int NT> DEV void stream_sums(const TensorSumsArgs &a) {
         int next = ok ? 4 * geo.stride : 0;
         ok = ok || kind == 1;
 #pragma unroll
-        for (int i = 0; i < 8; i++) copy16(stage + (warp + 4 * i) * 128 + ((lane * 4) ^ (warp << 3)), src + i * next, ok);
+        for (int i = 0; i < 8; i++) copy16_again(stage + (warp + 4 * i) * 128 + ((lane * 4) ^ (warp << 3)), src + i * next, ok);
         long long at = ((long long)(oy * geo.across + ox) * geo.rows + row + warp * 8 + (lane >> 3)) * geo.out_stride + n0 + quad * 4;
 #pragma unroll
         for (int i = 0; i < PAIRS; i++)
@@ -44,10 +45,9 @@ template <int NT> DEV void stream_sums(const TensorSumsArgs &a) {
                 d[0][i][j] = in ? *(const float4 *)(a.z_d_mean + from) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
                 d[1][i][j] = in ? *(const float4 *)(a.z_d_var + from) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
             }
-        row += 32;
-        if (row == geo.rows) {
-            row = 0;
-            if (++ox == geo.across) ox = 0, oy++;
+        if (++ox == geo.across) {
+            ox = 0, row += 32;
+            if (row == geo.rows) row = 0, oy++;
         }
     };
     auto turn_round = [&](float *tile) {
@@ -135,5 +135,5 @@ template <int NT> DEV void stream_sums(const TensorSumsArgs &a) {
 }
 
 KERNEL(stream_sums_64, TensorSumsArgs, 128) { stream_sums<64>(a); }
-KERNEL(stream_sums_32, TensorSumsArgs, 128) { stream_sums<32>(a); }
+KERNEL_OF(stream_sums_32, TensorSumsArgs, 128, 3) { stream_sums<32>(a); }
 #endif

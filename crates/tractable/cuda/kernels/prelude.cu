@@ -13,6 +13,7 @@ typedef unsigned char u8;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 #define KERNEL(name, Args, threads) extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ Args a)
+#define KERNEL_OF(name, Args, threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Args a)
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(1024) float name[]
 #endif
 #define DEV __device__ __forceinline__

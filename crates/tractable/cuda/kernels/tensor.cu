@@ -26,6 +26,16 @@ DEV void copy16(float *to, const float *from, bool ok) {
 #endif
 }
 
+// The same through the first cache, for what is soon read again.
+DEV void copy16_again(float *to, const float *from, bool ok) {
+#ifdef EMULATED
+    copy16(to, from, ok);
+#else
+    int n = ok ? 16 : 0;
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(n));
+#endif
+}
+
 DEV void copy4(float *to, const float *from, bool ok) {
 #ifdef EMULATED
     *to = ok ? *from : 0.0f;

@@ -61,10 +61,11 @@ impl Cuda {
         if pooled.failed.is_some() {
             return;
         }
-        // As many warps as the device can hold.
+        // As many warps as the device can hold; those with large windows need more registers.
+        let at_once = if g.window() <= 16 { 12 } else { 6 };
         let warps = x.rows / ROWS * pooled.shape.height;
         let segments =
-            (12 * self.gpu.multiprocessors).div_ceil(warps).clamp(1, (pooled.shape.width / 4).max(1));
+            (at_once * self.gpu.multiprocessors).div_ceil(warps).clamp(1, (pooled.shape.width / 4).max(1));
         let args = FirstArgs { segments: segments as i32, ..self.first_args(w, s, pool, x, pooled) };
         let kernel = match (g.window().div_ceil(16), self.precision) {
             (1, Precision::Fast) => "first_forward_1_fast",

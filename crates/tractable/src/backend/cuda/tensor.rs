@@ -167,7 +167,12 @@ impl Cuda {
             _ => (named!(self, "tensor_sums_wide"), 128, 128, 64),
         };
         let tiles = (depth + 1).div_ceil(bm) * outputs.div_ceil(bn);
-        let per_device = if x.planes { 4 } else { 2 } * self.gpu.multiprocessors;
+        let at_once = match () {
+            _ if x.planes => 4,
+            _ if streams && bn == 32 => 3,
+            _ => 2,
+        };
+        let per_device = at_once * self.gpu.multiprocessors;
         let wanted = if tiles >= self.gpu.multiprocessors { 1 } else { per_device / tiles };
         let wanted = wanted.min(positions / 128).max(1);
         let per = positions.div_ceil(wanted).next_multiple_of(STREAMED);
