@@ -1,4 +1,4 @@
-"""River's models on the streams of `tractable reproduce streams`: the same rows, each predicted before it is learned.
+"""River's models, and ours in its manner, on the streams of `tractable reproduce streams`: the same rows, each predicted before it is learned.
 
     tractable reproduce streams --export DIR
     python docs/benchmarks/streams.py DIR docs/results/streams-river.json [seeds] [model]
@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import river
+import tractable
 from river import compose, forest, linear_model, preprocessing, tree
 
 WARM = 200  # rows before the first score
@@ -34,12 +35,14 @@ def models(classes: bool):
             "linear": preprocessing.StandardScaler() | linear_model.LogisticRegression(),
             "adaptive tree": tree.HoeffdingAdaptiveTreeClassifier(seed=0),
             "adaptive forest": forest.ARFClassifier(seed=0),
+            "tractable": tractable.OnlineClassifier(),
         }
     linear = compose.Pipeline(preprocessing.StandardScaler(), linear_model.LinearRegression())
     return {
         "linear": preprocessing.TargetStandardScaler(regressor=linear),
         "adaptive tree": tree.HoeffdingAdaptiveTreeRegressor(seed=0),
         "adaptive forest": forest.ARFRegressor(seed=0),
+        "tractable": tractable.OnlineRegressor(),
     }
 
 
