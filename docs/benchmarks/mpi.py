@@ -60,8 +60,10 @@ def errors(args: argparse.Namespace, result: dict) -> None:
     for ranks, sync in (plan for plan in PLANS if plan not in done):
         of = []
         for seed in range(args.seeds):
-            words = f"--net {args.net} --epochs {args.epochs} --limit {args.images} --seed {seed} --sync {sync} --calibration 0"
-            of.append([line for line in train(args, ranks, words) if line["type"] == "epoch"][-1]["test_error"])
+            words = f"--net {args.net} --epochs {args.epochs} --batch {args.batch} --limit {args.images} --seed {seed} --sync {sync} --calibration 0"
+            lines = train(args, ranks, words)
+            of.append([line for line in lines if line["type"] == "epoch"][-1]["test_error"])
+            result["weights"] = next(line["parameters"] for line in lines if "parameters" in line)
         result["rows"].append({"ranks": ranks, "sync": sync, "errors": of})
         print(result["rows"][-1], flush=True)
         args.output.write_text(json.dumps(result, indent=2) + "\n")
@@ -74,6 +76,7 @@ def main() -> None:
     parser.add_argument("--speed-images", type=int, default=3840)
     parser.add_argument("--blocks", type=int, default=5)
     parser.add_argument("--images", type=int, default=6000)
+    parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--net", default="mlp")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--seeds", type=int, default=5)
@@ -89,6 +92,8 @@ def main() -> None:
         "load_before": load,
         "speed": speed(args) if args.only != "errors" else old.get("speed"),
         "images": args.images,
+        "batch": args.batch,
+        "weights": old.get("weights"),
         "network": args.net,
         "epochs": args.epochs,
         "rows": old.get("rows", []),

@@ -1,9 +1,9 @@
-"""River's models on the streams of `tractable reproduce streams`: the same rows, each predicted before it is learned.
+"""River's models, and ours in its manner, on the streams of `tractable reproduce streams`: the same rows, each predicted before it is learned.
 
     tractable reproduce streams --export DIR
-    python docs/benchmarks/streams.py DIR docs/results/streams-river.json [seeds]
+    python docs/benchmarks/streams.py DIR docs/results/streams-river.json [seeds] [model]
 
-Settings are River's own. Scores count from row 200 on, as for tractable's networks.
+With a model, only its rows are replaced. Settings are River's own. Scores count from row 200 on, as for tractable's networks.
 """
 
 import csv
@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import river
+import tractable
 from river import compose, forest, linear_model, preprocessing, tree
 
 WARM = 200  # rows before the first score
@@ -34,12 +35,14 @@ def models(classes: bool):
             "linear": preprocessing.StandardScaler() | linear_model.LogisticRegression(),
             "adaptive tree": tree.HoeffdingAdaptiveTreeClassifier(seed=0),
             "adaptive forest": forest.ARFClassifier(seed=0),
+            "tractable": tractable.OnlineClassifier(),
         }
     linear = compose.Pipeline(preprocessing.StandardScaler(), linear_model.LinearRegression())
     return {
         "linear": preprocessing.TargetStandardScaler(regressor=linear),
         "adaptive tree": tree.HoeffdingAdaptiveTreeRegressor(seed=0),
         "adaptive forest": forest.ARFRegressor(seed=0),
+        "tractable": tractable.OnlineRegressor(),
     }
 
 
@@ -60,10 +63,11 @@ def run(model, rows, classes, changes):
 def main():
     folder, out = Path(sys.argv[1]), Path(sys.argv[2])
     seeds = int(sys.argv[3]) if len(sys.argv) > 3 else 3
-    found, began = {}, time.time()
-    # Forests take minutes for a stream: they have the first seed only.
-    jobs = [(seed, name) for seed in range(seeds) for name in ("linear", "adaptive tree")] + [(0, "adaptive forest")]
-    for seed, name in jobs:
+    names = sys.argv[4:] or list(models(True))
+    old = json.loads(out.read_text()) if sys.argv[4:] else {"seconds": 0, "rows": []}
+    old["rows"] = [row for row in old["rows"] if row["way"] not in names]
+    found, began = {}, time.time() - old["seconds"]
+    for seed, name in ((seed, name) for seed in range(seeds) for name in names):
         for world, shares in WORLDS.items():
             classes = world in ("sea", "hyperplane")
             with open(folder / f"{world}-{seed}.csv") as file:
@@ -75,14 +79,14 @@ def main():
             us = (time.process_time() - start) / len(rows) * 1e6
             found.setdefault((world, name), []).append((regret, after, us))
             print(f"{seed} {world:20} {name:16} {regret:.4f} {after} {us:.0f} us/row", flush=True)
-            write(out, found, began)
+            write(out, old["rows"], found, began)
 
 
-def write(out, found, began):
+def write(out, rows, found, began):
     def mean(values):
         return None if values[0] is None else sum(values) / len(values)
 
-    rows = []
+    rows = list(rows)
     for (world, name), scores in found.items():
         regret, after, us = (mean(list(v)) for v in zip(*scores, strict=True))
         rows.append(

@@ -144,12 +144,36 @@ def test_before_and_after_the_first_row():
 
 
 def test_follows_a_change():
-    model = OnlineRegressor(remember=1000)
+    model = OnlineRegressor()
     random = np.random.default_rng(0)
-    for i in range(6000):
+    for i in range(2300):
         x = float(random.normal())
-        model.learn_one({"x": x}, x if i < 2000 else -x)
+        model.learn_one({"x": x}, (x if i < 2000 else -x) + random.normal(0, 0.1))
+        assert i >= 2000 or model.forgot == 0
+    assert model.forgot > 0
     assert abs(model.predict_one({"x": 1.0}) + 1.0) < 0.3
+
+
+def test_outliers_are_no_change():
+    model = OnlineRegressor()
+    random = np.random.default_rng(0)
+    for i in range(3000):
+        x = float(random.normal())
+        model.learn_one({"x": x}, x + random.normal(0, 0.1) + (5.0 if i % 100 == 0 else 0.0))
+    assert model.forgot == 0
+    assert model.surprise.expected == 2999
+
+
+def test_classes_follow_a_change():
+    model = OnlineClassifier()
+    random = np.random.default_rng(0)
+    right = []
+    for i in range(2300):
+        x = float(random.normal())
+        y = (x > 0) == (i < 2000)
+        right.append(model.predict_one({"x": x}) == y)
+        model.learn_one({"x": x}, y)
+    assert model.forgot > 0 and np.mean(right[2200:]) > 0.9
 
 
 def test_classes_of_any_type(classifier):

@@ -97,7 +97,7 @@ def arguments(function: object) -> list[str]:
 def members(thing: object) -> dict[str, list[str] | None]:
     """The same of the compiled module."""
     out: dict[str, list[str] | None] = {}
-    special = {"__new__", "__len__", "__copy__", "__deepcopy__", "_repr_html_"}
+    special = {"__new__", "__add__", "__len__", "__copy__", "__deepcopy__", "_repr_html_"}
     for name, member in vars(thing).items():
         if isinstance(member, type) or (name.startswith("__") and name not in special):
             continue

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._tractable import (
     Derivative,
+    Drift,
     Ensemble,
     Gaussian,
     Layer,
@@ -21,6 +22,7 @@ from ._tractable import (
     Posterior,
     Prediction,
     Sums,
+    Surprise,
     Task,
     __version__,
 )
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Agent",
     "Derivative",
+    "Drift",
     "Ensemble",
     "Gaussian",
     "Head",
@@ -52,6 +55,7 @@ __all__ = [
     "Posterior",
     "Prediction",
     "Sums",
+    "Surprise",
     "Task",
     "TractableClassifier",
     "TractableRegressor",

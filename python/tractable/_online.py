@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ._convert import _missing
-from ._tractable import Network
+from ._tractable import Drift, Network, Surprise
 
 try:
     _river: Any = importlib.import_module("river.base")
@@ -33,9 +33,9 @@ _SCALE_ROWS = 100
 # Inputs are limited to this many standard deviations, and features to this size.
 _MOST_DEVIATIONS = 6.0
 _LARGEST = 1e150
-# Observations that a prediction's width is averaged over, and the most that one of them counts.
+# Observations that a prediction's width is averaged over, and the most that one of them counts: a single outlier is no drift.
 _WIDTH_ROWS = 200
-_MOST_SQUARE = 25.0
+_MOST_SQUARE = 9.0
 # Noise of a class, in units of the network's output.
 _CLASS_NOISE = 0.3
 
@@ -194,7 +194,11 @@ def _series(frame: Any, values: list[Any]) -> Any:
 
 
 class _Online:
-    """What both models share: the network, and how it starts."""
+    """What both models share: the network, how it starts, and that it forgets when the world changes.
+
+    Attributes: surprise, the squared errors of all rows, observed and expected; forgot, how often the network was so surprised that it
+    forgot.
+    """
 
     hidden: tuple[int, ...]
     remember: int
@@ -206,6 +210,9 @@ class _Online:
         self._kept: list[tuple[Row, Any]] = []
         self._rows = 0
         self._network: Network | None = None
+        self._drift = Drift()
+        self.surprise = Surprise()
+        self.forgot = 0
         self._make()  # settings that cannot be used are refused at once
 
     def _make(self) -> Network:
@@ -216,8 +223,9 @@ class _Online:
         """The target as the network takes it."""
         raise NotImplementedError
 
-    def _before(self, network: Network, x: np.ndarray, std: np.ndarray | None, y: float) -> None:
-        """Called before the network learns a new row."""
+    def _learn_row(self, network: Network, x: np.ndarray, std: np.ndarray | None, y: float) -> Surprise:
+        """Learns a new row; how surprising it was."""
+        return network.learn_one(x, np.array([y]), std=std)
 
     def _learn(self, x: Row, y: Any) -> None:
         row = self._inputs.read(x, True)
@@ -225,9 +233,12 @@ class _Online:
         self._rows += 1
         if self._network is not None:
             given, std = self._inputs.standard(row)
-            target = self._number(y)
-            self._before(self._network, given, std, target)
-            self._network.learn(given, np.array([target]), std=std)
+            told = self._learn_row(self._network, given, std, self._number(y))
+            self.surprise += told
+            limited = Surprise(min(told.observed, _MOST_SQUARE), told.expected, told.model, told.var)
+            # Before, there will be a new network anyway.
+            if self._rows > _KEPT_ROWS and self._drift.follow(self._network, limited) > 1.0:
+                self.forgot += 1
         if self._rows <= _KEPT_ROWS:
             self._kept.append((dict(x), y))
             if self._rows.bit_count() == 1:  # 1, 2, 4, 8, ...
@@ -270,12 +281,15 @@ class OnlineRegressor(_Online, _Regressor):  # type: ignore[misc]
     Features are numbers, texts, bools or None. Each text becomes an input of its own. A missing feature is an uncertain
     input. New features may appear at any time, up to max_features inputs.
 
+    When the world changes, the network is surprised, and forgets as much as the surprise says; there is nothing to set.
+    `forgot` counts how often, and `surprise.ratio` is a running check of calibration: above 1, it is too sure.
+
     Parameters
     ----------
     hidden
         Widths of the hidden layers.
     remember
-        About how many rows the network remembers; fewer follow a changing stream faster.
+        About how many rows the network remembers while nothing surprises it; fewer follow a slow change faster.
     max_features
         Inputs that are reserved.
     seed
@@ -314,11 +328,16 @@ class OnlineRegressor(_Online, _Regressor):  # type: ignore[misc]
     def _number(self, y: float) -> float:
         return (y - self._shift) / self._scale
 
-    def _before(self, network: Network, x: np.ndarray, std: np.ndarray | None, y: float) -> None:
+    def _learn_row(self, network: Network, x: np.ndarray, std: np.ndarray | None, y: float) -> Surprise:
+        # The network learns with its average noise, but predicts with that of the row.
         predicted = network.predict(x, std=std)
+        network.learn(x, np.array([y]), std=std)
         square = float((y - predicted.mean[0]) ** 2 / predicted.var[0])
+        # Where intervals are wider than the network says, larger errors are expected.
+        beyond = square / max(self._width, 1.0)
         self._widths = min(self._widths + 1, _WIDTH_ROWS)
         self._width += (min(square, _MOST_SQUARE) - self._width) / self._widths
+        return Surprise(beyond, 1.0, float(predicted.model_var[0] / predicted.var[0]), 2.0)
 
     def learn_one(self, x: Row, y: float) -> None:
         """Learns one row."""
@@ -360,7 +379,7 @@ class OnlineRegressor(_Online, _Regressor):  # type: ignore[misc]
 class OnlineClassifier(_Online, _Classifier):  # type: ignore[misc]
     """Classification by a Bayesian network that learns each row once, as it comes.
 
-    Features are the same as for OnlineRegressor. A class is anything that can be a key of a dictionary, and need not be
+    Features are the same as for OnlineRegressor, and it forgets as that does. A class is anything that can be a key of a dictionary, and need not be
     known in advance.
 
     Parameters
@@ -370,7 +389,7 @@ class OnlineClassifier(_Online, _Classifier):  # type: ignore[misc]
     hidden
         Widths of the hidden layers.
     remember
-        About how many rows the network remembers; fewer follow a changing stream faster.
+        About how many rows the network remembers while nothing surprises it; fewer follow a slow change faster.
     max_features
         Inputs that are reserved.
     seed

@@ -53,6 +53,14 @@ pub(crate) fn place() -> (usize, usize) {
     workers().map_or((0, 1), |w| (w.rank(), w.ranks()))
 }
 
+/// Number of this process among those on its machine, which starters of processes say in the environment: Open MPI, MPICH and its kin, Slurm.
+pub(crate) fn place_here() -> usize {
+    let names = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
+    let (rank, ranks) = place();
+    let said = || names.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
+    if ranks == 1 { 0 } else { said().unwrap_or(rank) }
+}
+
 /// Lets the others wait until the first has done this; they do not do it.
 pub(crate) fn first_then_all<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<Option<T>> {
     let done = if place().0 == 0 { Some(work()?) } else { None };

@@ -2,6 +2,7 @@
 
 use crate::arrays::{Given, Numbers, labels, outputs, rows};
 use crate::errors::{OrRaise, invalid};
+use crate::learned::Surprise;
 use crate::locks;
 use crate::network::{Network, Path, covariance};
 use crate::posterior::Posterior;
@@ -13,7 +14,7 @@ use pyo3::types::{PyBytes, PyDict};
 use std::sync::{RwLock, RwLockReadGuard};
 use tractable::data::{As, Dataset, Table};
 use tractable::ensemble::Settings;
-use tractable::{Ensemble as Inner, Matrix, Observation, Output};
+use tractable::{Ensemble as Inner, Input, Matrix, Observation, Output};
 
 /// Several networks, calibrated on the rows that each of them left out.
 #[pyclass(frozen, module = "tractable")]
@@ -74,6 +75,32 @@ impl Ensemble {
                 why: "NaN, and this model has never seen how its inputs are distributed".into(),
             }),
         })
+    }
+
+    /// Rows and what was observed of them, for learning.
+    fn observing<T: Send>(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        y: &Bound<'_, PyAny>,
+        std: Option<&Bound<'_, PyAny>>,
+        learn: impl FnOnce(&mut Inner, Input<'_>, Observation<'_>) -> tractable::Result<T> + Send,
+    ) -> PyResult<T> {
+        let given = self.given(x, std)?;
+        let input = given.input()?;
+        if let Output::Classes { .. } = self.output {
+            let labels = self.names_of_classes().of(y, "y")?;
+            return py.detach(|| learn(&mut locks::write(&self.inner), input, (&labels).into())).or_raise();
+        }
+        let width = self.output.units();
+        let y = Numbers::of(y, "y")?;
+        y.rows(width, "y")?;
+        let (y, seen) = observed(y.data().to_vec());
+        let mut observation = Observation::values(&y, width).or_raise()?;
+        if let Some(seen) = &seen {
+            observation = observation.seen(seen);
+        }
+        py.detach(|| learn(&mut locks::write(&self.inner), input, observation)).or_raise()
     }
 
     fn scores_dict<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
@@ -266,22 +293,24 @@ impl Ensemble {
         y: &Bound<'_, PyAny>,
         std: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let given = self.given(x, std)?;
-        let input = given.input()?;
-        let write = || locks::write(&self.inner);
-        if let Output::Classes { .. } = self.output {
-            let labels = self.names_of_classes().of(y, "y")?;
-            return py.detach(|| write().learn(input, &labels)).or_raise();
-        }
-        let width = self.output.units();
-        let y = Numbers::of(y, "y")?;
-        y.rows(width, "y")?;
-        let (y, seen) = observed(y.data().to_vec());
-        let mut observation = Observation::values(&y, width).or_raise()?;
-        if let Some(seen) = &seen {
-            observation = observation.seen(seen);
-        }
-        py.detach(|| write().learn(input, observation)).or_raise()
+        self.observing(py, x, y, std, |model, input, seen| model.learn(input, seen))
+    }
+
+    /// learn() for one row of a stream: predicts it, corrects the calibration by it, learns it, and says how surprising it was.
+    #[pyo3(signature = (x, y, *, std=None))]
+    fn learn_one(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        y: &Bound<'_, PyAny>,
+        std: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Surprise> {
+        self.observing(py, x, y, std, |model, input, seen| model.learn_one(input, seen)).map(Surprise)
+    }
+
+    /// Counts what was learned for less: the variance of every weight is multiplied by a factor, up to its prior. Drift chooses one.
+    fn discount(&self, py: Python<'_>, factor: f64) -> PyResult<()> {
+        py.detach(|| locks::write(&self.inner).discount(factor)).or_raise()
     }
 
     /// Which input gives the output I want? Its posterior, given a prior around x with these standard deviations.

@@ -7,6 +7,7 @@ mod device;
 mod ensemble;
 mod errors;
 mod layer;
+mod learned;
 mod locks;
 mod merge;
 mod network;
@@ -33,9 +34,11 @@ mod _tractable {
     #[pymodule_export]
     use layer::Layer;
     #[pymodule_export]
+    use learned::{Drift, LearnInfo, Surprise};
+    #[pymodule_export]
     use merge::{Mark, Sums};
     #[pymodule_export]
-    use network::{LearnInfo, Network};
+    use network::Network;
     #[pymodule_export]
     use optimizer::Optimizer;
     #[pymodule_export]

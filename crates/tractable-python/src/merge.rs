@@ -1,8 +1,9 @@
 //! Learning in several processes: what each learned, as bytes that any transport carries.
 
 use crate::errors::OrRaise;
+use crate::learned::LearnInfo;
 use crate::locks;
-use crate::network::{LearnInfo, Network};
+use crate::network::Network;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Mutex;

@@ -4,6 +4,7 @@ use crate::arrays::{Given, Numbers, labels, rows, squares};
 use crate::device::device;
 use crate::errors::{OrRaise, invalid};
 use crate::layer::Layer;
+use crate::learned::{LearnInfo, Surprise};
 use crate::locks;
 use crate::posterior::{Derivative, Gaussian, Posterior};
 use crate::prediction::Prediction;
@@ -28,35 +29,6 @@ pub(crate) struct Network {
     inner: RwLock<Inner>,
     input: Shape,
     output: Output,
-}
-
-/// What one call of learn did.
-#[pyclass(frozen, module = "tractable")]
-pub(crate) struct LearnInfo(pub(crate) tractable::LearnInfo);
-
-#[pymethods]
-impl LearnInfo {
-    /// Samples learned from.
-    #[getter]
-    fn rows(&self) -> usize {
-        self.0.rows
-    }
-
-    /// Parameters whose step was limited.
-    #[getter]
-    fn capped(&self) -> u64 {
-        self.0.capped
-    }
-
-    /// Parameters whose variance had to be repaired.
-    #[getter]
-    fn repaired(&self) -> u64 {
-        self.0.repaired
-    }
-
-    fn __repr__(&self) -> String {
-        format!("LearnInfo(rows={}, capped={}, repaired={})", self.0.rows, self.0.capped, self.0.repaired)
-    }
 }
 
 impl From<Inner> for Network {
@@ -312,6 +284,20 @@ impl Network {
         self.observing(py, x, y, std, noise_std, learn).map(LearnInfo)
     }
 
+    /// learn() for one row of a stream: says how large the error of its prediction was, and how large it was expected to be.
+    #[pyo3(signature = (x, y, *, std=None, noise_std=None))]
+    fn learn_one(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        y: &Bound<'_, PyAny>,
+        std: Option<&Bound<'_, PyAny>>,
+        noise_std: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Surprise> {
+        let learn = |input: Input<'_>, seen: Observation<'_>| self.write().learn_one(input, seen);
+        self.observing(py, x, y, std, noise_std, learn).map(Surprise)
+    }
+
     /// Learns from all rows several times, in batches. Ctrl-C ends it and keeps what was learned.
     ///
     /// progress: a function of (done, of, what), or False for none.
@@ -466,6 +452,11 @@ impl Network {
     /// Forgets a share of what was learned: every weight returns some way to its prior.
     fn forget(&self, py: Python<'_>, share: f64) -> PyResult<()> {
         py.detach(|| self.write().forget(share)).or_raise()
+    }
+
+    /// Counts what was learned for less: the variance of every weight is multiplied by a factor, up to its prior. Drift chooses one.
+    fn discount(&self, py: Python<'_>, factor: f64) -> PyResult<()> {
+        py.detach(|| self.write().discount(factor)).or_raise()
     }
 
     /// Weights and biases of a layer as two Gaussians, or None if it has none.

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tractable::data::{self, Images};
 use tractable::{
-    Activation, Increment, Matrix, Network, NetworkBuilder, Output, Shape, metrics, recipes, rng,
+    Activation, Device, Increment, Matrix, Network, NetworkBuilder, Observation, Output, Shape, metrics,
+    recipes, rng,
 };
 use tractable_program::interrupt;
 use tractable_program::progress::ProgressDisplay;
@@ -19,7 +20,7 @@ Example:
   tractable reproduce workers -o docs/results
 
 A network learns digits, drawn by this program, in one epoch: alone, and as 64 workers, each with its own rows, that merge after every
-N batches. Stragglers send nothing in a round. One worker is shown wrong labels, or sends random numbers: it is left out where
+N batches, or share every batch. Stragglers send nothing in a round. One worker is shown wrong labels, or sends random numbers: it is left out where
 it is far more surprising than the median worker. Then: bytes and time of one merge, and of one batch, for networks of several sizes.";
 
 /// Measure what merging costs, and what it does to accuracy
@@ -35,10 +36,13 @@ pub(crate) struct Args {
     /// Weights of the largest network that is merged, in millions
     #[arg(long, value_name = "M", default_value_t = 10.0)]
     million: f64,
-    /// Seeds
+    /// Seeds; 0: no simulation, only the cost of a merge
     #[arg(long, value_name = "N", default_value_t = 3)]
     seeds: u64,
-    /// Folder for workers.json
+    /// Device whose cost is measured: cpu:1, cuda
+    #[arg(long, value_name = "NAME", default_value = "cpu:1", value_parser = |name: &str| name.parse::<Device>())]
+    device: Device,
+    /// Folder for workers.json or, with a GPU, workers-cuda.json
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Results as JSON Lines
@@ -77,7 +81,7 @@ impl Trouble {
 #[derive(Serialize)]
 struct Line {
     workers: usize,
-    /// Batches of a worker between two merges.
+    /// Batches of a worker between two merges; 0: every batch is shared, as by `--sync batch`.
     every: usize,
     trouble: String,
     /// Whether surprising workers are left out.
@@ -104,23 +108,26 @@ struct Cost {
     /// Learning one batch, on one thread.
     batch: usize,
     batch_seconds: f64,
+    /// The same as a shared batch: its sums are made into bytes and read again, as if they had been sent.
+    shared_seconds: f64,
 }
 
 #[derive(Serialize)]
 struct All<'a> {
     rows: &'a [Line],
     costs: &'a [Cost],
+    device: String,
     /// Bytes read and written in a second by one thread.
     memory_bytes_per_second: f64,
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
-    if args.images < 64 * BATCH || args.workers < 2 || args.seeds == 0 {
-        return Err(Exit::Error("at least 1024 images, 2 workers and 1 seed are needed".into()));
+    if args.images < 64 * BATCH || args.workers < 2 {
+        return Err(Exit::Error("at least 1024 images and 2 workers are needed".into()));
     }
     let (clock, report) = (Clock::start(), Report::new(args.json));
-    let lines = simulate(args)?;
+    let lines = if args.seeds > 0 { simulate(args)? } else { Vec::new() };
     let (memory, costs) = costs(args)?;
     for line in lines.iter().filter(|_| args.json) {
         report.say("workers", line, String::new)?;
@@ -134,12 +141,12 @@ pub(crate) fn run(args: &Args) -> Outcome {
         })?;
     }
     if let Some(dir) = &args.out {
-        let Args { images, workers, million, seeds, .. } = args;
-        let command = format!(
-            "tractable reproduce workers --images {images} --workers {workers} --million {million} --seeds {seeds}"
-        );
-        let all = All { rows: &lines, costs: &costs, memory_bytes_per_second: memory };
-        clock.write(dir, "workers", &command, all)?;
+        let Args { images, workers, million, seeds, device, .. } = args;
+        let of = format!("--images {images} --workers {workers} --million {million} --seeds {seeds}");
+        let (name, on) = if device.is_gpu() { ("workers-cuda", " --device cuda") } else { ("workers", "") };
+        let all =
+            All { rows: &lines, costs: &costs, device: device.to_string(), memory_bytes_per_second: memory };
+        clock.write(dir, name, &format!("tractable reproduce workers {of}{on}"), all)?;
     }
     Ok(())
 }
@@ -149,6 +156,7 @@ fn simulate(args: &Args) -> Outcome<Vec<Line>> {
     let plans = [
         (1, 1, Trouble::None, false),
         (8, 4, Trouble::None, true),
+        (n, 0, Trouble::None, false),
         (n, 1, Trouble::None, true),
         (n, 4, Trouble::None, true),
         (n, usize::MAX, Trouble::None, true),
@@ -184,7 +192,7 @@ fn simulate(args: &Args) -> Outcome<Vec<Line>> {
 
 fn network(images: &Images, seed: u64) -> Outcome<Network> {
     let widths = [images.shape().len(), 64, 64, 10];
-    let device = tractable::Device::cpu(1);
+    let device = Device::cpu(1);
     let net = Network::mlp(widths, Activation::Relu).classes(10).noise_std([1.0]).seed(seed).device(device);
     Ok(net.build()?)
 }
@@ -202,7 +210,9 @@ fn one(
     let (train, test) = (data::digits(args.images, 2 * seed)?, data::digits(args.images / 4, 2 * seed + 1)?);
     let mut net = network(&train, seed)?;
     let mut draw = rng::stream(seed, "workers", 0);
-    let batches = args.images / BATCH / workers;
+    // A shared batch is that of one worker.
+    let (workers, every, size) = if every == 0 { (1, 1, workers * BATCH) } else { (workers, every, BATCH) };
+    let batches = args.images / size / workers;
     let mut labels = train.labels();
     if trouble == Trouble::WrongLabels {
         labels.iter_mut().step_by(workers).for_each(|l| *l = rng::uniform(0.0, 10.0, &mut draw) as usize);
@@ -218,10 +228,10 @@ fn one(
             }
             let mut copy = if workers == 1 { None } else { Some(net.clone()) };
             for batch in from..batches.min(from + every) {
-                let rows: Vec<usize> = (0..BATCH).map(|i| (batch * BATCH + i) * workers + worker).collect();
+                let rows: Vec<usize> = (0..size).map(|i| (batch * size + i) * workers + worker).collect();
                 let some = train.select(&rows)?;
                 let seen: Vec<usize> = rows.iter().map(|&r| labels[r]).collect();
-                copy.as_mut().unwrap_or(&mut net).learn(&some.matrix(0..BATCH)?, &seen)?;
+                copy.as_mut().unwrap_or(&mut net).learn(&some.matrix(0..size)?, &seen)?;
             }
             let Some(copy) = copy else { continue };
             let increment = copy.since(&mark)?;
@@ -283,21 +293,22 @@ fn costs(args: &Args) -> Outcome<(f64, Vec<Cost>)> {
         [("10-64-64-1", small, 128), ("MNIST CNN", recipes::mnist(), 128), ("large", large, 128)];
     let mut costs = Vec::new();
     for (network, net, batch) in sizes {
-        let mut net = net.device(tractable::Device::cpu(1)).build()?;
+        let mut net = net.device(&args.device).build()?;
         let input: Shape = net.input();
         let x = Matrix::new((0..batch * input.len()).map(|i| (i % 7) as f64 / 7.0).collect(), input.len())?;
         let y: Vec<usize> = (0..batch).map(|i| i % 10).collect();
         let values = Matrix::column(vec![0.1; batch])?;
         let classes = matches!(net.output(), Output::Classes { .. });
-        let learn = |net: &mut Network| match classes {
-            true => net.learn(&x, &y[..]).map(drop),
-            false => net.learn(&x, &values).map(drop),
-        };
+        let observation = if classes { Observation::from(&y) } else { Observation::from(&values) };
+        let learn = |net: &mut Network| net.learn(&x, observation).map(drop);
         let mark = net.mark()?;
         learn(&mut net)?;
         let mut copy = net.clone();
         let mut failed = Ok(());
         let batch_seconds = best(3, || failed = learn(&mut copy));
+        failed?;
+        let mut failed = Ok(());
+        let shared_seconds = best(3, || failed = shared(&mut copy, &x, observation));
         failed?;
         let (mut bytes, mut failed) = (Vec::new(), Ok(()));
         let since_seconds = best(3, || {
@@ -321,9 +332,18 @@ fn costs(args: &Args) -> Outcome<(f64, Vec<Cost>)> {
             floor_seconds,
             batch,
             batch_seconds,
+            shared_seconds,
         });
     }
     Ok((memory, costs))
+}
+
+/// Learns a batch as one of several workers does, with nobody to wait for.
+fn shared(net: &mut Network, x: &Matrix, observation: Observation<'_>) -> tractable::Result<()> {
+    let (mut mine, mut all) = (net.sums(), net.sums());
+    net.accumulate(x, observation, &mut mine)?;
+    net.add_sums(&mut all, &net.sums_to_bytes(&mine)?)?;
+    net.apply(&all).map(drop)
 }
 
 /// Seconds of the fastest of several.
@@ -357,7 +377,7 @@ fn said(lines: &[Line]) -> Vec<Vec<String>> {
 
 fn said_costs(costs: &[Cost]) -> Vec<Vec<String>> {
     let mut rows = vec![
-        ["network", "weights", "bytes", "increment", "merge", "memory alone", "batch"]
+        ["network", "weights", "bytes", "increment", "merge", "memory alone", "batch", "shared"]
             .map(String::from)
             .to_vec(),
     ];
@@ -371,6 +391,7 @@ fn said_costs(costs: &[Cost]) -> Vec<Vec<String>> {
             ms(c.merge_seconds),
             ms(c.floor_seconds),
             ms(c.batch_seconds),
+            ms(c.shared_seconds),
         ]
     }));
     rows

@@ -29,6 +29,7 @@ const DEVIATIONS: f64 = 4.0;
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, Default)]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize))]
 pub struct Drift {
     windows: [(Surprise, u32); WINDOWS.len()],
 }

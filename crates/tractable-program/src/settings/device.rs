@@ -1,5 +1,6 @@
 //! Devices by name, and which one suits a network.
 
+use crate::team;
 use serde::{Deserialize, Serialize};
 use tractable::{Device, Layer, Network};
 
@@ -22,14 +23,23 @@ pub(crate) enum DeviceName {
 /// which two cores do about so many.
 const WORTH_A_GPU: f64 = 3e7;
 
+/// The GPU of this process: those on one machine take its GPUs in turn.
+fn gpu() -> usize {
+    turn(team::place_here(), Device::gpus().len())
+}
+
+fn turn(place: usize, gpus: usize) -> usize {
+    place % gpus.max(1)
+}
+
 impl DeviceName {
     /// For whatever work there is.
     pub(crate) fn with(self, threads: usize) -> tractable::Result<Device> {
         match self {
             DeviceName::Cpu => Ok(Device::cpu(threads)),
-            DeviceName::Cuda => Device::cuda(0),
-            DeviceName::CudaFast => Device::cuda(0)?.fast(),
-            DeviceName::Auto => Ok(Device::cuda(0).unwrap_or_else(|_| Device::cpu(threads))),
+            DeviceName::Cuda => Device::cuda(gpu()),
+            DeviceName::CudaFast => Device::cuda(gpu())?.fast(),
+            DeviceName::Auto => Ok(Device::cuda(gpu()).unwrap_or_else(|_| Device::cpu(threads))),
             DeviceName::Reference => Ok(Device::reference()),
         }
     }
@@ -72,6 +82,13 @@ pub(crate) fn flops_of_learning(net: &Network) -> tractable::Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processes_of_a_machine_take_its_gpus_in_turn() {
+        assert_eq!([0, 1, 2, 3, 4].map(|place| turn(place, 4)), [0, 1, 2, 3, 0]);
+        // The error of a machine without any names the first.
+        assert_eq!(turn(3, 0), 0);
+    }
 
     #[test]
     fn a_small_network_stays_on_the_cpu() {

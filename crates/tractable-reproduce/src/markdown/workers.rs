@@ -33,7 +33,10 @@ pub(super) fn simulated(file: &Value) -> Table {
         };
         Ok(vec![
             format!("{:.0}", number(row, &["workers"])?),
-            format!("{:.0}", number(row, &["every"])?),
+            match number(row, &["every"])? {
+                0.0 => "every batch is shared".into(),
+                every => format!("{every:.0}"),
+            },
             word(row, "trouble")?.to_string(),
             if row["checked"] == true { "yes" } else { "no" }.into(),
             spread(&list(row, "errors")?),
@@ -147,10 +150,18 @@ pub(super) fn speed(file: &Value) -> Table {
 
 /// Error by the number of processes and how often they merge.
 pub(super) fn errors(file: &Value) -> Table {
+    let [images, batch, weights] = ["images", "batch", "weights"].map(|name| number(file, &[name]));
+    let (batches, size) = (images? / batch?, 8.0 * weights?);
     let one = |row: &Value| {
-        let sync = word(row, "sync")?;
-        let sync = if sync == "batch" { "every batch is shared".into() } else { format!("`--sync {sync}`") };
-        Ok(vec![format!("{:.0}", number(row, &["ranks"])?), sync, spread(&list(row, "errors")?)])
+        let (sync, ranks) = (word(row, "sync")?, number(row, &["ranks"])?);
+        let (said, merges) = match sync.parse::<f64>() {
+            Ok(every) => (format!("`--sync {sync}`"), (batches / ranks).ceil() / every),
+            Err(_) => ("every batch is shared".into(), batches),
+        };
+        // Twice to everyone, a slice each.
+        let sent = merges.ceil() * 2.0 * size * (ranks - 1.0) / ranks;
+        let sent = if sent > 0.0 { bytes(sent) } else { "-".into() };
+        Ok(vec![format!("{ranks:.0}"), said, spread(&list(row, "errors")?), sent])
     };
     let lines = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
     let n = |name: &str| or_dash(file, &[name], |v| format!("{v:.0}"));
@@ -161,5 +172,10 @@ pub(super) fn errors(file: &Value) -> Table {
         word(file, "network")?,
         n("epochs")
     );
-    Ok(markdown(&Value::Null, &["processes", "exchange", "test error"], lines, &about))
+    Ok(markdown(
+        &Value::Null,
+        &["processes", "exchange", "test error", "sent by each, per epoch"],
+        lines,
+        &about,
+    ))
 }

@@ -92,6 +92,43 @@ impl Ensemble {
         Ok(())
     }
 
+    /// [`learn`](Ensemble::learn) for one row of a stream: predicts it, [recalibrates](Ensemble::recalibrate), learns it, and says how
+    /// surprising it was, for [`Drift`](crate::Drift).
+    ///
+    /// # Errors
+    /// As for [`learn`](Ensemble::learn), and when there is more than one row.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let mut model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// let far_off = model.learn_one(&Matrix::column(vec![3.5])?, &Matrix::column(vec![300.0])?)?;
+    /// assert!(far_off.ratio() > 10.0 && model.rows() == 21);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn learn_one<'a, 'b>(
+        &mut self,
+        x: impl Into<Input<'a>>,
+        observation: impl Into<Observation<'b>>,
+    ) -> Result<Surprise> {
+        let (x, observation) = (x.into(), observation.into());
+        if x.rows() != 1 {
+            return Err(Error::shape("input", "one row", x.rows()));
+        }
+        self.members[0].net.check_learn(x, &observation)?;
+        let surprise = if let Output::Classes { .. } = self.output() {
+            self.surprise(x, observation)?
+        } else {
+            let (out, (y, seen)) = (self.predict(x)?, observation.entries());
+            self.recalibrate(&out, y, seen)?;
+            Surprise::of_values(&out, y, seen)?
+        };
+        self.learn(x, observation)?;
+        Ok(surprise)
+    }
+
     /// [`Network::discount`](crate::Network::discount) of every network. A model that counts its rows counts fewer.
     ///
     /// # Errors

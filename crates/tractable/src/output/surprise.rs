@@ -22,7 +22,7 @@ use crate::metrics::{Tails, normal_quantile};
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[cfg_attr(feature = "files", derive(serde::Serialize))]
+#[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize))]
 pub struct Surprise {
     /// Squared error.
     pub observed: f64,
