@@ -436,8 +436,8 @@ impl Cuda {
     fn learn_from(&self, args: &LearnArgs) {
         let n = args.outputs as usize * args.weight_stride as usize;
         match args.parts {
-            ..=FEW_PARTS => self.over("map_learn_four", n / 4, args),
-            ..=MANY => self.over("map_learn", n, args),
+            parts if parts <= FEW_PARTS => self.over("map_learn_four", n / 4, args),
+            parts if parts <= MANY => self.over("map_learn", n, args),
             _ => self.gpu.launch("map_learn_many", [n.div_ceil(8), 1, 1], 256, 0, args),
         }
     }
