@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
 """Times training on a GPU, ours in both precisions and PyTorch's in the same run, and writes docs/results/cuda.json.
 
-    python docs/benchmarks/cuda.py target/release/tractable docs/results
+    python docs/benchmarks/cuda.py target/release/tractable docs/results [DATA]
+
+With a folder that has mnist/ and cifar-10-batches-bin/, also whole tasks. Their errors are on training images that were held out: the last 10,000 of
+MNIST, the last file of CIFAR-10 (whose first one is then used twice, since the program reads five).
 """
 
+import gzip
 import json
 import pathlib
+import shutil
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).parent
@@ -24,8 +31,54 @@ def ours(program, device):
     return name, {(line["network"], line["batch"]): line for line in said if "images_per_second" in line}
 
 
+def held_out(data, folder):
+    """The sets with held-out training images in the place of the test images."""
+    mnist, cifar = folder / "mnist", folder / "cifar-10-batches-bin"
+    mnist.mkdir()
+    cifar.mkdir()
+    images = gzip.open(data / "mnist/train-images-idx3-ubyte.gz").read()[16:]
+    labels = gzip.open(data / "mnist/train-labels-idx1-ubyte.gz").read()[8:]
+    for name, first, last in (("train", 0, 50000), ("t10k", 50000, 60000)):
+        head = struct.pack(">IIII", 2051, last - first, 28, 28)
+        gzip.open(mnist / f"{name}-images-idx3-ubyte.gz", "wb", 1).write(head + images[784 * first : 784 * last])
+        head = struct.pack(">II", 2049, last - first)
+        gzip.open(mnist / f"{name}-labels-idx1-ubyte.gz", "wb", 1).write(head + labels[first:last])
+    source = data / "cifar-10-batches-bin"
+    for to, batch in enumerate((1, 2, 3, 4, 1), 1):
+        shutil.copy(source / f"data_batch_{batch}.bin", cifar / f"data_batch_{to}.bin")
+    shutil.copy(source / "data_batch_5.bin", cifar / "test_batch.bin")
+
+
+CIFAR = "--augment=flip,crop --noise-start 1 --noise-decay 0.85 --noise-floor 0.19 --settle-after 20 --settle-noise 0.6 --epochs 25 --batch 32"
+
+
+def tasks(program, data):
+    out = []
+    with tempfile.TemporaryDirectory() as made:
+        folder = pathlib.Path(made)
+        held_out(pathlib.Path(data), folder)
+        for name, words, what in (
+            ("mnist", "--augment --batch 128 --epochs 20", "MNIST, batch normalisation, crops"),
+            ("cifar10", CIFAR, "CIFAR-10, batch normalisation, flips and crops"),
+        ):
+            command = f"train {name} --net paper-norm {words} --device cuda-fast"
+            began = time.perf_counter()
+            said = lines([program, *command.split(), "--data", made, "-o", f"{made}/{name}-run", "--json", "--quiet"])
+            seconds = time.perf_counter() - began
+            error = next(line["error_rate"] for line in reversed(said) if "error_rate" in line)
+            out.append({"task": what, "command": f"tractable {command}", "error_percent": 100 * error, "seconds": seconds})
+        command = "attack RUN --images 1000 --device cuda-fast"
+        began = time.perf_counter()
+        said = lines([program, *command.replace("RUN", f"{made}/mnist-run").split(), "--data", data, "--json", "--quiet"])
+        seconds = time.perf_counter() - began
+        success = next(line["success"] for line in reversed(said) if "success" in line)
+        what = "9,000 attacks on MNIST by inference"
+        out.append({"task": what, "command": f"tractable {command}", "success_percent": 100 * success, "seconds": seconds})
+    return out
+
+
 def main():
-    program, folder = sys.argv[1:3]
+    program, folder, *data = sys.argv[1:]
     began = time.strftime("%Y-%m-%d")
     name, fast = ours(program, "cuda-fast")
     _, precise = ours(program, "cuda")
@@ -43,6 +96,8 @@ def main():
     ]
     device = name.split(", ", 1)[1]
     result = {"command": "python docs/benchmarks/cuda.py", "date": began, "device": device, "rows": rows}
+    if data:
+        result["tasks"] = tasks(program, data[0])
     (pathlib.Path(folder) / "cuda.json").write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(result, indent=1))
 

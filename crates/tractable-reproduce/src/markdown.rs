@@ -9,7 +9,7 @@ mod workers;
 use serde_json::Value;
 
 /// Every table and the file, without its ending, that it is made of.
-pub(super) const TABLES: [(&str, &str); 36] = [
+pub(super) const TABLES: [(&str, &str); 37] = [
     ("uci", "uci"),
     ("uci-paper", "uci"),
     ("gaps", "uci"),
@@ -24,6 +24,7 @@ pub(super) const TABLES: [(&str, &str); 36] = [
     ("cost", "regret"),
     ("bench", "bench"),
     ("cuda", "cuda"),
+    ("cuda-tasks", "cuda"),
     ("peers", "peers"),
     ("peers-rl", "peers"),
     ("python", "python"),
@@ -72,6 +73,7 @@ pub(super) fn table(name: &str, file: &Value) -> Table {
         "cost" => cost(file),
         "bench" => bench(file),
         "cuda" => cuda::training(file),
+        "cuda-tasks" => cuda::tasks(file),
         "peers" => peers(file),
         "peers-rl" => peers_rl(file),
         "python" | "python-updates" | "python-rl" | "head" => python::table(name, file),

@@ -5,6 +5,7 @@ use mpi::datatype::{Partition, PartitionMut};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives};
 use mpi::{Count, Threading, environment::Universe};
+use std::borrow::Cow;
 use tractable::workers::Transport;
 use tractable::{Error, Result};
 
@@ -37,14 +38,29 @@ impl Transport for World {
         self.world.all_to_all_into(&counts[..], &mut coming[..]);
         let (send, receive) = (places(&counts)?, places(&coming)?);
         let mut received = vec![0u8; coming.iter().sum::<u64>() as usize];
-        let sent = to.concat();
+        // Between two workers there is one message each way: large ones are not copied.
+        let sent = match only(&counts) {
+            Some(one) => Cow::Borrowed(to[one]),
+            None => Cow::Owned(to.concat()),
+        };
         self.world.all_to_all_varcount_into(
             &Partition::new(&sent[..], &send.0[..], &send.1[..]),
             &mut PartitionMut::new(&mut received[..], &receive.0[..], &receive.1[..]),
         );
+        if let Some(one) = only(&coming) {
+            let mut all = vec![Vec::new(); coming.len()];
+            all[one] = received;
+            return Ok(all);
+        }
         let mut rest = &received[..];
         Ok(coming.iter().map(|&n| rest.split_off(..n as usize).expect("as many bytes").to_vec()).collect())
     }
+}
+
+/// The only message that is not empty.
+fn only(counts: &[u64]) -> Option<usize> {
+    let mut some = (0..counts.len()).filter(|&k| counts[k] > 0);
+    some.next().filter(|_| some.next().is_none())
 }
 
 /// Sizes and starts of messages as MPI counts them.

@@ -142,7 +142,13 @@ pub(super) fn speed(file: &Value) -> Table {
     let line = |what: &str, ranks: &str| -> Result<Vec<String>, String> {
         Ok(vec![what.into(), format!("{:.0}", of(ranks)?), format!("x {:.2}", of(ranks)? / of("1")?)])
     };
-    let lines = vec![line("1", "1")?, line("2, `--sync batch`", "2")?];
+    let apart = number(file, &["speed", "two_apart_over_one"])?;
+    let apart = vec![
+        "2 that share nothing, batches of 64".into(),
+        format!("{:.0}", apart * of("1")?),
+        format!("x {apart:.2}"),
+    ];
+    let lines = vec![line("1", "1")?, line("2, `--sync batch`", "2")?, apart];
     let head = ["processes, one thread each", "images/s", "relative"];
     let n = number(file, &["speed", "blocks"])?;
     Ok(markdown(file, &head, lines, &format!("MNIST CNN, batch 128, best of {n:.0} blocks")))

@@ -117,19 +117,30 @@ impl Numbers {
         own: usize,
         from: &[Vec<u8>],
     ) -> Result<Vec<u8>, usize> {
-        let mine = self.bytes(range.clone());
-        let mut sum: Option<Numbers> = None;
-        for (rank, bytes) in from.iter().enumerate() {
-            let more = Numbers::from_bytes(if rank == own { &mine } else { bytes }, self.is_double());
-            let more = more.filter(|m| m.len() == range.len()).ok_or(rank)?;
-            match &mut sum {
-                None => sum = Some(more),
-                Some(sum) => sum.add(&more),
-            }
+        let size = if self.is_double() { 8 } else { 4 };
+        let other = |(rank, bytes): (usize, &Vec<u8>)| rank != own && bytes.len() != size * range.len();
+        if let Some(rank) = from.iter().enumerate().find(|said| other(*said)).map(|(rank, _)| rank) {
+            return Err(rank);
         }
-        let sum = sum.expect("there is at least one worker");
-        let bytes = sum.bytes(0..sum.len());
-        self.set(range, &bytes).expect("as many numbers");
-        Ok(bytes)
+        macro_rules! add {
+            ($numbers:expr, $kind:ty) => {{
+                let mine = &mut $numbers[range.clone()];
+                let mut sum: Vec<$kind> = vec![0.0; mine.len()];
+                for (rank, bytes) in from.iter().enumerate() {
+                    if rank == own {
+                        sum.iter_mut().zip(&*mine).for_each(|(sum, v)| *sum += v);
+                    } else {
+                        let said = sum.iter_mut().zip(bytes.as_chunks().0);
+                        said.for_each(|(sum, v)| *sum += <$kind>::from_le_bytes(*v));
+                    }
+                }
+                mine.copy_from_slice(&sum);
+            }};
+        }
+        match self {
+            Numbers::Single(v) => add!(v, f32),
+            Numbers::Double(v) => add!(v, f64),
+        }
+        Ok(self.bytes(range))
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use tractable::data::Scaler;
-use tractable::{Ensemble, Network, Output, Prior, Shape, UpdateRule};
+use tractable::{Device, Ensemble, Network, Output, Prior, Shape, UpdateRule};
 
 const AFTER_HELP: &str = "\
 Example:
@@ -82,7 +82,8 @@ pub fn run(args: &Args) -> Outcome {
     let report = Report::new(args.json);
     let net = model.networks().next().expect("there is one");
     if file.entry("format") != ensemble::FORMAT {
-        return one_network(net, &path, &file, report);
+        one_network(net, &path, &file, report)?;
+        return devices(report);
     }
     if model.networks().count() == 1 {
         let inside = file.tensors.tensor("network0").map_err(|e| broken(&path, e))?;
@@ -91,7 +92,22 @@ pub fn run(args: &Args) -> Outcome {
             report.say("", &(), || "\n".into())?;
         }
     }
-    ensemble::describe(&model, &path, &file, report)
+    ensemble::describe(&model, &path, &file, report)?;
+    devices(report)
+}
+
+#[derive(Serialize)]
+struct Devices {
+    devices: Vec<String>,
+}
+
+/// What this machine can run the model on.
+fn devices(report: Report) -> Outcome {
+    let gpus = Device::gpus().into_iter().enumerate().map(|(n, name)| format!("cuda:{n}, {name}"));
+    let devices: Vec<String> = std::iter::once("cpu".to_string()).chain(gpus).collect();
+    report.say("devices", &Devices { devices: devices.clone() }, || {
+        format!("\ndevices here: {}\n", devices.join("; "))
+    })
 }
 
 /// A file of tensors, with what is written before them.
