@@ -20,7 +20,7 @@ use crate::moments::Activation;
 use crate::moments::derivative::Gate;
 use crate::plan::Op;
 use crate::shape::Shape;
-use crate::workers::Numbers;
+use crate::workers::{Numbers, Transport};
 use lent::LentPass;
 use std::any::Any;
 use std::ops::Range;
@@ -84,6 +84,8 @@ pub(crate) trait Engine: Send + Sync {
         sums: &mut OnDevice,
         together: Option<Together<'_>>,
     ) -> Result<()>;
+    /// Adds the sums and rows of all workers; afterwards all have the same.
+    fn sums_together(&self, sums: &mut OnDevice, rows: &mut usize, workers: &dyn Transport) -> Result<()>;
     /// The sums as numbers that add up over workers.
     fn sums_read(&self, sums: &OnDevice) -> Result<(Numbers, Vec<f64>)>;
     /// The reverse, of as many numbers.
@@ -513,12 +515,16 @@ impl<B: Backend> Engine for Loaded<B> {
         self.accumulate_batch(batch, seen, sums, together)
     }
 
+    fn sums_together(&self, sums: &mut OnDevice, rows: &mut usize, workers: &dyn Transport) -> Result<()> {
+        self.add_together(sums, rows, workers)
+    }
+
     fn sums_read(&self, sums: &OnDevice) -> Result<(Numbers, Vec<f64>)> {
-        self.numbers_of(sums)
+        self.numbers_of(sums, true)
     }
 
     fn sums_write(&self, sums: &mut OnDevice, many: &Numbers, few: &[f64]) -> Result<()> {
-        self.set_numbers_of(sums, many, few)
+        self.set_numbers_of(sums, many, few, true)
     }
 
     fn apply(&mut self, sums: &OnDevice, update: Update, rows: usize) -> Result<()> {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the stand-in for the driver's library at the given path: a test of the CUDA device then needs no GPU.
+# Builds the stand-in for the driver's library, and for NCCL, at the given path: a test of the CUDA device then needs no GPU.
 #   sh crates/tractable/cuda/emulator/build.sh target/libcuda.so
 #   TRACTABLE_LIBCUDA=$PWD/target/libcuda.so cargo test -p tractable --lib conformance
 set -eu
@@ -8,4 +8,4 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 (cd "$here/../kernels" && cat prelude.cu moments.cu states.cu pool.cu norm.cu rows.cu walk.cu map.cu tensor.cu first.cu wgmma.cu hopper.cu hopper_sums.cu) > "$work/kernels.cpp"
 flags="-O2 -std=c++17 -fPIC -DEMULATED -I$here -Wno-unknown-pragmas -fno-strict-aliasing"
-${CXX:-g++} $flags -shared -o "$1" "$here/driver.cpp" "$work/kernels.cpp" -ldl
+${CXX:-g++} $flags -shared -o "$1" "$here/driver.cpp" "$here/nccl.cpp" "$work/kernels.cpp" -ldl

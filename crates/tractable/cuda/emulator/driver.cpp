@@ -1,6 +1,6 @@
 // A stand-in for the CUDA driver's library, for tests on machines without a GPU: memory is the host's, kernels run at once.
 //
-// EMULATED_CUDA=none: no device; memory=N: bytes there are; lost=N: the device is lost after N launches; skip: kernels do nothing
+// EMULATED_CUDA=none: no device; devices=N: so many; memory=N: bytes there are; lost=N: the device is lost after N launches; skip: kernels do nothing
 // and memory holds 0.1 everywhere, so that all time is the host's.
 #include <algorithm>
 #include <functional>
@@ -134,8 +134,9 @@ enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, NOT_FOUND = 500,
 
 API cuInit(unsigned) { return setting("none") ? NO_DEVICE : OK; }
 API cuDriverGetVersion(int *v) { const char *s = setting("version"); *v = s ? atoi(s) : 13000; return OK; }
-API cuDeviceGetCount(int *n) { *n = 1; return OK; }
-API cuDeviceGet(int *d, int n) { *d = n; return n == 0 ? OK : 101; }
+static int devices() { const char *n = setting("devices"); return n ? atoi(n) : 1; }
+API cuDeviceGetCount(int *n) { *n = devices(); return OK; }
+API cuDeviceGet(int *d, int n) { *d = n; return n < devices() ? OK : 101; }
 API cuDeviceGetName(char *name, int n, int) { snprintf(name, n, "emulated"); return OK; }
 API cuDeviceGetAttribute(int *v, int what, int) {
     *v = what == 75 ? 9 : what == 76 ? 0 : what == 16 ? 4 : what == 97 ? 227 << 10 : 0;
@@ -188,7 +189,7 @@ API cuModuleGetFunction(void **f, void *, const char *name) {
 API cuFuncSetAttribute(void *, int, int) { return OK; }
 // Work that is captured waits in a graph; arguments stay where the caller keeps them.
 typedef std::vector<std::function<int()>> Work;
-static Work *captured;
+static thread_local Work *captured;
 API cuStreamBeginCapture_v2(void *, unsigned) { captured = new Work; return OK; }
 API cuStreamEndCapture(void *, void **graph) { *graph = captured; captured = nullptr; return OK; }
 API cuGraphInstantiateWithFlags(void **made, void *graph, u64) { *made = new Work(*(Work *)graph); return OK; }

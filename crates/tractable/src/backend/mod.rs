@@ -26,7 +26,7 @@ use crate::moments::Activation;
 use crate::moments::derivative::Gate;
 use crate::moments::merge;
 use crate::shape::{Shape, Window};
-use crate::workers::Numbers;
+use crate::workers::{Numbers, Transport};
 use std::ops::Range;
 use walk::{Walk, WalkForm};
 
@@ -480,6 +480,10 @@ pub(crate) trait Backend: Send + Sync + 'static {
         status: &mut Self::Status,
     );
     fn clear(&self, sums: &mut Self::Sums);
+    /// Adds the sums of maps over all workers from device to device, where they can; whether it was done.
+    fn sums_add(&self, _: &[&Self::Sums], _: &dyn Transport) -> Result<bool> {
+        Ok(false)
+    }
     /// Appends the sums as numbers that add up over workers: many, in the device's precision and order, and a few for each channel of a
     /// normalisation.
     fn sums_read(&self, sums: &Self::Sums, many: &mut Numbers, few: &mut Vec<f64>) -> Result<()>;

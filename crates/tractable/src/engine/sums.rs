@@ -5,7 +5,7 @@ use crate::backend::{Backend, NoiseSums, Seen};
 use crate::error::Result;
 use crate::layer::{Block, Together};
 use crate::plan::Op;
-use crate::workers::Numbers;
+use crate::workers::{self, Doing, Numbers, Transport};
 
 /// Summed updates.
 pub(super) struct LayerSums<B: Backend> {
@@ -65,25 +65,68 @@ impl<B: Backend> Loaded<B> {
         Ok(())
     }
 
-    /// The sums as numbers.
-    pub(super) fn numbers_of(&self, sums: &OnDevice) -> Result<(Numbers, Vec<f64>)> {
+    /// Adds the sums and rows of all workers; afterwards all have the same.
+    pub(super) fn add_together(
+        &self,
+        sums: &mut OnDevice,
+        rows: &mut usize,
+        workers: &dyn Transport,
+    ) -> Result<()> {
+        let mine = sums.downcast_ref::<LayerSums<B>>().ok_or_else(other_device)?;
+        let maps: Vec<_> = self.maps(&mine.layers).collect();
+        let is_done = self.layers.backend.sums_add(&maps, workers)?;
+        let (mut many, mut few) = self.numbers_of(sums, !is_done)?;
+        few.push(*rows as f64);
+        workers::add_few(workers, Doing::Learning, &mut few)?;
+        *rows = few.pop().unwrap_or(0.0) as usize;
+        if !is_done {
+            workers::add_many(workers, &mut many)?;
+        }
+        self.set_numbers_of(sums, &many, &few, !is_done)
+    }
+
+    /// The sums of dense layers and convolutions.
+    fn maps<'a>(&'a self, sums: &'a [Option<B::Sums>]) -> impl Iterator<Item = &'a B::Sums> {
+        let of_map = |(block, sums): (&Block<B>, &'a Option<B::Sums>)| match block {
+            Block::Map(..) => sums.as_ref(),
+            _ => None,
+        };
+        self.layers.blocks.iter().zip(sums).filter_map(of_map)
+    }
+
+    /// The sums as numbers, with or without those of maps.
+    pub(super) fn numbers_of(&self, sums: &OnDevice, with_maps: bool) -> Result<(Numbers, Vec<f64>)> {
         let sums = sums.downcast_ref::<LayerSums<B>>().ok_or_else(other_device)?;
         let (mut many, mut few) = (Numbers::empty(self.layers.backend.is_double()), Vec::new());
         few.extend(sums.noise.squares.iter().chain(&sums.noise.count));
-        for sums in sums.layers.iter().flatten() {
-            self.layers.backend.sums_read(sums, &mut many, &mut few)?;
+        for (block, sums) in self.layers.blocks.iter().zip(&sums.layers) {
+            if let Some(sums) = sums
+                && (with_maps || !matches!(block, Block::Map(..)))
+            {
+                self.layers.backend.sums_read(sums, &mut many, &mut few)?;
+            }
         }
         Ok((many, few))
     }
 
     /// The reverse.
-    pub(super) fn set_numbers_of(&self, sums: &mut OnDevice, many: &Numbers, few: &[f64]) -> Result<()> {
+    pub(super) fn set_numbers_of(
+        &self,
+        sums: &mut OnDevice,
+        many: &Numbers,
+        few: &[f64],
+        with_maps: bool,
+    ) -> Result<()> {
         let sums = sums.downcast_mut::<LayerSums<B>>().ok_or_else(other_device)?;
         let (mut few, mut at) = (few.iter().copied(), 0);
         let noise = &mut sums.noise;
         noise.squares.iter_mut().chain(&mut noise.count).zip(&mut few).for_each(|(to, from)| *to = from);
-        for sums in sums.layers.iter_mut().flatten() {
-            at = self.layers.backend.sums_write(sums, many, at, &mut few)?;
+        for (block, sums) in self.layers.blocks.iter().zip(&mut sums.layers) {
+            if let Some(sums) = sums
+                && (with_maps || !matches!(block, Block::Map(..)))
+            {
+                at = self.layers.backend.sums_write(sums, many, at, &mut few)?;
+            }
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::gaussian::Input;
 use crate::graph::Graph;
 use crate::output::{Observation, ObservationBuffer};
-use crate::workers::{self, Doing, Numbers, Transport};
+use crate::workers::{Numbers, Transport};
 use std::sync::Arc;
 
 /// Summed updates for the weights of a network, made by [`Network::sums`]. Sums of several batches, all
@@ -166,12 +166,7 @@ impl Network {
 
     /// Adds the sums of all workers; afterwards all have the same.
     pub(crate) fn add_sums_together(&self, sums: &mut Sums, workers: &dyn Transport) -> Result<()> {
-        let (mut many, mut few) = self.engine.sums_read(&sums.layers)?;
-        few.push(sums.rows as f64);
-        workers::add_few(workers, Doing::Learning, &mut few)?;
-        sums.rows = few.pop().unwrap_or(0.0) as usize;
-        workers::add_many(workers, &mut many)?;
-        self.engine.sums_write(&mut sums.layers, &many, &few)
+        self.engine.sums_together(&mut sums.layers, &mut sums.rows, workers)
     }
 
     fn check_sums(&self, sums: &Sums) -> Result<()> {

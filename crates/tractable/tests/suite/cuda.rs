@@ -1,7 +1,9 @@
 //! Networks on a GPU: the same answers as on the CPU. Skipped, with a line that says so, where there is no GPU.
 
+use std::ops::ControlFlow;
 use tractable::data::{self, Augment};
-use tractable::{Activation, Device, Fit, Layer, Matrix, Network, Padding, Window};
+use tractable::workers::Threads;
+use tractable::{Activation, Device, Fit, Layer, Matrix, Network, Padding, Sync, Window};
 
 /// The first GPU.
 fn gpu() -> Option<Device> {
@@ -91,6 +93,53 @@ fn the_three_verbs_agree_on_a_table() {
         let off = apart(mine, theirs);
         assert!(off < 1e-4, "{off}");
     }
+}
+
+/// Two workers with an emulated GPU each: run by `sums_go_from_gpu_to_gpu`.
+#[test]
+#[ignore = "a child of another test"]
+fn two_gpus_learn_together() {
+    let images = data::digits(64, 0).unwrap();
+    let x = images.matrix(0..4).unwrap();
+    let mut nets = [0, 1].map(|n| convolutional(Device::cuda(n).unwrap()));
+    std::thread::scope(|scope| {
+        for (net, worker) in nets.iter_mut().zip(Threads::team(2)) {
+            let images = &images;
+            scope.spawn(move || {
+                let fit = Fit::new().epochs(1).batch(16);
+                net.fit_together(images, &fit, &worker, Sync::Batch, |_| ControlFlow::Continue(())).unwrap()
+            });
+        }
+    });
+    let [a, b] = nets.map(|net| net.predict(&x).unwrap().mean().to_vec());
+    assert_eq!(a, b);
+    println!("told: {a:?}");
+}
+
+/// With NCCL, the sums of several GPUs do not go through the host. Needs the emulator, which has as many GPUs as it is told.
+#[test]
+fn sums_go_from_gpu_to_gpu() {
+    let Some(library) = std::env::var_os("TRACTABLE_LIBCUDA") else {
+        return eprintln!("skipped: the emulator is not there");
+    };
+    let run = |nccl: &std::ffi::OsStr| {
+        let done = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--ignored", "--nocapture", "cuda::two_gpus_learn_together"])
+            .env("EMULATED_CUDA", "devices=2")
+            .env("TRACTABLE_LIBNCCL", nccl)
+            .output()
+            .unwrap();
+        let [out, said] = [done.stdout, done.stderr].map(|b| String::from_utf8_lossy(&b).into_owned());
+        assert!(done.status.success(), "{out}{said}");
+        let told = out.lines().find_map(|l| l.split_once("told: ")).unwrap_or_else(|| panic!("{out}")).1;
+        let numbers = told.trim_matches(['[', ']']).split(", ").map(|v| v.parse().unwrap()).collect();
+        (numbers, said.matches("emulated NCCL").count())
+    };
+    let (direct, members): (Vec<f64>, _) = run(&library);
+    let (through_host, none): (Vec<f64>, _) = run("no such library".as_ref());
+    assert_eq!((members, none), (2, 0));
+    let off = apart(&direct, &through_host);
+    assert!(off < 1e-6, "{off}");
 }
 
 /// The compiled kernels are those of the source: `cuda/compile.py` makes them.

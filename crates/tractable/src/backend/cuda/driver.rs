@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub(super) use buffer::Buffer;
+pub(super) use nccl::Team;
 use queue::{Item, Kernel, Queue, What};
 
 type Code = c_int;
@@ -24,7 +25,7 @@ type Pointer = *mut c_void;
 
 macro_rules! functions {
     ($($name:ident($($arg:ty),*);)*) => {
-        /// The functions of the driver, by their names.
+        /// Functions of a library, by their names.
         #[allow(non_snake_case)]
         struct Functions {
             $($name: unsafe extern "C" fn($($arg),*) -> Code,)*
@@ -32,12 +33,14 @@ macro_rules! functions {
 
         impl Functions {
             fn load(library: &Library) -> std::result::Result<Self, libloading::Error> {
-                // SAFETY: every name is a function of the documented driver interface with these arguments.
+                // SAFETY: every name is a function of the documented interface with these arguments.
                 unsafe { Ok(Functions { $($name: *library.get(stringify!($name).as_bytes())?,)* }) }
             }
         }
     };
 }
+
+mod nccl;
 
 functions! {
     cuInit(c_uint);
@@ -336,9 +339,13 @@ impl Gpu {
     /// before. The next launch on the main stream waits for it.
     pub(super) fn beside(&self, mark: &Mark, f: impl FnOnce()) {
         let number = 1 + self.next.fetch_add(1, Relaxed) % BESIDE;
-        if mark.set_at.load(Relaxed) == self.queued().flushes {
-            self.push(number, What::Wait(mark.event));
-        } else {
+        let mut queued = self.queued();
+        let is_set = mark.set_at.load(Relaxed) == queued.flushes;
+        if is_set {
+            queued.push([Item { stream: number, what: What::Wait(mark.event) }]);
+        }
+        drop(queued);
+        if !is_set {
             self.follow(number, 0);
         }
         CURRENT.set(number);

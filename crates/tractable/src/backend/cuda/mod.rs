@@ -16,6 +16,7 @@ mod pool;
 mod rows;
 mod state;
 mod sums;
+mod team;
 mod tensor;
 mod unitwise;
 mod walk;
@@ -29,14 +30,14 @@ use crate::error::Result;
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
 use crate::shape::{Shape, Window};
-use crate::workers::Numbers;
-use driver::{Buffer, Gpu};
+use crate::workers::{Numbers, Transport};
+use driver::{Buffer, Gpu, Team};
 use map::Weights;
 use norm::Norm;
 use rows::{Derivative, Spread};
 use state::{Layout, RowStore, State};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use sums::Sums;
 use walk::Searches;
 
@@ -50,6 +51,8 @@ pub(crate) struct Cuda {
     worth: usize,
     /// Inputs of a bias.
     ones: Buffer<f32>,
+    /// The GPUs of other workers, once it is known whether they are a team.
+    team: OnceLock<Option<Team>>,
 }
 
 /// How tensor cores multiply f32 numbers.
@@ -140,7 +143,8 @@ impl Cuda {
     pub(super) fn open(ordinal: usize, precision: Precision) -> Result<Self> {
         let [code, ptx] = image::images();
         let gpu = Arc::new(Gpu::open(ordinal, code, ptx)?);
-        Ok(Cuda { ones: tensor::ones(&gpu)?, gpu, ordinal, precision, worth: tensor::WORTH })
+        let (ones, team) = (tensor::ones(&gpu)?, OnceLock::new());
+        Ok(Cuda { ones, gpu, ordinal, precision, worth: tensor::WORTH, team })
     }
 
     /// The same with tensor cores for every map, however small.
@@ -413,6 +417,10 @@ impl Backend for Cuda {
             Sums::Norm(buffer, n) => buffer.clear(*n),
             Sums::Failed(_) => {}
         }
+    }
+
+    fn sums_add(&self, sums: &[&Sums], workers: &dyn Transport) -> Result<bool> {
+        self.add_directly(sums, workers)
     }
 
     fn sums_read(&self, sums: &Sums, many: &mut Numbers, few: &mut Vec<f64>) -> Result<()> {

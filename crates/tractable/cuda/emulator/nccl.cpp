@@ -1,0 +1,78 @@
+// A stand-in for NCCL: the members of a team are threads of this process, and add up in the order of their ranks.
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <stdio.h>
+#include <string.h>
+#include <vector>
+
+struct Id {
+    char bytes[128];
+};
+
+struct Team {
+    int ranks, arrived = 0, generation = 0;
+    std::vector<const float *> from;
+    std::condition_variable changed;
+};
+
+struct Member {
+    Team *team;
+    int rank;
+};
+
+static std::mutex lock;
+static std::map<int, Team> teams;
+
+static void meet(Team &team, std::unique_lock<std::mutex> &held) {
+    int mine = team.generation;
+    if (++team.arrived == team.ranks) {
+        team.arrived = 0, team.generation++;
+        team.changed.notify_all();
+    }
+    team.changed.wait(held, [&] { return team.generation != mine; });
+}
+
+#define API extern "C" __attribute__((visibility("default"))) int
+
+API ncclGetUniqueId(Id *id) {
+    static int next;
+    std::unique_lock<std::mutex> held(lock);
+    memset(id, 0, sizeof *id);
+    next++;
+    memcpy(id->bytes, &next, sizeof next);
+    return 0;
+}
+
+API ncclCommInitRank(Member **member, int ranks, Id id, int rank) {
+    int number;
+    memcpy(&number, id.bytes, sizeof number);
+    std::unique_lock<std::mutex> held(lock);
+    Team &team = teams[number];
+    team.ranks = ranks;
+    team.from.resize(ranks);
+    *member = new Member{&team, rank};
+    meet(team, held);
+    fprintf(stderr, "emulated NCCL: rank %d of %d\n", rank, ranks);
+    return 0;
+}
+
+API ncclAllReduce(const float *from, float *to, size_t n, int kind, int sum, Member *member, void *) {
+    if (kind != 7 || sum != 0) return 4;
+    Team &team = *member->team;
+    std::unique_lock<std::mutex> held(lock);
+    team.from[member->rank] = from;
+    meet(team, held);
+    std::vector<float> all(n);
+    for (const float *one : team.from)
+        for (size_t i = 0; i < n; i++) all[i] += one[i];
+    meet(team, held);
+    memcpy(to, all.data(), n * sizeof *to);
+    meet(team, held);
+    return 0;
+}
+
+API ncclCommDestroy(Member *member) {
+    delete member;
+    return 0;
+}

@@ -1,0 +1,44 @@
+//! Sums over workers that have a GPU each, from GPU to GPU.
+
+use super::Cuda;
+use super::driver::Team;
+use super::sums::Sums;
+use crate::error::Result;
+use crate::workers::{self, Transport};
+
+impl Cuda {
+    /// Adds up over all workers, or says that it cannot: NCCL is missing, or two workers share a GPU.
+    pub(super) fn add_directly(&self, sums: &[&Sums], workers: &dyn Transport) -> Result<bool> {
+        if workers.ranks() == 1 {
+            return Ok(false);
+        }
+        if self.team.get().is_none() {
+            let team = self.gather(workers)?;
+            // Only one thread decides: workers with the same GPU are no team.
+            let _ = self.team.set(team);
+        }
+        let Some(Some(team)) = self.team.get() else { return Ok(false) };
+        for sums in sums {
+            if let Sums::Map(numbers, n) = sums {
+                team.add(numbers, *n)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn gather(&self, workers: &dyn Transport) -> Result<Option<Team>> {
+        // One machine since it was started, and a GPU of it.
+        let machine = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let mine =
+            if Team::is_possible() { format!("{} {}", machine.trim(), self.ordinal) } else { String::new() };
+        let mut all = workers::share(workers, mine.as_bytes())?;
+        let (ranks, rank) = (all.len(), workers.rank());
+        all.sort();
+        all.dedup();
+        if all.len() < ranks || all.contains(&Vec::new()) {
+            return Ok(None);
+        }
+        let id = if rank == 0 { Team::id()? } else { Vec::new() };
+        Team::join(&self.gpu, ranks, rank, &workers::share(workers, &id)?[0]).map(Some)
+    }
+}
