@@ -23,7 +23,10 @@ DEV float norm_x_mean(const NormArgs &a, long long at) {
     float m = a.x_mean[at];
     return a.relu && m <= 0.0f ? 0.0f : m;
 }
-DEV float norm_x_var(const NormArgs &a, long long at) { return a.relu && a.x_mean[at] <= 0.0f ? 0.0f : a.x_var[at]; }
+DEV float norm_x_var(const NormArgs &a, long long at) {
+    float v = a.x_var[at]; // before the mean is known: loads do not wait for each other
+    return a.relu && a.x_mean[at] <= 0.0f ? 0.0f : v;
+}
 
 // A block adds 32 channels over one part of the batch: channels side by side, eight positions at a time, f64 sums.
 DEV int norm_channel() { return blockIdx.x * 32 + threadIdx.x % 32; }
@@ -34,10 +37,11 @@ template <class F> DEV void over_part(const NormArgs &a, F f) {
     if (channel >= a.of.channels) return;
     u32 all = (u32)a.of.pixels * a.of.rows, per = (all + a.parts - 1) / a.parts;
     u32 from = blockIdx.y * per, to = min(from + per, all);
-    for (u32 i = from + threadIdx.x / 32; i < to; i += 8) {
-        if (a.of.per_channel == 1) f((long long)i * a.of.stride + channel);
-        else f(place(a.of, i / a.of.rows, i % a.of.rows, channel));
-    }
+    if (a.of.per_channel == 1)
+#pragma unroll 8
+        for (u32 i = from + threadIdx.x / 32; i < to; i += 8) f((long long)i * a.of.stride + channel);
+    else
+        for (u32 i = from + threadIdx.x / 32; i < to; i += 8) f(place(a.of, i / a.of.rows, i % a.of.rows, channel));
 }
 
 // Where a part's four sums of a channel go.
@@ -66,6 +70,7 @@ KERNEL(norm_mean, NormArgs, 256) {
 KERNEL(norm_var, NormArgs, 256) {
     double mean = 0.0, sum = 0.0;
     if (norm_channel() < a.of.channels)
+#pragma unroll 8
         for (int p = 0; p < a.parts; p++) mean += norm_partial(a, p, norm_channel())[0];
     mean /= a.count;
     over_part(a, [&](long long at) {
