@@ -64,7 +64,8 @@ fn a_table_from_training_to_prediction() {
     let text = place.ok(&["inspect", "run"]);
     assert!(text.contains("calibrated  y: noise") && text.contains("left out    y: 200 rows"), "{text}");
     let about = place.json(&["inspect", "run"]);
-    assert_eq!(number(&about[0], "networks") as usize, about.len() - 1);
+    // One line for each network, and one for the devices.
+    assert_eq!(number(&about[0], "networks") as usize, about.len() - 2);
     place.ok(&["report", "run"]);
     let page = place.text("run/report.html");
     assert!(page.contains("Rows left out: y") && page.contains("Calibration of y"), "{page}");

@@ -142,7 +142,11 @@ fn json_is_one_object_a_line() {
     assert_eq!(lines[0]["settings"]["batch"], 16);
     let lines = place.json(&["inspect", "run"]);
     let types: Vec<&str> = lines.iter().map(|l| l["type"].as_str().unwrap()).collect();
-    assert_eq!(types, ["model", "layer", "layer", "layer", "layer", "layer", "ensemble", "network"]);
+    assert_eq!(
+        types,
+        ["model", "layer", "layer", "layer", "layer", "layer", "ensemble", "network", "devices"]
+    );
+    assert_eq!(lines.last().unwrap()["devices"][0], "cpu");
     assert_eq!(lines[0]["parameters"], 2 * 50 + 50 + 50 * 50 + 50 + 50 + 1);
     assert_eq!((&lines[1]["name"], &lines[1]["parameters"]), (&"linear1".into(), &150.into()));
     assert!(lines[1]["mean_std"].as_f64().unwrap() > 0.0);
