@@ -65,10 +65,8 @@ impl Learned {
     /// assert_eq!((merged.mean, merged.var), (2.0 / 3.0, 1.0 / 3.0));
     /// ```
     pub fn merged(self, [mean0, var0]: [f64; 2], most: f64, bound: Bound) -> Updated<f64> {
-        // T65
-        if var0 == 0.0 || (self.precision == 0.0 && self.shift == 0.0) {
-            return Updated { mean: mean0, var: var0, capped: false, repaired: false };
-        }
+        // T65. Without branches, for the compiler's vectors.
+        let idle = var0 == 0.0 || (self.precision == 0.0 && self.shift == 0.0);
         // Relative to the mark: 1 + v0 dl, so that small changes keep their digits.
         let grown = 1.0 + var0 * self.precision;
         let most = most.max(var0);
@@ -78,11 +76,13 @@ impl Learned {
         // T66
         let (least, limit) = (var0 * bound.shrink, bound.stds * var0.sqrt());
         let var = if free_var < least { least } else { free_var };
-        let step = free_step.clamp(-limit, limit);
-        let (mean, overflowed) = match (mean0 + step).is_finite() {
-            true => (mean0 + step, false),
-            false => (mean0, true),
-        };
+        let step = if free_step > limit { limit } else { free_step };
+        let step = if step < -limit { -limit } else { step };
+        let overflowed = !(mean0 + step).is_finite();
+        let mean = if overflowed { mean0 } else { mean0 + step };
+        if idle {
+            return Updated { mean: mean0, var: var0, capped: false, repaired: false };
+        }
         let capped = fits && (free_var < least || step != free_step);
         Updated { mean, var, capped, repaired: !fits || overflowed }
     }

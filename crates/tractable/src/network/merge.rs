@@ -114,14 +114,15 @@ impl Done {
     }
 }
 
-/// Mean and variance of every parameter of a layer: weights, then biases.
-fn pairs(p: &Parameters) -> impl Iterator<Item = [f64; 2]> + '_ {
-    let weights = p.mean.iter().zip(&p.var);
-    weights.chain(p.bias_mean.iter().zip(&p.bias_var)).map(|(&mean, &var)| [mean, var])
+/// Mean and variance of every parameter, layer by layer: those of its weights, those of its biases.
+fn all_parts(contents: &[Contents]) -> impl Iterator<Item = impl ExactSizeIterator<Item = [f64; 2]>> {
+    let part = |(mean, var): (&'_ [f64], &'_ [f64])| mean.iter().zip(var).map(|(&mean, &var)| [mean, var]);
+    let parts = |p: &Parameters| [(&p.mean[..], &p.var[..]), (&p.bias_mean[..], &p.bias_var[..])];
+    contents.iter().flat_map(move |c| parts(&c.parameters).map(part))
 }
 
-fn all_pairs(contents: &[Contents]) -> impl Iterator<Item = [f64; 2]> + '_ {
-    contents.iter().flat_map(|c| pairs(&c.parameters))
+fn all_pairs(contents: &[Contents]) -> impl Iterator<Item = [f64; 2]> {
+    all_parts(contents).flatten()
 }
 
 /// Rows that count for inferred noise: the initial value is one (T43).
@@ -140,13 +141,15 @@ impl Network {
     /// ```
     pub fn mark(&self) -> Result<Mark> {
         let (contents, noise) = (self.all_contents()?, self.noise_now()?);
-        let mut hash = fnv::EMPTY;
-        let mut mix = |v: f64| hash = (hash.rotate_left(5) ^ v.to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        all_pairs(&contents).flatten().for_each(&mut mix);
-        for (mean, var) in contents.iter().filter_map(|c| c.running.as_ref()) {
-            mean.iter().chain(var).copied().for_each(&mut mix);
+        // Means and variances have a hash each: two that do not wait for each other take half the time.
+        let mix = |hash: u64, v: f64| (hash.rotate_left(5) ^ v.to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut hash = [fnv::EMPTY; 2];
+        for part in all_parts(&contents) {
+            hash = part.fold(hash, |hash, [mean, var]| [mix(hash[0], mean), mix(hash[1], var)]);
         }
-        noise.var.iter().chain(&noise.rows).copied().for_each(&mut mix);
+        let running = contents.iter().filter_map(|c| c.running.as_ref());
+        let few = running.flat_map(|(mean, var)| mean.iter().chain(var)).chain(&noise.var).chain(&noise.rows);
+        let hash = few.fold(hash[0] ^ hash[1].rotate_left(32), |hash, &v| mix(hash, v));
         let from = From { mark: hash, ..self.from() };
         Ok(Mark { from, contents, noise, done: self.done })
     }
@@ -167,11 +170,12 @@ impl Network {
         let done = self.done.zip(mark.done, u64::saturating_sub);
         let done = Done { workers: u64::from(done.rows > 0), ..done };
         let mut many = Numbers::empty(self.is_double());
-        let learned = all_pairs(&mark.contents).zip(all_pairs(&now));
-        many.extend(learned.flat_map(|(mark, now)| {
-            let Learned { precision, shift } = Learned::between(mark, now);
-            [precision, shift]
-        }));
+        for (mark, now) in all_parts(&mark.contents).zip(all_parts(&now)) {
+            many.extend_pairs(mark.zip(now).map(|(mark, now)| {
+                let Learned { precision, shift } = Learned::between(mark, now);
+                [precision, shift]
+            }));
+        }
         let mut few = Vec::new();
         if self.spec.output.noise() != Noise::Known {
             let (before, after) = (&mark.noise, &noise);
@@ -250,22 +254,13 @@ impl Network {
         };
         let bound = sum.done.bound(self.spec.update);
         let mut info = LearnInfo { rows: sum.done.rows as usize, ..LearnInfo::default() };
-        let mut at = 0;
         let mut contents = mark.contents.clone();
-        for (layer, contents) in contents.iter_mut().enumerate() {
-            let Some(priors) = self.spec.prior_of(&self.graph, layer)? else { continue };
-            let p = &mut contents.parameters;
-            let parts =
-                [(&mut p.mean, &mut p.var, priors[0]), (&mut p.bias_mean, &mut p.bias_var, priors[1])];
-            for (means, vars, [_, most]) in parts {
-                for (mean, var) in means.iter_mut().zip(vars) {
-                    let next = sum.at(at / 2).times(share).merged([*mean, *var], most, bound);
-                    (*mean, *var, at) = (next.mean, next.var, at + 2);
-                    info.capped += u64::from(next.capped);
-                    info.repaired += u64::from(next.repaired);
-                }
-            }
-        }
+        self.add_to(&mut contents, sum, |learned, now, most| {
+            let next = learned.times(share).merged(now, most, bound);
+            info.capped += u64::from(next.capped);
+            info.repaired += u64::from(next.repaired);
+            [next.mean, next.var]
+        })?;
         self.merge_few(mark, &sum.few, &mut contents)?;
         self.refill(&contents)?;
         self.done = Done { workers: 0, ..mark.done.zip(sum.done, |a, b| a + b) };
@@ -352,20 +347,37 @@ impl Network {
         self.check_from(site.from)?;
         self.check_size(site)?;
         let free = Bound { stds: f64::INFINITY, shrink: 0.0 };
-        let (mut contents, mut at) = (self.all_contents()?, 0);
+        let mut contents = self.all_contents()?;
+        self.add_to(&mut contents, site, |learned, now, most| {
+            let without = learned.times(-1.0).merged(now, most, free);
+            [without.mean, without.var]
+        })?;
+        self.refill(&contents)
+    }
+
+    /// Replaces every parameter by what `f` makes of the increment, its mean and variance, and the variance of its prior.
+    fn add_to(
+        &self,
+        contents: &mut [Contents],
+        increment: &Increment,
+        mut f: impl FnMut(Learned, [f64; 2], f64) -> [f64; 2],
+    ) -> Result<()> {
+        let mut at = 0;
         for (layer, contents) in contents.iter_mut().enumerate() {
             let Some(priors) = self.spec.prior_of(&self.graph, layer)? else { continue };
             let p = &mut contents.parameters;
             let parts =
                 [(&mut p.mean, &mut p.var, priors[0]), (&mut p.bias_mean, &mut p.bias_var, priors[1])];
             for (means, vars, [_, most]) in parts {
-                for (mean, var) in means.iter_mut().zip(vars) {
-                    let without = site.at(at / 2).times(-1.0).merged([*mean, *var], most, free);
-                    (*mean, *var, at) = (without.mean, without.var, at + 2);
-                }
+                let n = means.len();
+                let now = means.iter_mut().zip(vars);
+                increment.many.with_pairs(at, now, |(mean, var), [precision, shift]| {
+                    [*mean, *var] = f(Learned { precision, shift }, [*mean, *var], most);
+                });
+                at += n;
             }
         }
-        self.refill(&contents)
+        Ok(())
     }
 
     fn check_from(&self, from: From) -> Result<()> {

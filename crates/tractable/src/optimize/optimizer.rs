@@ -79,6 +79,8 @@ const EXACTLY: f64 = 1e-6;
 const GAIN: f64 = 1e-7;
 /// A region of this radius without such an improvement is finished.
 const SMALL: f64 = 0.05;
+/// Attempts to find a new point near a known one, before one anywhere in the box.
+const NUDGES: usize = 8;
 /// Number of networks for the posterior of the optimum.
 const OPINIONS: u64 = 8;
 
@@ -227,8 +229,8 @@ impl Optimizer {
             return x;
         }
         // At an edge a step may lead back to a known point; then the opposite one leads inward.
-        let [there, opposite] = nudged(region, &x, rng);
-        if known(&there) { opposite } else { there }
+        let near = (0..NUDGES).flat_map(|_| nudged(region, &x, rng)).find(|x| !known(x));
+        near.unwrap_or_else(|| self.bounds.random(rng))
     }
 
     fn inferred(&self, center: &[f64], rng: &mut rng::ChaCha8Rng) -> Result<Vec<f64>> {

@@ -46,6 +46,33 @@ impl Numbers {
         }
     }
 
+    /// Appends both numbers of every pair.
+    pub(crate) fn extend_pairs(&mut self, pairs: impl ExactSizeIterator<Item = [f64; 2]>) {
+        let (from, to) = (self.len(), self.len() + 2 * pairs.len());
+        // Memory first, numbers then: appending them one by one takes several times as long.
+        either!(self, v => v.resize(to, 0.0));
+        match self {
+            Numbers::Single(v) => {
+                let v = v[from..].as_chunks_mut().0.iter_mut();
+                v.zip(pairs).for_each(|(v, pair)| *v = pair.map(|number| number as f32));
+            }
+            Numbers::Double(v) => v[from..].as_chunks_mut().0.iter_mut().zip(pairs).for_each(|(v, pair)| *v = pair),
+        }
+    }
+
+    /// Calls `f` with every one of `others` and its pair; the first belongs to the pair `from`.
+    pub(crate) fn with_pairs<T>(
+        &self,
+        from: usize,
+        others: impl Iterator<Item = T>,
+        mut f: impl FnMut(T, [f64; 2]),
+    ) {
+        either!(self, v => {
+            let pairs = v[2 * from..].as_chunks().0.iter();
+            others.zip(pairs).for_each(|(other, &[a, b])| f(other, [f64::from(a), f64::from(b)]));
+        })
+    }
+
     pub(crate) fn all_finite(&self) -> bool {
         either!(self, v => v.iter().all(|v| v.is_finite()))
     }

@@ -12,6 +12,9 @@ use crate::workers::Numbers;
 use std::mem::take;
 use std::ops::Range;
 
+/// Inputs that are copied together between files and panels.
+const BLOCK: usize = 16;
+
 pub(crate) struct Weights {
     pub(super) map: Map,
     /// For every 32 outputs, for every input: 32 means, 32 variances. Inputs in the order of memory: window
@@ -41,14 +44,16 @@ impl Weights {
         let Map { input, window, .. } = self.map;
         // A dense map is a window of the image's own size.
         let (height, width) = window.map_or((input.height, input.width), |w| (w.kernel, w.kernel));
-        let first = outputs.start;
-        for o in outputs {
-            for c in 0..input.channels {
-                for y in 0..height {
-                    for x in 0..width {
-                        let there = (((o - first) * input.channels + c) * height + y) * width + x;
-                        let k = (y * width + x) * input.channels + c;
-                        f(there, (o / PANEL * self.depth() + k) * LINE + o % PANEL);
+        let (depth, first, pixels) = (self.depth(), outputs.start, height * width);
+        // The inputs of an output: channel after channel in files, pixel after pixel in panels.
+        let in_files: Vec<usize> = (0..depth).map(|k| k % input.channels * pixels + k / input.channels).collect();
+        // In small blocks: neighbours in a panel are outputs, neighbours in a file are inputs.
+        for panel in first / PANEL..outputs.end.div_ceil(PANEL) {
+            let lanes = first.max(panel * PANEL)..outputs.end.min((panel + 1) * PANEL);
+            for block in (0..depth).step_by(BLOCK) {
+                for o in lanes.clone() {
+                    for k in block..depth.min(block + BLOCK) {
+                        f((o - first) * depth + in_files[k], (panel * depth + k) * LINE + o % PANEL);
                     }
                 }
             }
