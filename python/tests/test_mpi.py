@@ -28,9 +28,9 @@ def test_increments_are_bytes_that_merge() -> None:
     assert all(mark.merge(sent).rows == 40 for mark in marks)
     assert nets[0].to_bytes() == nets[1].to_bytes()
     other = tr.Network.mlp([1, 16, 1], noise=0.1, seed=1)
-    with pytest.raises(ValueError, match="another seed"):
+    with pytest.raises(ValueError, match="different seed"):
         tr.Mark(other).merge(sent)
-    with pytest.raises(ValueError, match="no increment"):
+    with pytest.raises(ValueError, match="not an increment"):
         marks[0].merge([b"garbage"])
     assert marks[0].surprise(sent[0]) > 0
 

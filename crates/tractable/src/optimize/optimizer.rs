@@ -226,7 +226,7 @@ impl Optimizer {
         if !known(&x) {
             return x;
         }
-        // At an edge a step may lead back to a known point; then the opposite one leads inward.
+        // At an edge a step may lead back to a known point; the opposite step then leads inward.
         let [there, opposite] = nudged(region, &x, rng);
         if known(&there) { opposite } else { there }
     }
