@@ -135,7 +135,7 @@ impl Sums {
         self.norm.read(few);
     }
 
-    /// From the number `at` on, to the one that is returned.
+    /// Reads from index `at`; returns the index after the last number read.
     pub(super) fn write(&mut self, many: &Numbers, at: usize, few: &mut dyn Iterator<Item = f64>) -> usize {
         let n = self.lines.len();
         if let Numbers::Single(many) = many {
