@@ -109,7 +109,7 @@ impl Scratch {
         self.failed.is_none().then_some(())
     }
 
-    /// Makes room for this many words of bits, or returns an error.
+    /// Makes room for this many words of bits; returns the reason if it cannot.
     fn bits(&mut self, gpu: &Arc<Gpu>, n: usize) -> Option<String> {
         self.bits.get_or_insert_with(|| Buffer::none(gpu)).grow(n).err().map(driver::why)
     }
