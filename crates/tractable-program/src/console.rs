@@ -23,7 +23,7 @@ pub struct Flags {
 }
 
 static FLAGS: OnceLock<Flags> = OnceLock::new();
-/// Of several processes only the first says anything.
+/// Among several processes only the first prints.
 static FIRST: AtomicBool = AtomicBool::new(true);
 static ARGS: OnceLock<Vec<String>> = OnceLock::new();
 
@@ -42,7 +42,7 @@ pub(crate) fn args() -> &'static [String] {
     ARGS.get().map_or(&[], Vec::as_slice)
 }
 
-/// Whether this process speaks for all.
+/// Whether this process prints for all.
 pub(crate) fn first() -> bool {
     FIRST.load(Ordering::Relaxed)
 }

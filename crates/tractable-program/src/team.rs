@@ -10,11 +10,11 @@ use tractable::fnv;
 use tractable::workers::{self, Transport};
 
 thread_local! {
-    /// On the thread that runs the verb; messages are sent from no other.
+    /// Set only on the thread that runs the verb, which sends all messages.
     static TEAM: RefCell<Option<Rc<dyn Transport>>> = const { RefCell::new(None) };
 }
 
-/// How many processes `mpirun` started, by what it says in the environment: that of Open MPI, or that of MPICH and its kin.
+/// How many processes `mpirun` started, from the environment variables of Open MPI, or of MPICH and similar.
 fn started() -> usize {
     let said = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().find_map(|name| std::env::var(name).ok());
     said.and_then(|n| n.parse().ok()).unwrap_or(1)
@@ -38,12 +38,12 @@ pub fn join() -> Outcome {
     }
 }
 
-/// The processes, where there are several.
+/// The processes, if there are several.
 pub(crate) fn workers() -> Option<Rc<dyn Transport>> {
     TEAM.with_borrow(Clone::clone)
 }
 
-/// No message will follow: one that says so was the last, or all are done.
+/// Sends no more messages, because this process has reported a failure or all processes are done.
 pub fn over() {
     TEAM.set(None);
 }
@@ -53,7 +53,7 @@ pub(crate) fn place() -> (usize, usize) {
     workers().map_or((0, 1), |w| (w.rank(), w.ranks()))
 }
 
-/// Number of this process among those on its machine, which starters of processes say in the environment: Open MPI, MPICH and its kin, Slurm.
+/// Rank of this process on its machine, from the environment variables of Open MPI, MPICH and similar, or Slurm.
 pub(crate) fn place_here() -> usize {
     let names = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
     let (rank, ranks) = place();
@@ -61,14 +61,14 @@ pub(crate) fn place_here() -> usize {
     if ranks == 1 { 0 } else { said().unwrap_or(rank) }
 }
 
-/// Lets the others wait until the first has done this; they do not do it.
+/// Runs this on the first process only, while the others wait.
 pub(crate) fn first_then_all<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<Option<T>> {
     let done = if place().0 == 0 { Some(work()?) } else { None };
     share(&[])?;
     Ok(done)
 }
 
-/// The outcome of a message. Whoever cannot go on has said so to all, and nothing follows.
+/// The outcome of a message. After an error, all processes have been told, and no more messages are sent.
 pub(crate) fn heard<T>(result: tractable::Result<T>) -> Outcome<T> {
     result.map_err(|e| {
         over();
@@ -76,7 +76,7 @@ pub(crate) fn heard<T>(result: tractable::Result<T>) -> Outcome<T> {
     })
 }
 
-/// Everyone's bytes, in the order of ranks.
+/// The bytes of all processes, in the order of ranks.
 pub(crate) fn share(mine: &[u8]) -> Outcome<Vec<Vec<u8>>> {
     match workers() {
         None => Ok(vec![mine.to_vec()]),
@@ -84,7 +84,7 @@ pub(crate) fn share(mine: &[u8]) -> Outcome<Vec<Vec<u8>>> {
     }
 }
 
-/// An error unless all have the same program, settings and data; `said` describes the last two.
+/// An error unless all processes have the same program, settings and data; `said` describes the last two.
 pub(crate) fn agree(said: &str) -> Outcome {
     let Some(workers) = workers() else { return Ok(()) };
     let program =
@@ -94,7 +94,7 @@ pub(crate) fn agree(said: &str) -> Outcome {
     heard(workers::agree(&*workers, "settings or data", said.as_bytes()))
 }
 
-/// The end of a verb: an error of one is an error of all.
+/// The end of a verb: an error in one process is an error in all.
 pub fn end(outcome: Outcome) -> Outcome {
     let Some(workers) = workers() else { return outcome };
     let why = match &outcome {

@@ -296,7 +296,7 @@ impl Ensemble {
         self.observing(py, x, y, std, |model, input, seen| model.learn(input, seen))
     }
 
-    /// learn() for one row of a stream: predicts it, corrects the calibration by it, learns it, and says how surprising it was.
+    /// learn() for one row of a stream: predicts it, corrects the calibration with it, learns it, and returns its surprise.
     #[pyo3(signature = (x, y, *, std=None))]
     fn learn_one(
         &self,
@@ -308,7 +308,7 @@ impl Ensemble {
         self.observing(py, x, y, std, |model, input, seen| model.learn_one(input, seen)).map(Surprise)
     }
 
-    /// Counts what was learned for less: the variance of every weight is multiplied by a factor, up to its prior. Drift chooses one.
+    /// Gives less weight to what was learned: multiplies the variance of every weight by a factor, up to its prior. Drift chooses the factor.
     fn discount(&self, py: Python<'_>, factor: f64) -> PyResult<()> {
         py.detach(|| locks::write(&self.inner).discount(factor)).or_raise()
     }

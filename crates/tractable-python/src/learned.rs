@@ -1,4 +1,4 @@
-//! What learning says: how much changed, how surprising a row of a stream was, and whether the world has changed.
+//! Results of learning: how much changed, how surprising a row of a stream was, and whether the world has changed.
 
 use crate::locks;
 use pyo3::exceptions::PyValueError;
@@ -52,7 +52,7 @@ impl Surprise {
         self.0.observed
     }
 
-    /// Its mean, by the prediction.
+    /// Its mean according to the prediction.
     #[getter]
     fn expected(&self) -> f64 {
         self.0.expected
@@ -64,7 +64,7 @@ impl Surprise {
         self.0.model
     }
 
-    /// Variance of the squared error, by the prediction.
+    /// Variance of the squared error according to the prediction.
     #[getter]
     fn var(&self) -> f64 {
         self.0.var
@@ -92,7 +92,7 @@ impl Surprise {
     }
 }
 
-/// Watches the surprises of a stream. A model that is surprised too often forgets, as much as the surprise says; there is nothing to set.
+/// Watches the surprises of a stream. A model whose errors are larger than expected forgets in proportion; there is nothing to set.
 #[pyclass(frozen, module = "tractable")]
 pub(crate) struct Drift(Mutex<tractable::Drift>);
 
@@ -103,12 +103,12 @@ impl Drift {
         Drift(Mutex::default())
     }
 
-    /// Counts one row. The factor on the variance of the weights that would have made the errors expected; 1 if they were.
+    /// Counts one row. Returns the factor on the variance of the weights that would have made the errors expected; 1 if they were expected.
     fn count(&self, surprise: &Surprise) -> f64 {
         locks::lock(&self.0).count(surprise.0)
     }
 
-    /// count(), and model.discount() if the model was too surprised. Returns the factor.
+    /// Calls count(), and model.discount() if the errors were too surprising. Returns the factor.
     fn follow(&self, model: &Bound<'_, PyAny>, surprise: &Surprise) -> PyResult<f64> {
         let factor = self.count(surprise);
         if factor > 1.0 {

@@ -1,4 +1,4 @@
-//! Learning in several processes: what each learned, as bytes that any transport carries.
+//! Learning in several processes: what each learned, as bytes for any transport.
 
 use crate::errors::OrRaise;
 use crate::learned::LearnInfo;
@@ -30,7 +30,7 @@ impl Mark {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Sets the network to what it was at the mark, plus everything that all copies learned since, or a share of it; None chooses one.
+    /// Sets the network to its state at the mark plus a share of everything that all copies learned since; by default the share is chosen.
     #[pyo3(signature = (increments, *, share=None))]
     fn merge(&self, py: Python<'_>, increments: Vec<Vec<u8>>, share: Option<f64>) -> PyResult<LearnInfo> {
         let merged = py.detach(|| {
@@ -42,7 +42,7 @@ impl Mark {
         merged.or_raise().map(LearnInfo)
     }
 
-    /// Takes out of the network what a shard contributed before, so that it can be learned again without counting twice.
+    /// Removes a shard's earlier contribution from the network, so that the shard can be learned again without counting twice.
     fn remove(&self, py: Python<'_>, site: &[u8]) -> PyResult<()> {
         let site = Increment::from_bytes(site).or_raise()?;
         py.detach(|| self.net.get().write().remove(&site)).or_raise()
@@ -93,7 +93,7 @@ impl Sums {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Updates the network with the sums of all processes, this one's among them, in this order.
+    /// Updates the network with the sums of all processes, including this one, in this order.
     fn apply(&self, py: Python<'_>, sums: Vec<Vec<u8>>) -> PyResult<LearnInfo> {
         let applied = py.detach(|| {
             let mut net = self.net.get().write();

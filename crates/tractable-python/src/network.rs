@@ -284,7 +284,7 @@ impl Network {
         self.observing(py, x, y, std, noise_std, learn).map(LearnInfo)
     }
 
-    /// learn() for one row of a stream: says how large the error of its prediction was, and how large it was expected to be.
+    /// learn() for one row of a stream: returns how large the error of its prediction was, and how large it was expected to be.
     #[pyo3(signature = (x, y, *, std=None, noise_std=None))]
     fn learn_one(
         &self,
@@ -454,7 +454,7 @@ impl Network {
         py.detach(|| self.write().forget(share)).or_raise()
     }
 
-    /// Counts what was learned for less: the variance of every weight is multiplied by a factor, up to its prior. Drift chooses one.
+    /// Gives less weight to what was learned: multiplies the variance of every weight by a factor, up to its prior. Drift chooses the factor.
     fn discount(&self, py: Python<'_>, factor: f64) -> PyResult<()> {
         py.detach(|| self.write().discount(factor)).or_raise()
     }

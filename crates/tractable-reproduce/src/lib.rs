@@ -65,7 +65,7 @@ enum What {
     Table3(table3::Args),
     /// Compare optimisers: regret on four test functions, and the cost of ten thousand evaluations
     Regret(regret::Args),
-    /// Streams whose world changes: ways to forget, compared
+    /// Compare ways to forget on streams that change
     Streams(streams::Args),
     /// Latency of one update, and memory over ten million rows
     Sustained(sustained::Args),

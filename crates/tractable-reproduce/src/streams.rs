@@ -1,4 +1,4 @@
-//! `tractable reproduce streams`: networks that follow streams whose world changes, each row predicted before it is learned.
+//! `tractable reproduce streams`: networks on streams that change, each row predicted before it is learned.
 
 mod ways;
 mod worlds;
@@ -20,11 +20,11 @@ Examples:
   tractable reproduce streams -o docs/results
   tractable reproduce streams --export streams/          (the same rows, for other programs)
 
-Five streams that change and one that does not, a 64-64 network, and ways to forget: as much as the surprise says, never, a
-fixed share every 100 rows, by counting rows, or by starting anew when ADWIN finds a change. The regret is the mean squared
-distance from the truth without noise, or the share of its classes missed; `after`: in the 2000 rows after a change.
+Five streams that change and one that does not, a 64-64 network, and ways to forget: in proportion to surprise, never, a
+fixed share every 100 rows, by counting rows, or by restarting when ADWIN finds a change. The regret is the mean squared
+distance from the noise-free truth, or the share of true classes missed; `after`: in the 2000 rows after a change.
 Coverage is the share inside 90 % intervals: of all rows, after a change, and of the worst 500 rows. For classes, confidence
-less the share that is right. Seeds from 100 on were used to choose settings; those from 0 on judge.";
+minus the share that is right. Seeds from 100 on were used to choose settings; seeds from 0 on test them.";
 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
@@ -49,11 +49,11 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Rows after a change, and rows of which the worst are looked for.
+/// Rows that count as after a change, and the length of the window whose worst coverage is reported.
 const AFTER: usize = 2000;
 const WORST: usize = 500;
 
-/// One way on one stream; a mean over the seeds.
+/// One method on one stream; a mean over the seeds.
 #[derive(Clone, Serialize)]
 struct Row {
     stream: World,
@@ -61,7 +61,7 @@ struct Row {
     seeds: u64,
     regret: f64,
     regret_after: Option<f64>,
-    /// Inside the 90 % interval; of classes, by how much confidence exceeds the share that is right.
+    /// Share inside the 90 % interval; for classes, confidence minus the share that is right.
     coverage: f64,
     coverage_after: Option<f64>,
     coverage_worst: f64,
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
 fn one(world: World, way: Way, seed: u64, rows: usize) -> tractable::Result<Row> {
     let stream = world.stream(seed, rows);
     let wide = normal_quantile(0.95);
-    // Errors for ADWIN are from 0 to 1: numbers are compared with their range at the start.
+    // Errors for ADWIN are from 0 to 1: those of numbers are divided by their range in the first rows.
     let start = &stream.y[..WARM];
     let range = start.iter().fold(0.0f64, |r, y| r.max((y - start[0]).abs())).max(1e-9);
     let mut follower = Follower::new(world, way, &stream, seed)?;

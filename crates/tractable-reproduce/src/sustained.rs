@@ -15,9 +15,9 @@ const AFTER_HELP: &str = "\
 Example:
   tractable reproduce sustained -o docs/results
 
-Latency: single updates of a 10-64-64-1 network on one core, `learn_one` with drift, on a stream whose world changes. Memory: this
-program, called as `tractable learn RUN -`, with rows of the same kind on its standard input; its resident memory is read all
-along (Linux). Do not use the machine for anything else meanwhile.";
+Latency: single updates of a 10-64-64-1 network on one core, `learn_one` with drift, on a stream that changes. Memory: this
+program runs `tractable learn RUN -` with similar rows on standard input, and samples its resident memory throughout
+(Linux). Do not use the machine for anything else meanwhile.";
 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
@@ -48,7 +48,7 @@ struct Latency {
     forgot: usize,
 }
 
-/// Memory of the process in kB: after a tenth of the rows, at the end, and the most of all samples after a tenth.
+/// Memory of the process in kB: after a tenth of the rows, at the end, and the maximum after the first tenth.
 #[derive(Serialize)]
 struct Sustained {
     rows: u64,
@@ -112,7 +112,7 @@ fn time(updates: usize) -> Outcome<Latency> {
         forgot += usize::from(drift.follow(&mut net, surprise)? > 1.0);
         took.push(began.elapsed().as_nanos() as u32);
     }
-    // The first calls make the memory that all others use.
+    // The first calls allocate the memory that later calls reuse.
     took.drain(..100);
     took.sort_unstable();
     let at = |share: f64| f64::from(took[((took.len() - 1) as f64 * share) as usize]) / 1e3;
@@ -120,7 +120,7 @@ fn time(updates: usize) -> Outcome<Latency> {
     Ok(Latency { network: "10-64-64-1", updates, p50_us, p99_us, p999_us, forgot })
 }
 
-/// A folder that goes away.
+/// A folder that is removed when dropped.
 struct Place(PathBuf);
 
 impl Drop for Place {
@@ -195,7 +195,7 @@ fn line(text: &mut String, t: u64, random: &mut rng::ChaCha8Rng) {
     writeln!(text, "{y:.6}").expect("a string takes everything");
 }
 
-/// This program with other words.
+/// Runs this program with other arguments.
 fn program(words: &[&str], paths: &[&Path], input: Stdio) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "tractable".into()));
     command.args(words).args(paths).arg("-q").stdin(input).stdout(Stdio::null()).stderr(Stdio::inherit());

@@ -19,8 +19,8 @@ const AFTER_HELP: &str = "\
 Example:
   tractable reproduce workers -o docs/results
 
-A network learns digits, drawn by this program, in one epoch: alone, and as 64 workers, each with its own rows, that merge after every
-N batches, or share every batch. Stragglers send nothing in a round. One worker is shown wrong labels, or sends random numbers: it is left out where
+A network learns generated digits in one epoch: alone, and as 64 workers, each with its own rows, that merge after every
+N batches or share every batch. Stragglers send nothing in a round. One worker has wrong labels or sends random numbers; it is left out if
 it is far more surprising than the median worker. Then: bytes and time of one merge, and of one batch, for networks of several sizes.";
 
 /// Measure what merging costs, and what it does to accuracy
@@ -59,7 +59,7 @@ const TOO_SURPRISING: f64 = 10.0;
 #[derive(Clone, Copy, PartialEq)]
 enum Trouble {
     None,
-    /// This share of the workers sends nothing in a round, chosen anew.
+    /// In every round, a random share of the workers sends nothing.
     Stragglers(f64),
     /// One worker has random labels.
     WrongLabels,
@@ -88,7 +88,7 @@ struct Line {
     checked: bool,
     /// Test error of every seed.
     errors: Vec<f64>,
-    /// Share of the wrong worker's increments that were left out, and of the others'.
+    /// Share of the faulty worker's increments that were left out, and of the others'.
     rejected: Option<[f64; 2]>,
 }
 
@@ -97,18 +97,18 @@ struct Line {
 struct Cost {
     network: &'static str,
     weights: usize,
-    /// Of an increment.
+    /// Bytes of an increment.
     bytes: usize,
     /// Making an increment: the mark, the difference and its bytes.
     since_seconds: f64,
     /// Reading one and merging it.
     merge_seconds: f64,
-    /// Reading and writing as many bytes once, at the speed of memory.
+    /// Reading and writing this many bytes once, at the speed of memory.
     floor_seconds: f64,
     /// Learning one batch, on one thread.
     batch: usize,
     batch_seconds: f64,
-    /// The same as a shared batch: its sums are made into bytes and read again, as if they had been sent.
+    /// The same as a shared batch: its sums are written as bytes and read again, as if they had been sent.
     shared_seconds: f64,
 }
 
@@ -117,7 +117,7 @@ struct All<'a> {
     rows: &'a [Line],
     costs: &'a [Cost],
     device: String,
-    /// Bytes read and written in a second by one thread.
+    /// Bytes per second that one thread reads and writes.
     memory_bytes_per_second: f64,
 }
 
@@ -197,7 +197,7 @@ fn network(images: &Images, seed: u64) -> Outcome<Network> {
     Ok(net.build()?)
 }
 
-/// The test error after one epoch; counts increments that were left out, of the wrong worker and of others.
+/// The test error after one epoch; counts increments that were left out, of the faulty worker and of others.
 fn one(
     args: &Args,
     workers: usize,
@@ -210,7 +210,7 @@ fn one(
     let (train, test) = (data::digits(args.images, 2 * seed)?, data::digits(args.images / 4, 2 * seed + 1)?);
     let mut net = network(&train, seed)?;
     let mut draw = rng::stream(seed, "workers", 0);
-    // A shared batch is that of one worker.
+    // A shared batch is learned like a batch of one worker.
     let (workers, every, size) = if every == 0 { (1, 1, workers * BATCH) } else { (workers, every, BATCH) };
     let batches = args.images / size / workers;
     let mut labels = train.labels();
@@ -267,7 +267,7 @@ fn one(
     Ok(metrics::error_rate(p.data(), &test.labels())?)
 }
 
-/// The same increment with random numbers in it, of the same size as its own.
+/// The same increment, with its shifts replaced by large random numbers.
 fn garbage(increment: &Increment, parameters: usize, draw: &mut rng::ChaCha8Rng) -> Outcome<Increment> {
     let mut bytes = increment.to_bytes();
     let body = bytes.len() - 8 * parameters;
@@ -279,7 +279,7 @@ fn garbage(increment: &Increment, parameters: usize, draw: &mut rng::ChaCha8Rng)
     Ok(Increment::from_bytes(&bytes)?)
 }
 
-/// Bytes that one thread reads and writes in a second, and the cost of merging networks.
+/// Bytes per second that one thread reads and writes, and the cost of merging networks.
 fn costs(args: &Args) -> Outcome<(f64, Vec<Cost>)> {
     let from = vec![1u64; 16 << 20];
     let mut to = vec![0u64; from.len()];
@@ -338,7 +338,7 @@ fn costs(args: &Args) -> Outcome<(f64, Vec<Cost>)> {
     Ok((memory, costs))
 }
 
-/// Learns a batch as one of several workers does, with nobody to wait for.
+/// Learns a batch as one of several workers does, without waiting for others.
 fn shared(net: &mut Network, x: &Matrix, observation: Observation<'_>) -> tractable::Result<()> {
     let (mut mine, mut all) = (net.sums(), net.sums());
     net.accumulate(x, observation, &mut mine)?;
@@ -346,7 +346,7 @@ fn shared(net: &mut Network, x: &Matrix, observation: Observation<'_>) -> tracta
     net.apply(&all).map(drop)
 }
 
-/// Seconds of the fastest of several.
+/// Seconds of the fastest of several runs.
 fn best(times: usize, mut work: impl FnMut()) -> f64 {
     let one = |_| {
         let began = Instant::now();

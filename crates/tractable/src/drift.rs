@@ -1,4 +1,4 @@
-//! [`Drift`]: a network that is surprised too often forgets, as much as the surprise says.
+//! [`Drift`]: a network whose errors are larger than expected forgets in proportion.
 
 use crate::error::Result;
 use crate::moments::surprise;
@@ -7,7 +7,7 @@ use crate::output::Surprise;
 
 /// Rows of the windows whose errors are tested: short ones notice a jump, long ones a slow change.
 const WINDOWS: [u32; 4] = [8, 32, 128, 512];
-/// A window is surprising if its errors are so many standard deviations above the expected: by chance, once in 30,000 windows.
+/// A window is surprising if its errors are this many standard deviations above their expected value: by chance, once in 30,000 windows.
 const DEVIATIONS: f64 = 4.0;
 
 /// Watches the surprises of a stream, over windows of several lengths.
@@ -35,8 +35,8 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// Counts one row; if a window ends that was too surprising, the factor on the variance of the weights that
-    /// would have made its errors expected (T60), else 1.
+    /// Counts one row. If a window ends and was too surprising, returns the factor on the variance of the weights that
+    /// would have made its errors expected (T60), otherwise 1.
     ///
     /// ```
     /// use tractable::{Drift, Surprise};
@@ -59,13 +59,13 @@ impl Drift {
             }
         }
         if factor > 1.0 {
-            // What was surprising is forgotten once.
+            // The same surprise must not cause forgetting twice.
             *self = Drift::default();
         }
         factor
     }
 
-    /// Counts one row that the network learned, and lets it [forget](Network::discount) if it was too surprised. Returns the
+    /// Counts one row that the network learned, and makes it [forget](Network::discount) if its errors were too surprising. Returns the
     /// factor on the variance of its weights, 1 if nothing was forgotten.
     ///
     /// # Errors

@@ -40,7 +40,7 @@ pub(crate) enum Batch<'a> {
     Values(&'a [f64], Option<&'a [f64]>),
     /// Rows of a table.
     Rows(&'a OnDevice, &'a [usize]),
-    /// Images that the device keeps as bytes, changed if there are changes.
+    /// Images that the device keeps as bytes, augmented if there are changes.
     Images(&'a OnDevice, &'a [usize], &'a [Change]),
 }
 
@@ -63,11 +63,11 @@ pub(crate) trait Engine: Send + Sync {
     fn contents(&self, layer: usize) -> Result<Option<Contents>>;
     /// A pass for the caller alone.
     fn pass(&self) -> Box<dyn ActivePass + '_>;
-    /// Searches that stay on the device; none where it keeps none.
+    /// Searches that stay on the device; `None` if it does not support them.
     fn walk(&self, form: WalkForm) -> Result<Option<Box<dyn ActiveWalk + '_>>>;
     /// Updates the parameters with a batch, unless a value is not finite; see [`status`](Engine::status).
     fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, update: Update, rows: usize) -> Result<()>;
-    /// The output of the batch that was learned last.
+    /// The output for the batch that was learned last.
     fn read_output(&mut self, field: Field, to: &mut Vec<f64>) -> Result<()>;
     /// What [`learn`](Engine::learn) and [`apply`](Engine::apply) recorded since the last call.
     fn status(&mut self) -> Result<Tally>;
@@ -76,7 +76,7 @@ pub(crate) trait Engine: Send + Sync {
     fn set_noise(&mut self, noise: InferredNoise);
     /// Zero sums.
     fn sums(&self) -> OnDevice;
-    /// Adds the updates of a batch, `together` with other workers where it is a part of theirs.
+    /// Adds the updates of a batch, `together` with other workers if they share the batch.
     fn accumulate(
         &self,
         batch: Batch<'_>,
@@ -84,11 +84,11 @@ pub(crate) trait Engine: Send + Sync {
         sums: &mut OnDevice,
         together: Option<Together<'_>>,
     ) -> Result<()>;
-    /// Adds the sums and rows of all workers; afterwards all have the same.
+    /// Adds the sums and rows of all workers; afterwards all workers have the same.
     fn sums_together(&self, sums: &mut OnDevice, rows: &mut usize, workers: &dyn Transport) -> Result<()>;
     /// The sums as numbers that add up over workers.
     fn sums_read(&self, sums: &OnDevice) -> Result<(Numbers, Vec<f64>)>;
-    /// The reverse, of as many numbers.
+    /// The reverse, from the same number of numbers.
     fn sums_write(&self, sums: &mut OnDevice, many: &Numbers, few: &[f64]) -> Result<()>;
     /// Updates the parameters with sums over this many samples.
     fn apply(&mut self, sums: &OnDevice, update: Update, rows: usize) -> Result<()>;
@@ -98,9 +98,9 @@ pub(crate) trait Engine: Send + Sync {
     fn table_write(&self, table: &mut OnDevice, first: usize, values: &[f64]) -> Result<()>;
     /// Whether the device keeps whole data sets; see [`Backend`].
     fn keeps_data(&self) -> bool;
-    /// Images as bytes, where the device keeps them.
+    /// Images as bytes, if the device keeps them.
     fn images(&self, shape: Shape, pixels: &[u8], scaled: &[f32], greys: &[f32]) -> Result<OnDevice>;
-    /// Targets `[rows, outputs]`, where the device keeps them; what was not observed is NaN.
+    /// Targets `[rows, outputs]`, if the device keeps them; NaN means not observed.
     fn targets(&self, y: &[f64]) -> Result<OnDevice>;
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn load(
 
 struct Loaded<B: Backend> {
     layers: Layers<B>,
-    /// The plan of learning, the same with the first layers in one where there is such a plan, and the memory they run in.
+    /// The plan for learning, the plan with fused first layers if there is one, and the memory both run in.
     learn: Vec<Op>,
     joined: Option<Vec<Op>>,
     learning: Mutex<Pass<B>>,
@@ -264,7 +264,7 @@ impl<B: Backend> Layers<B> {
         }
     }
 
-    /// Whether this batch may go through the first layers in one.
+    /// Whether this batch may use the fused first layers.
     fn joins(&self, pass: &Pass<B>) -> bool {
         match (&self.blocks[0], self.blocks.get(2).and_then(Block::pool)) {
             (Block::Map(w, _), Some(pool)) => self.backend.joins(w, pool, &pass.states[0]),

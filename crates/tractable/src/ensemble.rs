@@ -79,7 +79,7 @@ struct Spec {
     left_out: Vec<LeftOut>,
     /// It is a network of the user's own, who knows which rows were left out.
     own: bool,
-    /// Left-out rows are more likely if the doubt of a pass includes covariances between units; not so in older files.
+    /// Left-out rows are more likely if the weight uncertainty of a pass includes covariances between units; false in older files.
     #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "std::ops::Not::not"))]
     by_rows: bool,
 }
@@ -134,8 +134,8 @@ impl Member {
         Ok(Member { net, kind, fold, outside, kept })
     }
 
-    /// In standardised units, `[rows, width]`; the doubt is that of the weights together where it is known, or that of a pass, by rows or with
-    /// independent units.
+    /// In standardised units, `[rows, width]`. The doubt (weight uncertainty) is computed from all weights together if possible, otherwise from a
+    /// pass, by rows or with independent units.
     fn say(&self, x: Input<'_>, by_rows: bool) -> Result<Vec<Said>> {
         let predict = |x| if by_rows { self.net.predict_by_rows(x) } else { self.net.predict_standard(x) };
         let [mean, mut doubt, noise] = predict(x)?;

@@ -100,18 +100,18 @@ pub enum Error {
         /// The requested size.
         bytes: u64,
     },
-    /// A device that cannot be used, or no longer.
+    /// A device that cannot be used, or failed while in use.
     Device {
         /// The device.
         device: String,
         /// What is wrong.
         why: String,
     },
-    /// Another worker of a team cannot go on; see [`workers`](crate::workers).
+    /// Another worker of a team has failed; see [`workers`](crate::workers).
     Worker {
         /// Its number, from 0.
         rank: usize,
-        /// What it said, or what is wrong with it.
+        /// The error it reported, or what is wrong with it.
         why: String,
     },
     /// Another process is using a folder.

@@ -58,7 +58,7 @@
 //! | [`verify`] | golden vectors, recomputed on this machine |
 //! | [`rng`], [`fnv`] | named random streams from one seed; fingerprints of data |
 //! | [`files`] | crash-safe files |
-//! | [`workers`] | several threads, processes or machines that learn together |
+//! | [`workers`] | several threads, processes or machines learning together |
 //!
 //! # Features
 //!

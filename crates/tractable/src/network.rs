@@ -73,7 +73,7 @@ pub struct Network {
     at_once: usize,
 }
 
-/// Maximum size of all states in a pass without learning, here and on a device that is far away.
+/// Maximum size of all states in a pass without learning, on the host and on a separate device.
 const MOST_NUMBERS: usize = 1 << 24;
 const MOST_NUMBERS_AWAY: usize = 1 << 28;
 
@@ -208,7 +208,7 @@ impl Network {
     }
 
     /// The update of the weights by a batch with this weight.
-    /// Whether the device takes batches faster than it is asked about them.
+    /// Whether the device queues batches, so that the host can run ahead of it.
     pub(crate) fn works_ahead(&self) -> bool {
         self.engine.keeps_data()
     }
@@ -224,7 +224,7 @@ impl Network {
         Ok(pass)
     }
 
-    /// Searches that stay on the device; none where it keeps none.
+    /// Searches that stay on the device; `None` if it does not support them.
     pub(crate) fn walk(&self, form: WalkForm) -> Result<Option<Box<dyn ActiveWalk + '_>>> {
         self.engine.walk(form)
     }

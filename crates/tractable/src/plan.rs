@@ -11,7 +11,7 @@ use crate::moments::Activation;
 pub(crate) enum Op {
     /// Computes a layer's state from those it reads.
     Forward { layer: usize, purpose: Purpose },
-    /// Computes the first three layers in one, while learning.
+    /// Computes the first three layers in one kernel, while learning.
     Join,
     /// Records the first state that is not finite, if the output is not.
     CheckStates,
@@ -67,7 +67,7 @@ impl Graph {
         ops
     }
 
-    /// The same with the first three layers in one, for a network that begins with a convolution, ReLU and average pooling.
+    /// The same with the first three layers fused, for a network that begins with a convolution, ReLU and average pooling.
     pub(crate) fn learn_joined(&self) -> Option<Vec<Op>> {
         let first = (self.layers.first()?, self.layers.get(1)?, self.layers.get(2)?);
         let kinds = matches!(

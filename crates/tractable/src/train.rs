@@ -147,7 +147,7 @@ struct Start<'a> {
     scalers: Option<(Option<Scaler>, Option<Scaler>)>,
 }
 
-/// Rows between two [`Progress::Rows`], and at least so many batches on a device that works ahead of us.
+/// Rows between two [`Progress::Rows`], and the minimum number of batches on a device that queues them.
 const REPORT_EVERY: usize = 512;
 const BATCHES_AHEAD: usize = 32;
 
@@ -280,9 +280,9 @@ impl Network {
     }
 
     /// Like [`fit_with`](Network::fit_with), together with other workers that call it with the same network, data and settings: all of them end with
-    /// the same network. With [`Sync::Batch`] each computes an equal part of every batch, and the outcome is that of one worker up to
-    /// rounding; with [`Sync::Every`] each learns its own rows, and increments are [merged](Network::merge). If a callback stops,
-    /// all stop. An error of one worker is an error of all.
+    /// the same network. With [`Sync::Batch`] each computes an equal part of every batch, and the result is that of one worker up to
+    /// rounding; with [`Sync::Every`] each learns its own rows, and increments are [merged](Network::merge). If one callback stops,
+    /// all workers stop. An error in one worker is an error in all.
     ///
     /// ```
     /// # use std::ops::ControlFlow;
@@ -312,7 +312,7 @@ impl Network {
         let fitted =
             Learner::new(workers, sync).and_then(|learner| self.fit_as(data.into(), fit, learner, progress));
         fitted.inspect_err(|e| {
-            // What another worker said it says to all.
+            // An error reported by another worker has already reached all of them.
             if !matches!(e, Error::Worker { .. }) {
                 workers::fail(workers, &e.to_string());
             }

@@ -1,6 +1,6 @@
-//! Workers that learn together: how messages travel between them, and numbers that are added in the same order everywhere.
+//! Workers that learn together: messages between them, and sums in the same order on every worker.
 //!
-//! Each worker holds a [`Transport`]: [`Threads`] inside one process, MPI in the program, anything else that can send bytes.
+//! Each worker holds a [`Transport`]: [`Threads`] inside one process, MPI in the program, or anything else that can send bytes.
 //! [`Network::fit_together`](crate::Network::fit_together) needs nothing more.
 
 mod numbers;
@@ -26,12 +26,12 @@ pub trait Transport {
     fn rank(&self) -> usize;
     /// How many workers there are.
     fn ranks(&self) -> usize;
-    /// Sends `to[k]` to worker `k` and returns what each of them sent here, in the order of their ranks. Waits for all; an error where
-    /// one of them is gone.
+    /// Sends `to[k]` to worker `k` and returns what each of them sent here, in the order of their ranks. Waits for all workers; an error if
+    /// one of them has ended.
     fn exchange(&self, to: &[&[u8]]) -> Result<Vec<Vec<u8>>>;
 }
 
-/// What a worker does at a meeting; all must do the same.
+/// The purpose of a meeting; all workers must come for the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doing {
     Failed = 0,
@@ -44,7 +44,7 @@ pub(crate) enum Doing {
     Sharing = 7,
 }
 
-/// Everyone's message, in the order of ranks. A worker that failed says so here, and then it is everyone's error.
+/// The messages of all workers, in the order of ranks. A worker that failed reports it here, and all workers return its error.
 fn meet(workers: &dyn Transport, doing: Doing, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
     let message: Vec<u8> = std::iter::once(doing as u8).chain(mine.iter().copied()).collect();
     let mut all = workers.exchange(&vec![&message[..]; workers.ranks()])?;
@@ -55,7 +55,7 @@ fn meet(workers: &dyn Transport, doing: Doing, mine: &[u8]) -> Result<Vec<Vec<u8
     }
     for (rank, said) in all.iter_mut().enumerate() {
         if said.first() != Some(&(doing as u8)) {
-            let why = "does something else than the others; all must run the same command".into();
+            let why = "is not in step with the others; all must run the same command".into();
             return Err(Error::Worker { rank, why });
         }
         said.remove(0);
@@ -63,7 +63,7 @@ fn meet(workers: &dyn Transport, doing: Doing, mine: &[u8]) -> Result<Vec<Vec<u8
     Ok(all)
 }
 
-/// Tells the others that this worker cannot go on; their next step returns an [`Error::Worker`].
+/// Tells the others that this worker has failed; their next step returns an [`Error::Worker`].
 ///
 /// ```
 /// use tractable::workers::{self, Threads};
@@ -73,11 +73,11 @@ fn meet(workers: &dyn Transport, doing: Doing, mine: &[u8]) -> Result<Vec<Vec<u8
 /// assert_eq!(other.join().unwrap().unwrap_err().to_string(), "worker 0: the disk is full");
 /// ```
 pub fn fail(workers: &dyn Transport, why: &str) {
-    // If they are gone too, nobody is left to be told.
+    // If the others have ended too, there is nobody to tell.
     let _ = meet(workers, Doing::Failed, why.as_bytes());
 }
 
-/// Waits until all workers have come to their end; an error where one of them [failed](fail).
+/// Waits until all workers are done; an error if one of them [failed](fail).
 ///
 /// ```
 /// use tractable::workers::{self, Threads};
@@ -89,7 +89,7 @@ pub fn leave(workers: &dyn Transport) -> Result<()> {
     meet(workers, Doing::Leaving, &[]).map(drop)
 }
 
-/// Everyone's bytes, in the order of ranks.
+/// The bytes of all workers, in the order of ranks.
 ///
 /// ```
 /// use tractable::workers::{self, Threads};
@@ -101,7 +101,7 @@ pub fn share(workers: &dyn Transport, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
     meet(workers, Doing::Sharing, mine)
 }
 
-/// An error unless all workers say the same of `what`: they must agree on settings, data and program.
+/// An error unless all workers pass the same bytes for `what`: they must agree on settings, data and program.
 ///
 /// ```
 /// use tractable::workers::{self, Threads};
@@ -118,12 +118,12 @@ pub fn agree(workers: &dyn Transport, what: &str, mine: &[u8]) -> Result<()> {
     }
 }
 
-/// Whether any of them says so.
+/// Whether any worker passes true.
 pub(crate) fn any(workers: &dyn Transport, mine: bool) -> Result<bool> {
     Ok(meet(workers, Doing::Deciding, &[u8::from(mine)])?.iter().any(|said| said == &[1]))
 }
 
-/// Adds the numbers of all workers, in the order of ranks: the same bits everywhere, and every time.
+/// Adds the numbers of all workers in the order of ranks: the same bits on every worker, every time.
 pub(crate) fn add_few(workers: &dyn Transport, doing: Doing, few: &mut [f64]) -> Result<()> {
     let mine: Vec<u8> = few.iter().flat_map(|v| v.to_le_bytes()).collect();
     let all = meet(workers, doing, &mine)?;
@@ -137,7 +137,7 @@ pub(crate) fn add_few(workers: &dyn Transport, doing: Doing, few: &mut [f64]) ->
     Ok(())
 }
 
-/// The same for many numbers: each worker adds up a slice, and everyone gets all slices.
+/// The same for many numbers: each worker adds up one slice, and all workers receive all slices.
 pub(crate) fn add_many(workers: &dyn Transport, many: &mut Numbers) -> Result<()> {
     let (rank, ranks, len) = (workers.rank(), workers.ranks(), many.len());
     if ranks == 1 {
@@ -156,5 +156,5 @@ pub(crate) fn add_many(workers: &dyn Transport, many: &mut Numbers) -> Result<()
 }
 
 fn other_size(rank: usize) -> Error {
-    Error::Worker { rank, why: "it sent another number of values; all must run the same program".into() }
+    Error::Worker { rank, why: "sent a different number of values; all must run the same program".into() }
 }

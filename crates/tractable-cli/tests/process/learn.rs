@@ -1,4 +1,4 @@
-//! `tractable learn`: a model goes on learning, and nothing is lost where a stream breaks.
+//! `tractable learn`: a model keeps learning, and nothing is lost when a stream breaks.
 
 use crate::interrupt::signal;
 use crate::run::{Place, json_lines, wait_until};
@@ -38,7 +38,7 @@ fn a_model_goes_on_learning() {
     assert_eq!(of("end")[0]["rows"], 600);
     assert!(of("end")[0]["forgot"].as_u64().unwrap() > 0, "it should be surprised: {lines:?}");
     assert_eq!(rows_of(&place, "run"), before + 600);
-    // The log goes on with the next stream, and the page shows it.
+    // The next stream continues the log, and the page shows it.
     place.ok(&["learn", "run", "new.csv", "--score", "--window", "300", "-q"]);
     let log = json_lines(&place.text("run/stream.jsonl"));
     let at: Vec<u64> = log.iter().map(|l| l["rows"].as_u64().unwrap()).collect();
@@ -49,7 +49,7 @@ fn a_model_goes_on_learning() {
         page.contains("New rows") && page.contains("tractable learn run new.csv"),
         "the page shows the stream"
     );
-    // Rows that it was trained on are no longer left out by anyone it knows of.
+    // The model no longer knows which of its networks left out a training row.
     let own = place.run(&["evaluate", "run", "data.csv", "--json"]);
     assert_eq!(own.code, 0, "{own:?}");
 }
@@ -91,7 +91,7 @@ fn a_bad_row_loses_nothing() {
         for part in [says, "line 32", "first 30 rows", "tractable learn run bad.csv --skip 30"] {
             assert!(ran.err.contains(part), "no {part:?}: {}", ran.err);
         }
-        // Once is enough to compare; the second kind of mistake only has to say so.
+        // Comparing once is enough; the second kind of mistake only has to be reported.
         if bad.contains("many") {
             place.ok(&["learn", "run", "good.csv", "--skip", "30", "-q", "--every", "7"]);
             place.ok(&["learn", "whole", "good.csv", "-q"]);
@@ -101,7 +101,7 @@ fn a_bad_row_loses_nothing() {
             assert!(place.read("piped/model.safetensors") == place.read("whole/model.safetensors"));
         }
     }
-    // The model is still a network that `--resume` can take up.
+    // `--resume` can still continue the model.
     place.ok(&["train", "--resume", "-o", "run", "--epochs", "6", "-q"]);
 }
 
@@ -152,9 +152,9 @@ fn a_kill_leaves_a_whole_model() {
 fn what_cannot_learn_is_refused() {
     let place = Place::network();
     place.refused(&["learn", "data.csv", "data.csv"], &["not a folder"]);
-    place.refused(&["learn", "run", "none.csv"], &["none.csv", "the model is as it was"]);
+    place.refused(&["learn", "run", "none.csv"], &["none.csv", "the model is unchanged"]);
     place.write("short.csv", "a,y\n1,2\n");
-    place.refused(&["learn", "run", "short.csv"], &["`b`", "the model is as it was"]);
+    place.refused(&["learn", "run", "short.csv"], &["`b`", "the model is unchanged"]);
     std::fs::create_dir(place.path("empty")).unwrap();
     place.refused(&["learn", "empty", "data.csv"], &["no finished model"]);
     place.ok(&["train", "digits", "--limit", "100", "--epochs", "1", "--net", "mlp", "-o", "images", "-q"]);

@@ -1,16 +1,16 @@
-//! Several processes under `mpirun`; compiled with the feature `mpi` only.
+//! Several processes under `mpirun`; compiled only with the feature `mpi`.
 
 use crate::run::{Place, Ran};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// `mpirun` with this many processes of a shell command, in which `$T` is the program and `$R` the number of a process.
+/// Runs a shell command in this many processes with `mpirun`; `$T` is the program, `$R` the rank of a process.
 fn mpirun(place: &Place, ranks: usize, shell: &str) -> Command {
     let mut command = Command::new("mpirun");
     let shell = format!("T={}; R=$OMPI_COMM_WORLD_RANK; {shell}", env!("CARGO_BIN_EXE_tractable"));
     command
         .args(["-q", "--oversubscribe", "-n", &ranks.to_string(), "sh", "-c", &shell])
-        // Containers have no other user.
+        // Containers have only the user root.
         .envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")])
         .current_dir(place.path("."))
         .stdin(Stdio::null());
@@ -32,7 +32,7 @@ fn ok(place: &Place, ranks: usize, shell: &str) -> Ran {
     ran
 }
 
-/// Exactly one line that says why.
+/// Exactly one line gives the reason.
 fn refused(ran: &Ran, why: &str) {
     let lines: Vec<&str> = ran.err.lines().filter(|l| l.starts_with("error: ")).collect();
     assert!(ran.code == 2 && lines.len() == 1 && lines[0].contains(why), "{ran:?}");
@@ -50,7 +50,7 @@ fn shared_batches_give_the_network_of_one_process() {
     let train: Vec<&str> = NETWORK.split(' ').collect();
     place.ok(&[&train[..], &["--device", "reference", "-o", "one"]].concat());
     let said = ok(&place, 2, &format!("$T {NETWORK} --device reference -o two"));
-    assert_eq!(said.out.matches("run two").count(), 1, "one process speaks: {}", said.out);
+    assert_eq!(said.out.matches("run two").count(), 1, "one process prints: {}", said.out);
     let [one, two] = ["one", "two"].map(|run| means(&place.ok(&["predict", run, "data.csv"])));
     assert_eq!(one.len(), 60);
     for (one, two) in one.iter().zip(&two) {
@@ -108,7 +108,7 @@ fn what_differs_is_refused_in_one_line() {
     refused(&run(&place, 2, &other), "its program or processor differs");
     refused(&run(&place, 2, "$T train missing.csv --target y -o run"), "missing.csv");
     refused(&run(&place, 2, "$T train - --target y -o run"), "standard input");
-    // Only one of them cannot read its file.
+    // Only one process cannot read its file.
     refused(
         &run(&place, 2, &format!("cp data.csv only0.csv; $T train only$R.csv {train} -o run")),
         "only1.csv",
@@ -137,7 +137,7 @@ fn a_process_that_dies_ends_the_job_and_the_last_checkpoint_is_whole() {
     let pid = place.text("pid1");
     assert!(Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
     while job.try_wait().unwrap().is_none() {
-        assert!(began.elapsed() < Duration::from_secs(120), "the job goes on");
+        assert!(began.elapsed() < Duration::from_secs(120), "the job keeps running");
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(!job.wait().unwrap().success());

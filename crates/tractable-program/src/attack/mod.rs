@@ -23,7 +23,7 @@ use tractable::{Matrix, Network, Output, rng};
 
 /// Images attacked between two looks at Ctrl-C.
 const AT_ONCE: usize = 32;
-/// On a GPU.
+/// The same on a GPU.
 const AT_ONCE_ON_GPU: usize = 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
@@ -150,7 +150,7 @@ impl Job<'_> {
         let mut shared: Vec<Vec<Attacked>> = Vec::new();
         for (part, chunk) in index.chunks(self.at_once()).enumerate() {
             let images = self.part(chunk)?.0;
-            // Of several processes each attacks one part of a round.
+            // With several processes, each attacks one part of a round.
             if part % ranks == 0 {
                 let own = part + rank;
                 let mine = match index.chunks(self.at_once()).nth(own) {
@@ -195,7 +195,7 @@ impl Job<'_> {
 
     fn attack(&self, part: usize, chunk: &[usize], given: &[usize]) -> Outcome<Vec<Attacked>> {
         let (x, labels) = self.part(chunk)?;
-        // A seed for every part: the first numbers of one stream would come again in each.
+        // Each part has its own seed: otherwise all would draw the same numbers.
         let seed = self.seed ^ ((part as u64) << 32);
         let targets = match self.choice {
             Choice::All => Targets::all_wrong(&labels),

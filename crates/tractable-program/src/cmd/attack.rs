@@ -129,7 +129,7 @@ struct CurvePoint {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    // The first process writes.
+    // Only the first process writes.
     match team::place().0 {
         0 => attack(args),
         _ => attack(&Args { out: None, ..args.clone() }),

@@ -1,4 +1,4 @@
-//! `tractable learn`: a trained model goes on learning, row by row, from a file or a stream.
+//! `tractable learn`: a trained model continues learning, row by row, from a file or a stream.
 
 use crate::files;
 use crate::interrupt;
@@ -18,17 +18,17 @@ Examples:
   tractable learn run/ new.csv
   tractable learn run/ new.csv --score --json > scores.jsonl
   tail -n +1 -f log.csv | tractable learn run/ - --score --every 100
-  tractable learn run/ new.csv --skip 5000          (the first 5000 are learned already)
+  tractable learn run/ new.csv --skip 5000          (the first 5000 were learned before)
 
-Rows are learned once, in their order; nothing is trained again. Columns are found by name and read as in training; missing
-inputs are uncertain ones; a row without a target is left out. - is stdin. The file may be larger than memory.
-The model in the folder is replaced every so many rows, at the end, after Ctrl-C, and before the error of a row that cannot be
-read: a crash leaves the model before or after, never a part of it. How many rows it has learned is said in the message.
+Each row is learned once, in order; nothing is retrained. Columns are found by name and read as in training; missing inputs
+are uncertain; a row without a target is skipped. - is stdin. The file may be larger than memory.
+The model in the folder is replaced every --every rows, at the end, after Ctrl-C, and before an error about a row that cannot
+be read. A crash leaves a complete model, from before or after a save. Messages say how many rows it has learned.
 With --score every row is predicted before it is learned: rmse, the share inside 90 % intervals, nll, and surprise, the
-squared error over what was expected; about 1 if the intervals are right. `tractable watch run/` draws them meanwhile.
-A model whose errors are larger than it expected forgets, as much as they say: see the book, Streams.";
+squared error over its expected value; about 1 if the intervals are right. `tractable watch run/` plots them live.
+A model whose errors are larger than expected forgets in proportion: see the book, Streams.";
 
-/// Go on learning from new rows
+/// Keep learning from new rows
 #[derive(clap::Args, Clone)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -47,7 +47,7 @@ pub struct Args {
     /// Rows between two saves of the model
     #[arg(long, value_name = "N", default_value = "1000", value_parser = whole)]
     every: usize,
-    /// Leave out the first N rows
+    /// Skip the first N rows
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip: u64,
     /// Never forget, however surprising the rows are
@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Outcome {
     }
     let _held = RunFolder::hold(&args.run)?;
     if RunFolder::images(&args.run)?.is_some() {
-        return Err(Exit::Error(format!("{}: a run on images; rows are tables", args.run.display())));
+        return Err(Exit::Error(format!("{}: a run on images; learn needs a table", args.run.display())));
     }
     let folder = RunFolder::new(&args.run);
     let path = folder.model();
@@ -117,7 +117,7 @@ pub fn run(args: &Args) -> Outcome {
     session.follow(&rows)
 }
 
-/// Rows that the log ends with.
+/// The number of rows in the last line of the log.
 fn logged(log: &Path) -> u64 {
     let text = if log.is_file() { files::read_text(log).unwrap_or_default() } else { String::new() };
     let line = text.lines().rev().find_map(|l| serde_json::from_str::<serde_json::Value>(l).ok());
@@ -138,7 +138,7 @@ struct Session<'a> {
     window: Vec<Tally>,
     all: Vec<Tally>,
     in_window: usize,
-    /// Rows of the file that were read, learned or not; of these the model in the file has the first `saved`.
+    /// Rows of the file read so far, learned or not; the saved model has learned the first `saved` of them.
     seen: u64,
     learned: u64,
     saved: u64,
@@ -204,7 +204,7 @@ impl Session<'_> {
         self.report.say("end", &end, || {
             let none = match without_target {
                 0 => String::new(),
-                n => format!(", {} without a target left out", count(n, "row")),
+                n => format!(", skipped {} without a target", count(n, "row")),
             };
             let times = if forgot == 1 { "time" } else { "times" };
             let forgot = if forgot > 0 { format!(", forgot {forgot} {times}") } else { String::new() };
@@ -212,7 +212,7 @@ impl Session<'_> {
         })
     }
 
-    /// Predicts and learns one row. An error leaves some of the networks with the row, and others without.
+    /// Predicts and learns one row. After an error some networks have learned the row and others have not.
     fn row(&mut self, row: &LabelledRow) -> Outcome {
         if row.label.is_none() && row.y.iter().all(Option::is_none) {
             return Ok(());
@@ -245,7 +245,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Scores the prediction of a row, and says how surprising the row is, where one of them is asked for.
+    /// Scores the prediction of a row and computes its surprise, if either is needed.
     fn predict(
         &mut self,
         row: &LabelledRow,
@@ -276,7 +276,7 @@ impl Session<'_> {
         Ok(Some(self.model.surprise(&row.x, observation)?))
     }
 
-    /// Puts the model in its place. What is learned next starts from what is in the file, as after a restart.
+    /// Saves the model and reads it back, so that learning continues from the file as after a restart.
     fn save(&mut self) -> Outcome {
         if self.seen.max(self.args.skip) == self.saved.max(self.args.skip) {
             return Ok(());
@@ -287,7 +287,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Says and logs the scores of a window, and begins another.
+    /// Prints and logs the scores of a window, and begins the next.
     fn log_window(&mut self) -> Outcome {
         if !self.args.score || self.in_window == 0 {
             return Ok(());
@@ -307,7 +307,7 @@ impl Session<'_> {
         format!("{}  {speed:.0} rows/s", count(self.seen, "row"))
     }
 
-    /// A row that was read but broke a network: the file is whole, and behind by some rows.
+    /// A row that was read but broke a network: the saved model is intact, but some rows behind.
     fn failed(&self, e: Exit) -> Exit {
         match e {
             Exit::Error(why) => Exit::Error(format!("row {}: {why}; {}", self.seen + 1, self.stands())),
@@ -319,13 +319,13 @@ impl Session<'_> {
     fn stands(&self) -> String {
         let saved = self.saved.max(self.args.skip);
         if saved == 0 {
-            return "the model is as it was".into();
+            return "the model is unchanged".into();
         }
         let (run, file) = (self.args.run.display(), self.args.file.display());
         match self.args.file == Path::new("-") {
             true => format!("the model has learned the first {} and is saved", count(saved, "row")),
             false => format!(
-                "the model has learned the first {} and is saved; go on with `tractable learn {run} {file} --skip {saved}`",
+                "the model has learned the first {} and is saved; continue with `tractable learn {run} {file} --skip {saved}`",
                 count(saved, "row")
             ),
         }

@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Outcome {
             return Err(Exit::Error(format!("--quantiles: {p} is given twice")));
         }
     }
-    // The first process writes; to the others this is like the standard output.
+    // Only the first process writes; the others treat this like standard output.
     let out = args.out.as_deref().filter(|_| team::place().0 == 0);
     let out = out.map(|path| Target::new(path, args.force)).transpose()?;
     let mut args = args.clone();

@@ -1,4 +1,4 @@
-//! Rows of a file or of the standard input as they come, read on another thread: whoever waits for a row can be interrupted.
+//! Rows of a file or of standard input as they arrive, read on another thread, so that waiting for a row can be interrupted.
 
 use super::DataFiles;
 use crate::console::note;
@@ -12,20 +12,20 @@ use tractable::{Ensemble, Output};
 
 /// Rows that are read ahead.
 const AHEAD: usize = 256;
-/// How often an idle stream looks for a signal.
+/// How often an idle stream checks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a stream says next.
+/// The next event of a stream.
 pub(crate) enum Next {
     Row(LabelledRow),
     /// A row that cannot be learned from, or a file that cannot be read.
     Bad(tractable::Error),
-    /// Nothing for a while.
+    /// No row for a while.
     Idle,
     End,
 }
 
-/// Rows on their way.
+/// Rows that are being read.
 pub(crate) struct Incoming {
     rows: Receiver<Next>,
     _files: DataFiles,
@@ -40,7 +40,7 @@ impl Incoming {
         let classes = if let Output::Classes { .. } = model.output() { model.class_names() } else { &[] };
         let (path, classes) = (files.paths()[0].clone(), classes.to_vec());
         let (send, rows) = sync_channel(AHEAD);
-        // Nobody waits for it at the end: it may sit in a read that never returns.
+        // The thread is never joined: it may be blocked in a read that never returns.
         std::thread::spawn(move || {
             let mut reader = match CsvLabelled::open(path, &preparation, &targets, &classes) {
                 Ok(reader) => reader,
@@ -64,7 +64,7 @@ impl Incoming {
         Ok(Incoming { rows, _files: files })
     }
 
-    /// The next row, or that there is none for now.
+    /// The next row, or `Idle` if there is none yet.
     pub(crate) fn next(&self) -> Next {
         if interrupt::requested() {
             return Next::Idle;

@@ -69,7 +69,7 @@ struct TestScores {
     test_nll: f64,
 }
 
-/// Fits alone, or with the other processes.
+/// Fits alone or together with the other processes.
 fn learn<C>(
     net: &mut Network,
     training: &Training<'_, C>,
@@ -84,7 +84,7 @@ fn learn<C>(
 }
 
 impl<C: Serialize> Training<'_, C> {
-    /// Learns beside the first process, which says and keeps everything.
+    /// Learns together with the first process, which does all printing and saving.
     pub(crate) fn follow(mut self, mut net: Network) -> Outcome {
         interrupt::listen()?;
         self.fit.patience = None;

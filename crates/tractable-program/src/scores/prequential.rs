@@ -4,7 +4,7 @@ use crate::report::short;
 use serde::Serialize;
 use tractable::{Prediction, Surprise, metrics};
 
-/// What the rows so far add up to, for one target.
+/// Sums over the rows so far, for one target.
 #[derive(Clone, Default)]
 pub(crate) struct Tally {
     rows: u64,
@@ -23,14 +23,14 @@ pub(crate) struct Scored<'a> {
     pub(crate) target: &'a str,
     /// Rows of streams that the run has learned from, up to the last of these.
     pub(crate) rows: u64,
-    /// Of these, how many have this target.
+    /// How many rows of this window have this target.
     pub(crate) of: u64,
     pub(crate) nll: f64,
     #[serde(flatten)]
     pub(crate) kind: Kind,
     /// Observed over expected squared errors.
     pub(crate) surprise: f64,
-    /// Times that the model forgot.
+    /// How often the model forgot.
     pub(crate) forgot: u64,
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
 }
 
 impl Tally {
-    /// Adds one number of a prediction and what it turned out to be.
+    /// Adds one predicted number and its true value.
     pub(crate) fn value(&mut self, out: &Prediction, target: usize, y: f64) {
         let (off, std) = (y - out.mean()[target], (out.var()[target] + out.noise_var()[target]).sqrt());
         let (z, tails) = (off / std, out.tails(target));
@@ -52,13 +52,13 @@ impl Tally {
         self.inside += u64::from(tails.below(z.abs()) <= 0.95);
     }
 
-    /// Adds the probabilities of all classes and the class that it turned out to be.
+    /// Adds the probabilities of all classes and the true class.
     pub(crate) fn class(&mut self, p: &[f64], label: usize) {
         let said = metrics::argmax(p);
         self.rows += 1;
         self.wrong += u64::from(said != label);
         self.confidence += p[said];
-        // As `class_nll` counts what was thought impossible.
+        // `class_nll` treats a probability of zero in the same way.
         self.nll -= p[label].max(f64::MIN_POSITIVE).ln();
     }
 
@@ -84,7 +84,7 @@ impl Tally {
 }
 
 impl Scored<'_> {
-    /// In one line.
+    /// One line of text.
     pub(crate) fn text(&self) -> String {
         let percent = |v: f64| format!("{:.1} %", 100.0 * v);
         let own = match self.kind {

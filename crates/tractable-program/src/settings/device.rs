@@ -10,20 +10,20 @@ use tractable::{Device, Layer, Network};
 pub(crate) enum DeviceName {
     #[default]
     Cpu,
-    // An NVIDIA GPU, with plain comments here and below: `clap` would make help three times as long.
+    // An NVIDIA GPU. Plain comments here and below: with doc comments `clap` would make help three times as long.
     Cuda,
     // The same, with large products rounded to TF32.
     CudaFast,
-    // A GPU if there is one and the network is large enough for it, else the CPU.
+    // A GPU if there is one and the network is large enough for it, otherwise the CPU.
     Auto,
     Reference,
 }
 
-/// Floating-point operations of a batch from which on a GPU is faster: it needs some 150 microseconds for any batch, in
-/// which two cores do about so many.
+/// Floating-point operations per batch above which a GPU is faster: a GPU needs about 150 microseconds for any batch, and
+/// two cores do about this many in that time.
 const WORTH_A_GPU: f64 = 3e7;
 
-/// The GPU of this process: those on one machine take its GPUs in turn.
+/// The GPU of this process: the processes on one machine are assigned its GPUs in turn.
 fn gpu() -> usize {
     turn(team::place_here(), Device::gpus().len())
 }
@@ -33,7 +33,7 @@ fn turn(place: usize, gpus: usize) -> usize {
 }
 
 impl DeviceName {
-    /// For whatever work there is.
+    /// The device for any kind of work.
     pub(crate) fn with(self, threads: usize) -> tractable::Result<Device> {
         match self {
             DeviceName::Cpu => Ok(Device::cpu(threads)),
@@ -44,7 +44,7 @@ impl DeviceName {
         }
     }
 
-    /// For training a network in batches; `net` is the network, on any device.
+    /// The device for training a network in batches; `net` builds the network, on any device.
     pub(crate) fn to_train(
         self,
         threads: usize,
@@ -61,8 +61,8 @@ impl DeviceName {
     }
 }
 
-/// Floating-point operations of one sample's learn: for every weight and use three multiply-adds forward, two
-/// back and two in the update; the first layer's exact inputs need two forward and none back.
+/// Floating-point operations to learn one sample: for every use of a weight, three multiply-adds in the forward pass, two
+/// in the backward pass and two in the update; the first layer's exact inputs need two forward and none backward.
 pub(crate) fn flops_of_learning(net: &Network) -> tractable::Result<f64> {
     let mut shape = net.input();
     let mut flops = 0.0;
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn processes_of_a_machine_take_its_gpus_in_turn() {
         assert_eq!([0, 1, 2, 3, 4].map(|place| turn(place, 4)), [0, 1, 2, 3, 0]);
-        // The error of a machine without any names the first.
+        // Without any GPU, the error names the first.
         assert_eq!(turn(3, 0), 0);
     }
 

@@ -1,4 +1,4 @@
-//! Messages by MPI: all that this program asks of it.
+//! Messages over MPI: the only part of the program that uses it.
 
 use crate::report::{Exit, Outcome};
 use mpi::datatype::{Partition, PartitionMut};
@@ -18,7 +18,7 @@ pub(super) struct World {
 impl World {
     pub(super) fn join() -> Outcome<Self> {
         let (universe, _) = mpi::initialize_with_threading(Threading::Funneled)
-            .ok_or_else(|| Exit::Error("MPI does not start".into()))?;
+            .ok_or_else(|| Exit::Error("MPI failed to start".into()))?;
         Ok(World { world: universe.world(), _universe: universe })
     }
 }
@@ -38,7 +38,7 @@ impl Transport for World {
         self.world.all_to_all_into(&counts[..], &mut coming[..]);
         let (send, receive) = (places(&counts)?, places(&coming)?);
         let mut received = vec![0u8; coming.iter().sum::<u64>() as usize];
-        // Between two workers there is one message each way: large ones are not copied.
+        // With two workers there is one message in each direction; it is sent without a copy.
         let sent = match only(&counts) {
             Some(one) => Cow::Borrowed(to[one]),
             None => Cow::Owned(to.concat()),
@@ -57,13 +57,13 @@ impl Transport for World {
     }
 }
 
-/// The only message that is not empty.
+/// The index of the only message that is not empty, if there is just one.
 fn only(counts: &[u64]) -> Option<usize> {
     let mut some = (0..counts.len()).filter(|&k| counts[k] > 0);
     some.next().filter(|_| some.next().is_none())
 }
 
-/// Sizes and starts of messages as MPI counts them.
+/// Sizes and offsets of messages in MPI's integer type.
 fn places(counts: &[u64]) -> Result<(Vec<Count>, Vec<Count>)> {
     let total = Count::try_from(counts.iter().sum::<u64>());
     total.map_err(|_| Error::Invalid { what: "message".into(), why: "is larger than 2 GiB".into() })?;

@@ -1,4 +1,4 @@
-//! The part of a view about rows that a model learned after its training: scores as they came in.
+//! The part of a view about rows that a model learned after training: their scores over time.
 
 use super::chart::{Chart, Line};
 use super::files::Folder;

@@ -3,7 +3,7 @@
 use super::{Table, markdown, number, or_dash, rows, word};
 use serde_json::Value;
 
-/// Images a second of whole training steps, with PyTorch in the same run.
+/// Images per second for whole training steps, with PyTorch in the same run.
 pub(super) fn training(file: &Value) -> Table {
     let rate = |v: f64| match v {
         _ if v >= 1e6 => format!("{:.2} M", v / 1e6),

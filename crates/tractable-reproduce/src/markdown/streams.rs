@@ -1,4 +1,4 @@
-//! Tables about streams: one row per way to follow them, one column per stream.
+//! Tables about streams: one row per method, one column per stream.
 
 use super::{Table, markdown, number, rows, word};
 use serde_json::Value;
@@ -21,7 +21,7 @@ fn is_class(stream: &str) -> bool {
     ["sea", "hyperplane"].contains(&stream)
 }
 
-/// One line per way, in the order of the file; `cell` makes the text of one stream.
+/// One line per method, in the order of the file; `cell` makes the text for one stream.
 fn by_way(file: &Value, about: &str, cell: impl Fn(&str, &Value) -> Table) -> Table {
     let all = rows(file, "rows")?;
     let mut ways: Vec<&str> = Vec::new();
@@ -43,7 +43,7 @@ fn by_way(file: &Value, about: &str, cell: impl Fn(&str, &Value) -> Table) -> Ta
     Ok(markdown(file, &HEAD, lines, about))
 }
 
-/// Regret after a change and, behind it, over all rows.
+/// Regret after a change, then over all rows.
 fn regret(file: &Value) -> Table {
     by_way(file, "after a change / all rows", |stream, row| {
         let shown = |v: f64| if is_class(stream) { format!("{:.2} %", 100.0 * v) } else { format!("{v:.2}") };

@@ -88,7 +88,7 @@ const LINKS: [(&str, f64, f64); 3] = [
 /// Processor time for one message, whatever its size.
 const MESSAGE: f64 = 10e-6;
 
-/// Seconds to add up a message over machines: twice to everyone, a slice each.
+/// Seconds to add up a message over all machines: two exchanges, one slice per machine.
 fn exchange(bytes: f64, machines: f64, speed: f64, latency: f64) -> f64 {
     2.0 * (latency + (machines - 1.0) * MESSAGE + bytes * (machines - 1.0) / machines / speed)
 }
@@ -101,11 +101,11 @@ pub(super) fn machines(file: &Value) -> Table {
         let (size, batch) = (of("bytes")?, of("batch_seconds")?);
         let merge = of("since_seconds")? + of("merge_seconds")?;
         for (link, speed, latency) in LINKS {
-            // A batch of 128 rows can be shared by 128 at most.
+            // A batch of 128 rows can be shared by at most 128 machines.
             let gain =
                 |p: f64| if p == 1.0 { 1.0 } else { batch / (batch / p + exchange(size, p, speed, latency)) };
             let best = (1..=128).map(f64::from).max_by(|a, b| gain(*a).total_cmp(&gain(*b))).unwrap_or(1.0);
-            // Merging every n batches of 128: n with which 1000 machines spend a tenth of their time on it.
+            // Merging every n batches of 128: the n at which 1000 machines spend a tenth of their time on it.
             let pause = merge + exchange(size, 1000.0, speed, latency);
             let every = (9.0 * pause / batch).ceil();
             lines.push(vec![
@@ -154,7 +154,7 @@ pub(super) fn speed(file: &Value) -> Table {
     Ok(markdown(file, &head, lines, &format!("MNIST CNN, batch 128, best of {n:.0} blocks")))
 }
 
-/// Error by the number of processes and how often they merge.
+/// Error for each number of processes and merging interval.
 pub(super) fn errors(file: &Value) -> Table {
     let [images, batch, weights] = ["images", "batch", "weights"].map(|name| number(file, &[name]));
     let (batches, size) = (images? / batch?, 8.0 * weights?);
@@ -164,7 +164,7 @@ pub(super) fn errors(file: &Value) -> Table {
             Ok(every) => (format!("`--sync {sync}`"), (batches / ranks).ceil() / every),
             Err(_) => ("every batch is shared".into(), batches),
         };
-        // Twice to everyone, a slice each.
+        // Two exchanges, one slice per process.
         let sent = merges.ceil() * 2.0 * size * (ranks - 1.0) / ranks;
         let sent = if sent > 0.0 { bytes(sent) } else { "-".into() };
         Ok(vec![format!("{ranks:.0}"), said, spread(&list(row, "errors")?), sent])

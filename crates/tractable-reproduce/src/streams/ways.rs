@@ -9,7 +9,7 @@ use tractable::{
 
 use super::worlds::{Stream, World};
 
-/// Rows that a network starts with, and how often it goes over them; they are not scored.
+/// Rows that a network starts with, and how many times it learns them; they are not scored.
 pub(crate) const WARM: usize = 200;
 const PASSES: usize = 10;
 /// Rows between two times of forgetting a fixed share.
@@ -18,14 +18,14 @@ const FORGET_EVERY: usize = 100;
 /// A way to follow a stream. The network and its start are the same for all.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Way {
-    /// Forgets as much as its surprise says.
+    /// Forgets in proportion to its surprise.
     Surprised,
     Never,
     /// Forgets a share every hundred rows.
     Share(f64),
-    /// Counts rows, up to so many.
+    /// Counts rows, up to this many.
     Counted(usize),
-    /// Starts anew, from the rows since, when a window of errors has two parts that differ (ADWIN).
+    /// Restarts from scratch on the newest rows when a window of errors has two parts that differ (ADWIN).
     Adwin,
 }
 
@@ -130,7 +130,7 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// Standardised by the rows that it starts with.
+/// Standardised with the rows that it starts with.
 fn network(world: World, way: Way, stream: &Stream, seed: u64) -> Result<Network> {
     let rule = if let Way::Counted(rows) = way { UpdateRule::counted(rows) } else { UpdateRule::Capped };
     let net = Network::mlp([stream.width, 64, 64, 1], Activation::MixtureRelu).seed(seed).update_rule(rule);
@@ -163,7 +163,7 @@ impl Adwin {
         self.blocks.len() * BLOCK
     }
 
-    /// Adds an error; at the end of a block, whether the window was cut because errors rose.
+    /// Adds an error; returns, at the end of a block, whether the window was cut because errors rose.
     fn changed(&mut self, error: f64) -> bool {
         self.open = (self.open.0 + error, self.open.1 + error * error);
         self.count += 1;

@@ -1,4 +1,4 @@
-//! Six classic streams: five whose world changes, and one whose does not.
+//! Six classic streams: five that change, and one that does not.
 
 use serde::Serialize;
 use std::f64::consts::PI;
@@ -10,7 +10,7 @@ use tractable::rng;
 pub(crate) enum World {
     /// Friedman's function of ten inputs, five of which matter. Nothing changes.
     FriedmanStill,
-    /// Every quarter, the inputs change places.
+    /// The inputs are permuted every quarter.
     FriedmanAbrupt,
     /// From 40 to 60 % of the stream, more and more rows come from a new function.
     FriedmanGradual,
@@ -18,8 +18,8 @@ pub(crate) enum World {
     FriedmanRecurring,
     /// SEA: whether the sum of two of three inputs is below a threshold, which changes every quarter; 10 % of the labels are wrong.
     Sea,
-    /// On which side of a plane in ten dimensions a row lies. Two of its weights move all the time, from half of the stream on all
-    /// ten; 5 % of the labels are wrong.
+    /// On which side of a plane in ten dimensions a row lies. Two of its weights move all the time, in the second half of the stream
+    /// all ten; 5 % of the labels are wrong.
     Hyperplane,
 }
 
@@ -36,7 +36,7 @@ pub(crate) const WORLDS: [World; 6] = [
 pub(crate) struct Stream {
     pub(crate) x: Vec<f64>,
     pub(crate) y: Vec<f64>,
-    /// Without noise.
+    /// The target without noise.
     pub(crate) truth: Vec<f64>,
     pub(crate) width: usize,
     /// Rows at which the world changes, or begins to.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the stand-in for the driver's library, and for NCCL, at the given path: a test of the CUDA device then needs no GPU.
+# Builds an emulator of the driver's library and of NCCL at the given path, so that tests of the CUDA device need no GPU.
 #   sh crates/tractable/cuda/emulator/build.sh target/libcuda.so
 #   TRACTABLE_LIBCUDA=$PWD/target/libcuda.so cargo test -p tractable --lib conformance
 set -eu

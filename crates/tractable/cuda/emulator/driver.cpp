@@ -1,7 +1,7 @@
-// A stand-in for the CUDA driver's library, for tests on machines without a GPU: memory is the host's, kernels run at once.
+// An emulator of the CUDA driver's library, for tests on machines without a GPU: memory is the host's, kernels run immediately.
 //
-// EMULATED_CUDA=none: no device; devices=N: so many; memory=N: bytes there are; lost=N: the device is lost after N launches; skip: kernels do nothing
-// and memory holds 0.1 everywhere, so that all time is the host's.
+// EMULATED_CUDA=none: no device; devices=N: N devices; memory=N: N bytes of memory; lost=N: the device is lost after N launches; skip: kernels do
+// nothing and memory holds 0.1 everywhere, so that a profile shows only the host's time.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -161,7 +161,7 @@ API cuMemAllocAsync(void **p, size_t n, void *) {
     if (used + n > memory()) return OUT_OF_MEMORY;
     *p = aligned_alloc(1024, (n + 1023) / 1024 * 1024);
     if (skips()) std::fill_n((float *)*p, n / 4, 0.1f);
-    else memset(*p, 0xff, n); // not a number, so that reading what nobody wrote shows
+    else memset(*p, 0xff, n); // NaN, so that reading uninitialised memory shows
     blocks[*p] = n;
     used += n;
     return OK;
@@ -187,7 +187,7 @@ API cuModuleGetFunction(void **f, void *, const char *name) {
     return *f ? OK : NOT_FOUND;
 }
 API cuFuncSetAttribute(void *, int, int) { return OK; }
-// Work that is captured waits in a graph; arguments stay where the caller keeps them.
+// Captured work is stored in a graph; arguments stay in the caller's memory.
 typedef std::vector<std::function<int()>> Work;
 static thread_local Work *captured;
 API cuStreamBeginCapture_v2(void *, unsigned) { captured = new Work; return OK; }

@@ -39,7 +39,7 @@ static inline int max(int a, int b) { return a > b ? a : b; }
 static inline u32 min(u32 a, u32 b) { return a < b ? a : b; }
 template <class T> static inline T atomicAdd(T *to, T more) { T was = *to; *to += more; return was; }
 
-// Tensor cores: the operands of a warp are exchanged, every lane computes its own four sums.
+// Tensor cores: the lanes of a warp exchange their operands, and every lane computes its own four sums.
 u32 *emulator_warp_words(); // 32 lanes of 8 words
 int emulator_lane();
 static inline float emulated_cut(u32 u) { return __uint_as_float(u & 0xffffe000u); }

@@ -1,4 +1,4 @@
-// A stand-in for NCCL: the members of a team are threads of this process, and add up in the order of their ranks.
+// An emulator of NCCL: the members of a team are threads of this process, and add in the order of their ranks.
 #include <condition_variable>
 #include <map>
 #include <mutex>

@@ -45,7 +45,7 @@ pub(super) struct Method<'m> {
     pub(super) step: &'m dyn Fn(&Lanes<'_>) -> Result<Moved>,
 }
 
-/// What is known when all attacks begin.
+/// What is known before the attacks begin.
 pub(super) struct Begun {
     pub(super) tree: Tree,
     /// Probabilities of the classes of every image.

@@ -104,7 +104,7 @@ fn parts<B: Backend>(b: &B, z: &B::State, x: &B::State) -> Vec<Named> {
 
 type Named = (&'static str, Vec<f64>);
 
-/// Whether every array is as near to the reference as sums of this many terms in f32 can be.
+/// Checks that every array is as close to the reference as f32 sums of this many terms can be.
 fn close(what: &str, times: f64, terms: usize, ours: &[Named], reference: &[Named]) {
     for ((part, ours), (_, reference)) in ours.iter().zip(reference) {
         assert_eq!(ours.len(), reference.len(), "{what}: {part}");
@@ -147,7 +147,7 @@ enum Which<'a> {
     Cuda(&'a super::cuda::Cuda),
 }
 
-/// The first GPU, where there is one, with the factor on the error that is allowed: as it is, and with all maps on tensor cores.
+/// The first GPU, if there is one, with the factor on the allowed error: as it is, and with all maps on tensor cores.
 #[cfg(feature = "cuda")]
 fn gpus() -> &'static [(&'static str, super::cuda::Cuda, f64)] {
     use super::cuda::{Cuda, Precision};
@@ -261,7 +261,7 @@ fn dense_maps_on_images_agree() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore)] // takes hours there, and no other path through the code
+#[cfg_attr(miri, ignore)] // takes hours there, and covers no new code path
 fn large_batches_agree() {
     // Large enough for several tasks on several threads.
     let map = Map { input: Shape::flat(257), output: Shape::flat(67), window: None };
@@ -272,7 +272,7 @@ fn large_batches_agree() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore)] // takes hours there, and no other path through the code
+#[cfg_attr(miri, ignore)] // takes hours there, and covers no new code path
 fn batches_of_whole_tiles_agree() {
     let map = Map { input: Shape::flat(150), output: Shape::flat(70), window: None };
     map_agrees(map, 64, false);

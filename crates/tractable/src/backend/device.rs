@@ -77,7 +77,7 @@ impl Device {
     }
 
     /// An NVIDIA GPU in f32, counted from 0. Needs a driver for CUDA 12.4 or later and a GPU of compute capability 8.0 (Ampere) or
-    /// later, and nothing else. Networks on it work as on the CPU: files move freely between the two.
+    /// later, and nothing else. Networks work as on the CPU, and files can be exchanged between the two.
     ///
     /// ```
     /// use tractable::Device;
@@ -102,7 +102,7 @@ impl Device {
         Vec::new()
     }
 
-    /// Whether this is a GPU: work should then come in large batches.
+    /// Whether this is a GPU, for which batches should be large.
     ///
     /// ```
     /// assert!(!tractable::Device::cpu(1).is_gpu());
@@ -112,7 +112,7 @@ impl Device {
     }
 
     /// The same GPU, with large products rounded to TF32: about three digits instead of five, and up to twice as fast. Errors
-    /// after training are the same within what another seed changes; keep the default for small noise.
+    /// after training differ no more than between seeds; keep the default for small noise.
     ///
     /// ```
     /// use tractable::Device;
@@ -125,7 +125,7 @@ impl Device {
         match &self.0 {
             #[cfg(feature = "cuda")]
             Handle::Cuda(gpu) => Self::gpu(gpu.ordinal(), true),
-            _ => Err(Error::invalid("device", "only a GPU computes faster with fewer digits")),
+            _ => Err(Error::invalid("device", "only a GPU has a faster, less precise mode")),
         }
     }
 
@@ -137,7 +137,7 @@ impl Device {
         })
     }
 
-    /// The GPU that is in use, or opened now.
+    /// The GPU, opened now unless it is already in use.
     #[cfg(feature = "cuda")]
     fn gpu(ordinal: usize, fast: bool) -> Result<Self> {
         let precision = if fast { Precision::Fast } else { Precision::Precise };

@@ -1,7 +1,7 @@
 //! The kernels a device must offer, and the devices.
 //!
 //! `reference` computes in f64 with plain loops: read it to understand the kernels. `cpu` computes in f32 and is
-//! fast. Both call the same formulae in [`crate::moments`]. `cuda` computes in f32 on a GPU, with kernels of its own. Nothing above this module knows a
+//! fast. Both call the same formulae in [`crate::moments`]. `cuda` computes in f32 on a GPU, with its own kernels. Nothing above this module knows a
 //! device's memory layout: samples go in and come out as f64, channel by channel.
 
 #[cfg(test)]
@@ -212,7 +212,7 @@ pub(crate) struct Seen<'a> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) flip: bool,
-    /// Row and column of the original that the first pixel shows; what lies outside is 0.
+    /// Row and column of the original at the first pixel; pixels outside the original are 0.
     pub(crate) from: [i32; 2],
     /// Rows, then columns, of the hole: first, and one past the last.
     pub(crate) hole: [[i32; 2]; 2],
@@ -321,7 +321,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// Sets the batch: means and, unless exact, variances, `[rows, shape.len()]`.
     fn write(&self, state: &mut Self::State, mean: &[f64], var: Option<&[f64]>) -> Result<()>;
     fn read(&self, state: &Self::State, field: Field) -> Result<Vec<f64>>;
-    /// The same into a buffer, for devices that need not allocate.
+    /// The same into a buffer, for devices that can avoid allocating.
     fn read_into(&self, state: &Self::State, field: Field, to: &mut Vec<f64>) -> Result<()> {
         *to = self.read(state, field)?;
         Ok(())
@@ -330,11 +330,11 @@ pub(crate) trait Backend: Send + Sync + 'static {
     fn table(&self, shape: Shape, rows: usize) -> Result<Self::RowStore>;
     /// Sets rows from `first` on, `[rows, shape.len()]`.
     fn table_write(&self, table: &mut Self::RowStore, first: usize, values: &[f64]) -> Result<()>;
-    /// Whether a data set is kept on the device with its bytes and targets: the host is too far away to prepare every batch.
+    /// Whether a data set is kept on the device with its bytes and targets, because sending every batch from the host is too slow.
     fn keeps_data(&self) -> bool {
         false
     }
-    /// Images as bytes, where the device keeps them. `scaled` has the number for every byte of a channel, `greys` those of every
+    /// Images as bytes, if the device keeps them. `scaled` has the number for every byte of a channel, `greys` the numbers for every
     /// image's hole, channel by channel, unless there are no holes.
     fn images(&self, _: Shape, _pixels: &[u8], _scaled: &[f32], _greys: &[f32]) -> Result<Self::RowStore> {
         unreachable!("this device keeps no data")
@@ -343,7 +343,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
     fn gather_images(&self, _: &Self::RowStore, _rows: &[usize], _: &[Change], _: &mut Self::State) {
         unreachable!("this device keeps no data")
     }
-    /// Innovation of the output given these rows of a table of targets, in which what was not observed is NaN.
+    /// Innovation of the output given these rows of a table of targets, in which NaN means not observed.
     fn observe_rows(
         &self,
         _input: &Self::State,
@@ -354,7 +354,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
     ) {
         unreachable!("this device keeps no data")
     }
-    /// Searches that stay on the device, where it keeps them.
+    /// Searches that stay on the device, if it supports them.
     fn walk(&self, _: WalkForm) -> Result<Option<Box<dyn Walk<Self::State>>>> {
         Ok(None)
     }
@@ -411,11 +411,11 @@ pub(crate) trait Backend: Send + Sync + 'static {
         status: &mut Self::Status,
     );
 
-    /// Whether a network that learns from `x` can do its first layers in one: a convolution, ReLU and average pooling.
+    /// Whether a network that learns from `x` can fuse its first layers: a convolution, ReLU and average pooling.
     fn joins(&self, _w: &Self::Weights, _pool: Window, _x: &Self::State) -> bool {
         false
     }
-    /// The first layers in one; only `pooled` is made.
+    /// The fused first layers; only `pooled` is computed.
     fn join(
         &self,
         _w: &Self::Weights,
@@ -480,14 +480,14 @@ pub(crate) trait Backend: Send + Sync + 'static {
         status: &mut Self::Status,
     );
     fn clear(&self, sums: &mut Self::Sums);
-    /// Adds the sums of maps over all workers from device to device, where they can; whether it was done.
+    /// Adds the sums of maps over all workers from device to device if possible; returns whether it did.
     fn sums_add(&self, _: &[&Self::Sums], _: &dyn Transport) -> Result<bool> {
         Ok(false)
     }
     /// Appends the sums as numbers that add up over workers: many, in the device's precision and order, and a few for each channel of a
     /// normalisation.
     fn sums_read(&self, sums: &Self::Sums, many: &mut Numbers, few: &mut Vec<f64>) -> Result<()>;
-    /// The reverse, from the number `at` on; returns the number after the last that was taken.
+    /// The reverse: reads from index `at`; returns the index after the last number read.
     fn sums_write(
         &self,
         sums: &mut Self::Sums,

@@ -502,10 +502,10 @@ impl<'n> Search<'n> {
     }
 }
 
-/// Numbers from which on several threads share the rows.
+/// At least this many numbers, and several threads share the rows.
 const MANY: usize = 1 << 18;
 
-/// The step of every row. Each is computed alone, so threads do not change it.
+/// The step of every row. Rows are computed independently, so the number of threads does not change them.
 fn each_row<T: Send>(rows: usize, width: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let threads =
         if rows * width < MANY { 1 } else { std::thread::available_parallelism().map_or(1, |n| n.get()) };

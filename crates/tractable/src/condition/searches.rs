@@ -7,8 +7,8 @@ use crate::gaussian::{Gaussian, Matrix};
 use crate::network::Network;
 use crate::output::{Output, Tree};
 
-/// Searches with [known weights](crate::Wanted::known_weights), each in a slot of its own: made by [`Network::searches`]. They begin and end
-/// independently, and their places stay on the device; only outputs are read every round.
+/// Searches with [known weights](crate::Wanted::known_weights), each in its own slot: made by [`Network::searches`]. They begin and end
+/// independently, and their positions stay on the device; only the outputs are read back after every round.
 ///
 /// ```
 /// use tractable::{Activation, Device, Network, SearchStart};
@@ -42,7 +42,7 @@ pub struct Searches<'n> {
 pub struct SearchStart<'a> {
     /// The input.
     pub mean: &'a [f64],
-    /// Variance of every entry, which limits how far one round moves it; an entry without one stays.
+    /// Variance of every entry, which limits how far one round moves it; an entry with variance 0 stays.
     pub var: &'a [f64],
     /// Lowest and highest value of every entry.
     pub low: &'a [f64],
@@ -67,7 +67,7 @@ impl Network {
     /// as fast.
     ///
     /// # Errors
-    /// If the network has no classes, or there is no memory.
+    /// If the network has no classes, or the device is out of memory.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -90,7 +90,7 @@ impl Network {
 }
 
 impl Searches<'_> {
-    /// Begins searches in these slots, instead of what was there.
+    /// Begins searches in these slots, replacing any that were there.
     ///
     /// # Errors
     /// If a slot or a label does not exist, or numbers do not fit.
@@ -117,7 +117,7 @@ impl Searches<'_> {
         self.walk.enter(&starts.iter().map(|s| s.0).collect::<Vec<_>>(), &records)
     }
 
-    /// The network's outputs at the places of these slots, in this order. Where each goes from there is found, too: see
+    /// The network's outputs at the positions of these slots, in this order. Also computes where each search moves next: see
     /// [`go`](Searches::go).
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl Searches<'_> {
         self.net.in_users_units(output, slots.len(), self.net.graph.output())
     }
 
-    /// Moves these to where the last round found; the others stay.
+    /// Moves these searches by the step that the last round computed; the others stay.
     ///
     /// # Errors
     /// If the device failed.
@@ -137,7 +137,7 @@ impl Searches<'_> {
         self.walk.go(slots)
     }
 
-    /// The places of these slots, one per row.
+    /// The positions of these slots, one per row.
     ///
     /// # Errors
     /// If a number is not finite, or the device failed.
@@ -149,7 +149,7 @@ impl Searches<'_> {
     fn check(&self, slot: usize) -> Result<()> {
         match slot < self.slots {
             true => Ok(()),
-            false => Err(Error::invalid("slot", format!("{slot}: there are {}", self.slots))),
+            false => Err(Error::invalid("slot", format!("{slot}: there are only {}", self.slots))),
         }
     }
 }

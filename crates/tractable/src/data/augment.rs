@@ -60,7 +60,7 @@ impl Augment {
         }
     }
 
-    /// One image's change. The same number of draws whatever comes out, so that one setting does not move another's.
+    /// The random change of one image. Always makes the same number of draws, so that one setting does not change the others' draws.
     pub(crate) fn draw(self, shape: Shape, rng: &mut impl Rng) -> Change {
         let (height, width) = (shape.height, shape.width);
         let mut pick = |n: usize| rng::below(n as u64, rng) as i32;

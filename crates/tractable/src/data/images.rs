@@ -268,7 +268,7 @@ impl Images {
             return Ok(None);
         }
         let plane = self.shape.height * self.shape.width;
-        // Four counts side by side: neighbours are often the same, and one would wait for the other.
+        // Four interleaved histograms: neighbouring bytes are often equal, and their increments would wait for each other.
         let mut counts = vec![[[0u64; 4]; 256]; self.shape.channels];
         for &i in index {
             for (count, pixels) in counts.iter_mut().zip(self.pixels(i).chunks_exact(plane)) {

@@ -1,4 +1,4 @@
-//! Reads a CSV file row by row, inputs and targets, to learn from while it is still being written.
+//! Reads a CSV file row by row, inputs and targets, even while it is still being written.
 
 use std::path::Path;
 
@@ -37,13 +37,13 @@ pub struct CsvLabelled {
 /// One row.
 #[derive(Debug, Clone)]
 pub struct LabelledRow {
-    /// The line of the file that it starts on.
+    /// The line of the file where it starts.
     pub line: usize,
-    /// The inputs; those of missing cells have a variance.
+    /// The inputs; missing cells have a variance above 0.
     pub x: Gaussian,
-    /// The target: numbers, none of classes. `None`: missing.
+    /// The target numbers, `None` if missing; empty for classes.
     pub y: Vec<Option<f64>>,
-    /// The target: a class, where there are classes.
+    /// The target class, if there are classes.
     pub label: Option<usize>,
 }
 
@@ -51,7 +51,7 @@ impl CsvLabelled {
     /// Opens a file; columns are found by name, and others are ignored. With classes there is one target.
     ///
     /// # Errors
-    /// As for [`csv`](super::csv), or when a column is not there.
+    /// As for [`csv`](super::csv), or when a column is missing.
     pub fn open(
         path: impl AsRef<Path>,
         preparation: &Preparation,
@@ -67,7 +67,7 @@ impl CsvLabelled {
     /// The next row; `None` at the end of the file.
     ///
     /// # Errors
-    /// When the row is not as long as the header, or its target is not a number or a known class. What comes after it can
+    /// When the row has more or fewer cells than the header, or its target is not a number or a known class. Later rows can
     /// still be read.
     pub fn next_row(&mut self) -> Result<Option<LabelledRow>> {
         if !self.rows.records.advance()? {
@@ -86,7 +86,7 @@ impl CsvLabelled {
                 }
                 continue;
             }
-            // One file may have another style than the one the model was trained on.
+            // The file may use a different style of numbers than the training data.
             let value = number(cell, self.decimal_comma).or_else(|| number(cell, !self.decimal_comma));
             if known && value.is_none() {
                 return Err(self.refuse(i, format!("{} is not a number", quoted(cell))));

@@ -107,8 +107,8 @@ impl Scaler {
         }
     }
 
-    /// T67. The scaler of all rows, from those of parts and how many rows each has. The `std` of a part is taken as it is, also the 1 of
-    /// a constant column.
+    /// T67. The scaler of all rows, from the scalers of parts and the number of rows in each. The `std` of a part is used as it is, even
+    /// the 1 of a constant column.
     ///
     /// # Errors
     /// When there are no rows, or widths differ.
@@ -127,7 +127,7 @@ impl Scaler {
         if rows == 0.0 || parts.iter().any(|(_, s)| s.width() != width) {
             return Err(Error::invalid("scalers", "parts must have rows, and the same columns"));
         }
-        // Around the mean of all, so that columns with a large offset keep their digits.
+        // Relative to the overall mean, so that columns with a large offset do not lose precision.
         let sum =
             |f: &dyn Fn(&Scaler) -> f64| parts.iter().map(|(n, s)| *n as f64 * f(s)).sum::<f64>() / rows;
         let mean: Vec<f64> = (0..width).map(|c| sum(&|s| s.mean[c])).collect();

@@ -28,7 +28,7 @@ impl Passed<'_> {
         second
     }
 
-    /// Second derivatives by these units and each other, `d^2(output)/(d(unit) d(other))`, `[rows, units, units]`.
+    /// Second derivatives with respect to all pairs of these units, `d^2(output)/(d(unit) d(other))`, `[rows, units, units]`.
     pub(super) fn matrix(&self, slope: Slope, units: &[usize]) -> Vec<f64> {
         let width = units.len();
         let mut second = vec![0.0; self.rows * width * width];
@@ -41,12 +41,12 @@ impl Passed<'_> {
         second
     }
 
-    /// Calls `f(row, curvature of the output by an activation, derivatives of its unit by these units of the state)`.
+    /// Calls `f(row, curvature of the output due to an activation, derivatives of its unit with respect to these units of the state)`.
     fn each_bend(&self, slope: Slope, units: &[usize], mut f: impl FnMut(usize, f64, &[f64])) {
         let (graph, rows, k) = (self.graph, self.rows, units.len());
         let width = |state: usize| graph.shapes[state].len();
         let tangents = self.tangents(slope.at, units);
-        // Down: how much the output moves with every state, `[row][unit]`.
+        // Down: the derivative of the output with respect to every state, `[row][unit]`.
         let mut rests: Vec<Vec<f64>> = (0..graph.shapes.len()).map(|s| vec![0.0; rows * width(s)]).collect();
         let output = graph.output();
         rests[output].iter_mut().skip(slope.output).step_by(width(output)).for_each(|rest| *rest = 1.0);
@@ -72,7 +72,7 @@ impl Passed<'_> {
         }
     }
 
-    /// Up: how states move with these units of one, `[unit of the state][row][unit asked for]`; empty where a state does not move, and where
+    /// Up: the derivatives of states with respect to these units of one, `[unit of the state][row][requested unit]`; empty where they are zero, and where
     /// no curved activation follows.
     fn tangents(&self, at: usize, units: &[usize]) -> Vec<Vec<f64>> {
         let (graph, k) = (self.graph, units.len());

@@ -23,7 +23,7 @@ impl<B: Backend> LentPass<'_, B> {
 
 impl<B: Backend> Drop for LentPass<'_, B> {
     fn drop(&mut self) {
-        // A pass overwrites whatever an earlier one left; what one noted that panicked does not count.
+        // A pass overwrites whatever an earlier one left; notes from a pass that panicked are discarded.
         if let Some(mut pass) = self.pass.take() {
             pass.status = B::Status::default();
             self.engine.idle.lock().unwrap_or_else(|e| e.into_inner()).push(pass);
@@ -84,7 +84,7 @@ impl<B: Backend> ActivePass for LentPass<'_, B> {
         let engine = self.engine;
         let pass = self.pass_mut();
         engine.layers.differentiate(pass, slope);
-        // The sum over what the state's activations make of it, and its own branches.
+        // The sum over the state's activations and its own branches.
         let mut sum: Option<[Vec<f64>; 3]> = None;
         for (_, _, a) in engine.layers.stations(slope.at, slope.at) {
             let more = engine.layers.backend.derivative_read(&pass.derivatives[a])?;

@@ -14,7 +14,7 @@ pub(super) struct LayerSums<B: Backend> {
 }
 
 impl<B: Backend> Layers<B> {
-    /// Runs an operation with statistics of all workers, if it is a normalisation of the batch; says whether it is.
+    /// If an operation is a normalisation of the batch, runs it with the statistics of all workers; returns whether it did.
     fn normalize_together(&self, pass: &mut Pass<B>, op: &Op, together: &mut Together<'_>) -> Result<bool> {
         let Op::Forward { layer, .. } = *op else { return Ok(false) };
         if !matches!(self.blocks[layer], Block::Norm(_)) {
@@ -65,7 +65,7 @@ impl<B: Backend> Loaded<B> {
         Ok(())
     }
 
-    /// Adds the sums and rows of all workers; afterwards all have the same.
+    /// Adds the sums and rows of all workers; afterwards all workers have the same.
     pub(super) fn add_together(
         &self,
         sums: &mut OnDevice,

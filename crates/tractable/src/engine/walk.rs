@@ -10,7 +10,7 @@ use crate::plan::Op;
 /// Searches that stay on the device between rounds; see [`Walk`].
 pub(crate) trait ActiveWalk: Send {
     fn enter(&mut self, slots: &[usize], records: &[f64]) -> Result<()>;
-    /// The outputs at the places of these slots; finds where each goes next.
+    /// The outputs at the positions of these slots; also computes where each search moves next.
     fn round(&mut self, slots: &[usize]) -> Result<MeanVar>;
     fn go(&mut self, slots: &[usize]) -> Result<()>;
     fn places(&mut self, slots: &[usize]) -> Result<Vec<f64>>;
@@ -26,7 +26,7 @@ struct LentWalk<'e, B: Backend> {
 }
 
 impl<B: Backend> Loaded<B> {
-    /// None where the device keeps no searches.
+    /// `None` if the device keeps no searches.
     pub(super) fn walking(&self, form: WalkForm) -> Result<Option<Box<dyn ActiveWalk + '_>>> {
         let Layers { backend, graph, .. } = &self.layers;
         let (k, forward) = (form.k, graph.forward(0, Purpose::Predict));

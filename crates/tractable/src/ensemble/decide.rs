@@ -8,20 +8,20 @@ use crate::error::Result;
 use crate::gaussian::Matrix;
 use crate::output::{Calibration, ClassCalibration, Parts};
 
-/// Weights of the first kind that are tried; the other has the rest.
+/// Weights tried for the first kind; the second kind has the rest.
 const BLENDS: [f64; 5] = [1.0, 0.75, 0.5, 0.25, 0.0];
 
-/// Weights of the kinds, their calibration, and whether the doubt comes by rows.
+/// Weights of the kinds, their calibration, and whether weight uncertainty is computed by rows.
 pub(super) type Decided = (Vec<f64>, Calibrated, bool);
 
-/// What a network says of the rows of its fold.
+/// A network's predictions for the rows of its fold.
 pub(super) enum Judged {
     Values(Vec<Said>),
     Classes(Matrix),
 }
 
 impl Data<'_> {
-    /// The length under which left-out rows are most likely, and the networks of that length.
+    /// The training length with which left-out rows are most likely, and its networks.
     pub(super) fn best_length(&self, jobs: &[Job], members: Vec<Member>) -> Result<(usize, Vec<Member>)> {
         let mut best: Option<(f64, usize, Vec<Member>)> = None;
         let mut rest = jobs.iter().zip(members).peekable();
@@ -41,8 +41,8 @@ impl Data<'_> {
         Ok((length, members))
     }
 
-    /// Weights of the kinds, their calibration, and whether the doubt comes by rows: what makes left-out rows most likely. Where the doubt is
-    /// that of all weights together, or there are classes, rows are not asked for.
+    /// Weights of the kinds, their calibration, and whether weight uncertainty is computed by rows: whatever makes left-out rows most likely.
+    /// Rows are not tried for classes, or if the uncertainty is that of all weights together.
     pub(super) fn decide(
         &self,
         members: &[Member],
@@ -61,7 +61,7 @@ impl Data<'_> {
         Ok(best.map(|b| b.1))
     }
 
-    /// Weights of the kinds, the calibration that goes with them, and how likely left-out rows are then.
+    /// Weights of the kinds, their calibration, and the resulting likelihood of left-out rows.
     pub(super) fn calibrate(&self, members: &[Member], said: &[Judged]) -> (Vec<f64>, Calibrated, f64) {
         let one_kind = members.iter().all(|m| m.kind == 0);
         let blends = if one_kind { &BLENDS[..1] } else { &BLENDS };
@@ -78,7 +78,7 @@ impl Data<'_> {
         tried.reduce(|a, b| if b.2 > a.2 { b } else { a }).expect("some are tried")
     }
 
-    /// The members that left a fold out, with their weights, and what they say of it.
+    /// The members that left a fold out, with their weights and their predictions for it.
     fn of_fold<'j>(
         members: &'j [Member],
         said: &'j [Judged],

@@ -63,7 +63,7 @@ impl Ensemble {
     }
 
     fn bytes_of_file(&self, path: &Path) -> Result<Vec<u8>> {
-        // A network that was read as it is stays one.
+        // A single network that was read as such stays one.
         if let (false, [only]) = (self.is_calibrated(), &self.members[..]) {
             return only.net.bytes_of_file(path);
         }

@@ -187,7 +187,7 @@ impl Ensemble {
         Self::fit_as(data, settings, None, progress)
     }
 
-    /// With other workers, or alone.
+    /// Together with other workers, or alone.
     pub(super) fn fit_as(
         data: &Dataset,
         settings: &Settings,
@@ -462,7 +462,7 @@ fn check_observed(y: &Matrix, observed: Option<&[bool]>, names: &[String]) -> Re
 mod tests {
     use super::*;
 
-    /// A wave seen with noise.
+    /// A wave observed with noise.
     fn wave(rows: usize, noise: f64, seed: u64) -> Dataset {
         let mut random = rng::stream(seed, "wave", 0);
         let x: Vec<f64> = (0..2 * rows).map(|_| rng::uniform(-2.0, 2.0, &mut random)).collect();
@@ -498,7 +498,7 @@ mod tests {
             #[cfg(feature = "files")]
             {
                 let bytes = model.to_bytes().unwrap();
-                // A file from before does not mention it.
+                // An older file does not have this field.
                 assert_eq!(bytes.windows(7).any(|w| w == b"by_rows"), by_rows);
                 assert_eq!(Ensemble::from_bytes(&bytes).unwrap().predict(all.x()).unwrap(), out);
             }

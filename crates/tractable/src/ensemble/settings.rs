@@ -22,8 +22,8 @@ pub struct Settings {
     pub single: bool,
     /// Total number of rows that a network learns from, over all epochs; three times as many if left-out rows show that it helps.
     pub visits: usize,
-    /// Whether to compute the uncertainty away from the data; predictions are several times faster without. Then it is that of a pass through
-    /// the networks, and left-out rows decide whether covariances between units are included.
+    /// Whether to compute the uncertainty away from the data; predictions are several times faster without it. Weight uncertainty then comes from
+    /// a forward pass, and left-out rows decide whether it includes covariances between units.
     pub outside: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A model on a stream: how surprised it is by a row, calibration that follows, and forgetting by all of its networks.
+//! A model on a stream: the surprise of a row, calibration that adapts, and forgetting in all of its networks.
 
 use super::{Calibrated, Ensemble, average};
 use crate::error::{Error, Result};
@@ -6,8 +6,8 @@ use crate::gaussian::{Input, Matrix};
 use crate::output::{Observation, Output, Prediction, Surprise, Tree, innovation_squared};
 
 impl Ensemble {
-    /// How large the errors of predictions for some rows are, and how large they were expected to be, by calibrated
-    /// predictions: for [`Drift`](crate::Drift), before these rows are learned.
+    /// How large the errors of the predictions for some rows are, and how large they were expected to be according to the calibrated
+    /// predictions. Call it before these rows are learned; [`Drift`](crate::Drift) uses the result.
     ///
     /// # Errors
     /// When the rows do not fit the model.
@@ -47,7 +47,7 @@ impl Ensemble {
         let mut sum = Surprise::default();
         for row in 0..x.rows() {
             let Some(label) = observation.label(row) else { continue };
-            // What the networks do not know, and where they disagree.
+            // Uncertainty of the networks, and disagreement between them.
             let own = |(w, (p, out)): &(f64, (Matrix, Prediction))| {
                 let nodes = row * tree.nodes()..(row + 1) * tree.nodes();
                 let spread = tree.spread(&out.mean()[nodes.clone()], &out.var()[nodes]).model;
@@ -59,9 +59,9 @@ impl Ensemble {
         Ok(sum)
     }
 
-    /// Corrects the calibration by a row that was predicted as `out` before it is learned (T62): a row that no network has learned
-    /// says how wide intervals must be. Without this they become too wide as a model learns: it was calibrated for noise that
-    /// is inferred from rows seen many times. Nothing changes for classes.
+    /// Corrects the calibration with a row whose prediction is `out`, before the row is learned (T62): a row that no network has learned
+    /// shows how wide intervals must be. Without this they become too wide as a model learns, because it was calibrated for noise
+    /// inferred from rows seen many times. Does nothing for classes.
     ///
     /// # Errors
     /// When sizes do not agree.
@@ -92,8 +92,8 @@ impl Ensemble {
         Ok(())
     }
 
-    /// [`learn`](Ensemble::learn) for one row of a stream: predicts it, [recalibrates](Ensemble::recalibrate), learns it, and says how
-    /// surprising it was, for [`Drift`](crate::Drift).
+    /// [`learn`](Ensemble::learn) for one row of a stream: predicts it, [recalibrates](Ensemble::recalibrate), learns it, and returns its
+    /// surprise, for [`Drift`](crate::Drift).
     ///
     /// # Errors
     /// As for [`learn`](Ensemble::learn), and when there is more than one row.
@@ -129,7 +129,7 @@ impl Ensemble {
         Ok(surprise)
     }
 
-    /// [`Network::discount`](crate::Network::discount) of every network. A model that counts its rows counts fewer.
+    /// [`Network::discount`](crate::Network::discount) for every network. A model that counts its rows then counts fewer.
     ///
     /// # Errors
     /// When the factor is below 1.

@@ -1,4 +1,4 @@
-//! Networks of an [`Ensemble`] that several workers train.
+//! Training the networks of an [`Ensemble`] with several workers.
 
 use super::fit::{Data, Job, Stage};
 use super::folds::rows_of;
@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 
 impl Ensemble {
     /// Like [`fit_with`](Ensemble::fit_with), together with other workers that call it with the same data and settings: each trains some of the
-    /// networks, and all end with the same model, bit by bit that of one worker. If a callback stops, all stop.
+    /// networks, and all end with the same model, bit-identical to that of one worker. If one callback stops, all workers stop.
     ///
     /// ```
     /// # use std::ops::ControlFlow;
@@ -41,7 +41,7 @@ impl Ensemble {
 }
 
 impl Data<'_> {
-    /// The networks of all jobs, of which this worker trained some; `None` when anyone was stopped.
+    /// The networks of all jobs, of which this worker trained some; `None` if any worker was stopped.
     pub(super) fn gather(
         &self,
         workers: &dyn Transport,

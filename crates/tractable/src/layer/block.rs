@@ -100,8 +100,8 @@ impl<B: Backend> Block<B> {
         }
     }
 
-    /// The forward pass of a normalisation that learns, with the statistics of a batch that several workers share: `together` adds the number
-    /// of values, and first and second moments of every channel (T25), over all of them.
+    /// The forward pass of a normalisation while learning, with the statistics of a batch that several workers share: `together` adds the number
+    /// of values and the first and second moments of every channel (T25) over all workers.
     pub(crate) fn normalize_together(
         &self,
         backend: &B,

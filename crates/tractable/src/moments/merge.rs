@@ -1,7 +1,7 @@
-//! Posteriors of workers that started from the same one, merged: natural parameters add up.
+//! Merging the posteriors of workers that started from the same posterior: natural parameters add up.
 //!
-//! A Gaussian `N(m, v)` has the natural parameters `l = 1/v` and `l m`. Data multiply the density, so they add to both; what several
-//! workers learned from different data since a common mark adds up too.
+//! A Gaussian `N(m, v)` has the natural parameters `l = 1/v` and `l m`. Data multiply the density by their likelihood, so they add to both
+//! parameters; what several workers learned from different data since a common mark adds up too.
 
 use super::posterior::Updated;
 
@@ -19,7 +19,7 @@ pub struct Learned {
     pub shift: f64,
 }
 
-/// How far a merged parameter may move from the mark: as far as the worker with most updates was allowed to.
+/// How far a merged parameter may move from the mark: as far as the worker with the most updates was allowed to.
 ///
 /// ```
 /// use tractable::moments::merge::Bound;
@@ -34,7 +34,7 @@ pub struct Bound {
 }
 
 impl Learned {
-    /// T65. From mean and variance at the mark, and now: `1/v - 1/v0` and `m/v - m0/v0`. Nothing is learned about a known parameter.
+    /// T65. From mean and variance at the mark and now: `1/v - 1/v0` and `m/v - m0/v0`. Nothing is learned about a known parameter.
     ///
     /// ```
     /// use tractable::moments::merge::Learned;
@@ -52,8 +52,8 @@ impl Learned {
         Learned { precision: share * self.precision, shift: share * self.shift }
     }
 
-    /// T65. The parameter after all that was learned since the mark: `l = l0 + sum l_k - l0`, the same for `l m`; limited by T66. A variance that
-    /// is not positive, or larger than `most` and the mark's, is repaired to the larger of these.
+    /// T65. The parameter after everything learned since the mark: `l = l0 + sum l_k - l0`, the same for `l m`; limited by T66. A variance that
+    /// is not positive, or exceeds both `most` and the mark's variance, is repaired to the larger of the two.
     ///
     /// ```
     /// use tractable::moments::merge::{Bound, Learned};
@@ -65,9 +65,9 @@ impl Learned {
     /// assert_eq!((merged.mean, merged.var), (2.0 / 3.0, 1.0 / 3.0));
     /// ```
     pub fn merged(self, [mean0, var0]: [f64; 2], most: f64, bound: Bound) -> Updated<f64> {
-        // T65. Without branches, for the compiler's vectors.
+        // T65. Branch-free, so that the compiler can vectorise it.
         let idle = var0 == 0.0 || (self.precision == 0.0 && self.shift == 0.0);
-        // Relative to the mark: 1 + v0 dl, so that small changes keep their digits.
+        // Relative to the mark: 1 + v0 dl, so that small changes do not lose precision.
         let grown = 1.0 + var0 * self.precision;
         let most = most.max(var0);
         let fits = grown > 0.0 && var0 / grown <= most * (1.0 + 1e-6);
@@ -101,10 +101,10 @@ pub fn pooled(rows: f64, first: f64, second: f64) -> Option<(f64, f64)> {
     (rows > 0.0).then(|| (mean, (second / rows - mean * mean).max(0.0)))
 }
 
-/// The most that merged workers may surprise a network: with more, digits were learned by leaps back and forth.
+/// The largest surprise allowed for merged workers: with more, learning oscillated on images of digits.
 const MOST_SURPRISE: f64 = 0.3;
 
-/// T54. The largest share of what was learned, `least` or more, with a surprise of at most 0.3; `surprise` grows with it.
+/// T54. The largest share of what was learned, at least `least`, with a surprise of at most 0.3; `surprise` must grow with the share.
 ///
 /// ```
 /// use tractable::moments::merge::most_share;
@@ -134,9 +134,9 @@ pub fn most_share(least: f64, surprise: impl Fn(f64) -> f64) -> f64 {
     low
 }
 
-/// T69. How surprising what a worker learned is: its squared steps in units of the mark's variance, over the share of variance it lost,
-/// summed over parameters. Data that the mark expected give about 1 in a linear model: the variance of a posterior mean is what
-/// the variance lost.
+/// T69. How surprising a worker's increment is: the squared steps in units of the mark's variance, divided by the share of variance removed,
+/// both summed over parameters. In a linear model, data that the mark expected give about 1: the variance of a posterior mean equals
+/// the reduction in variance.
 ///
 /// ```
 /// use tractable::moments::merge::surprise;

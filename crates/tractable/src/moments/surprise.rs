@@ -1,13 +1,13 @@
-//! How surprised a network is by what it predicted, and how much of what it knows that takes away.
+//! How surprising errors are given the predictions, and how much to forget.
 
-/// T60. Factor on the variance of the weights with which a sum of squared errors would have been expected: with `expected = model +
+/// T60. Factor on the variance of the weights that would have made a sum of squared errors expected: with `expected = model +
 /// noise`, of which only the model's part grows,
 ///
 /// ```text
 /// factor model + noise = observed      factor = 1 + (observed - expected)/model
 /// ```
 ///
-/// At least 1: a network that errs less than expected has forgotten nothing too little.
+/// At least 1: smaller errors than expected are no reason to become more certain.
 ///
 /// ```
 /// use tractable::moments::surprise::factor;
@@ -21,8 +21,8 @@ pub fn factor(observed: f64, expected: f64, model: f64) -> f64 {
     1.0 + ((observed - expected) / model).clamp(0.0, f64::MAX)
 }
 
-/// T61. The value that a sum of squared errors with this mean and variance stays below, up to a chance: that of a normal
-/// variable to be so many standard deviations above its mean. With `k = 2 mean^2/var` degrees of freedom, `sum k/mean` is close to
+/// T61. An upper limit for a sum of squared errors with this mean and variance. It is exceeded as rarely as a normal
+/// variable exceeds its mean by this many standard deviations. With `k = 2 mean^2/var` degrees of freedom, `sum k/mean` is close to
 /// chi-square, and its cube root close to normal (Wilson and Hilferty):
 ///
 /// ```text

@@ -107,7 +107,7 @@ impl Network {
         self.learned(sums.rows)
     }
 
-    /// The same, with this weight of a batch; [`learned`](Network::learned) reports the outcome.
+    /// The same, with this weight for the batch; [`learned`](Network::learned) reports the outcome.
     pub(crate) fn apply_weighted(&mut self, sums: &Sums, weight: f64) -> Result<()> {
         self.engine.apply(&sums.layers, self.update(weight), sums.rows)?;
         self.done.note_update(sums.rows);
@@ -135,8 +135,8 @@ impl Network {
         Ok(bytes)
     }
 
-    /// Adds sums that another copy of this network [sent](Network::sums_to_bytes). Add them in the same order everywhere: then all copies
-    /// stay the same, bit by bit.
+    /// Adds sums that another copy of this network [sent](Network::sums_to_bytes). Add them in the same order everywhere, so that all copies
+    /// stay bit-identical.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -164,7 +164,7 @@ impl Network {
         Ok(())
     }
 
-    /// Adds the sums of all workers; afterwards all have the same.
+    /// Adds the sums of all workers; afterwards all workers have the same.
     pub(crate) fn add_sums_together(&self, sums: &mut Sums, workers: &dyn Transport) -> Result<()> {
         self.engine.sums_together(&mut sums.layers, &mut sums.rows, workers)
     }

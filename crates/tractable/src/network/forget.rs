@@ -32,7 +32,7 @@ impl Network {
         self.each_variance(|v, prior| v + share * (prior - v))
     }
 
-    /// Counts what was learned for less: multiplies the variance of every weight and bias by a factor, as long as it stays below
+    /// Gives less weight to what was learned: multiplies the variance of every weight and bias by a factor, up to
     /// its prior; means are unchanged. The variance of predictions grows by about the same factor. A factor of 1 changes nothing.
     /// [`Drift`](crate::Drift) chooses the factor.
     ///
@@ -50,7 +50,7 @@ impl Network {
     /// ```
     pub fn discount(&mut self, factor: f64) -> Result<()> {
         if factor.is_nan() || factor < 1.0 {
-            return Err(Error::invalid("factor", format!("{factor} is not 1 or more")));
+            return Err(Error::invalid("factor", format!("{factor}: must be at least 1")));
         }
         self.each_variance(|v, prior| (factor * v).min(v.max(prior)))
     }

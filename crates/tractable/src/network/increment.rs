@@ -1,4 +1,4 @@
-//! Increments as bytes, for any transport. What arrives is checked: it may be garbage, but never breaks a network without a word.
+//! Increments as bytes, for any transport. Received bytes are validated: garbage is an error, and never corrupts a network silently.
 
 use super::merge::{Done, From, Increment};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::workers::Numbers;
 
 /// `TRINC` and a version.
 const MAGIC: &[u8; 8] = b"TRINC\0\0\x01";
-/// Precision, seed, architecture, mark, five counts, how many few.
+/// Precision, seed, architecture, mark, five counts, number of entries in `few`.
 const HEAD: usize = 10;
 
 impl Increment {
@@ -39,16 +39,17 @@ impl Increment {
         bytes
     }
 
-    /// From [bytes](Increment::to_bytes); an error where they are none, are cut short or hold a number that is not finite.
+    /// From [bytes](Increment::to_bytes); an error if they are not an increment, are truncated or contain a number that is not finite.
     ///
     /// ```
     /// assert!(tractable::Increment::from_bytes(b"garbage").is_err());
     /// ```
     pub fn from_bytes(bytes: &[u8]) -> Result<Increment> {
         let bad = |why: &str| Error::invalid("increment", why.to_string());
-        let body =
-            bytes.strip_prefix(MAGIC).ok_or_else(|| bad("these bytes are no increment of this version"))?;
-        let cut = || bad("the bytes are cut short");
+        let body = bytes
+            .strip_prefix(MAGIC)
+            .ok_or_else(|| bad("these bytes are not an increment of this version"))?;
+        let cut = || bad("the bytes are truncated");
         let (head, body) = body.split_at_checked(8 * HEAD).ok_or_else(cut)?;
         let n: Vec<u64> = head.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
         let few = usize::try_from(n[9]).ok().and_then(|n| n.checked_mul(8)).ok_or_else(cut)?;
@@ -56,7 +57,7 @@ impl Increment {
         let few: Vec<f64> = few.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
         let many = Numbers::from_bytes(many, n[0] == 1).ok_or_else(cut)?;
         if n[0] > 1 || !few.iter().all(|v| v.is_finite()) || !many.all_finite() {
-            return Err(bad("it has a number that is not finite"));
+            return Err(bad("it contains a number that is not finite"));
         }
         let from = From { seed: n[1], architecture: n[2], mark: n[3] };
         let done = Done { workers: n[4], rows: n[5], single: n[6], small: n[7], large: n[8] };

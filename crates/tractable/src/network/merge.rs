@@ -10,7 +10,7 @@ use crate::moments::merge::{Bound, Learned, most_share, pooled, surprise};
 use crate::output::Noise;
 use crate::workers::{self, Doing, Numbers, Transport};
 
-/// A point in a network's learning that [increments](Increment) start from: all its numbers.
+/// A point in a network's learning from which [increments](Increment) start: a copy of all its numbers.
 ///
 /// ```
 /// # use tractable::{Activation, Network};
@@ -25,7 +25,7 @@ pub struct Mark {
     done: Done,
 }
 
-/// Where an increment belongs.
+/// What an increment belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct From {
     pub(super) seed: u64,
@@ -38,7 +38,7 @@ pub(super) struct From {
 /// Updates of a network so far, by how far each may move a weight (T23).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Done {
-    /// Workers that learned something; those of a network itself are not counted.
+    /// Workers that learned something; 0 in a network itself.
     pub(super) workers: u64,
     pub(super) rows: u64,
     pub(super) single: u64,
@@ -65,7 +65,7 @@ pub struct Increment {
     pub(super) done: Done,
     /// Precision and shift of every parameter.
     pub(super) many: Numbers,
-    /// What else adds up: squares and entries of the noise, then rows and moments of normalisations.
+    /// Other sums: squares and entries of the noise, then rows and moments of normalisations.
     pub(super) few: Vec<f64>,
 }
 
@@ -96,13 +96,13 @@ impl Done {
         }
     }
 
-    /// Workers side by side: rows add up, and the one with most updates counts.
+    /// Workers in parallel: rows add up; of updates, the worker with the most counts.
     fn beside(self, other: Self) -> Self {
         let (workers, rows) = (self.workers + other.workers, self.rows + other.rows);
         Done { workers, rows, ..self.zip(other, u64::max) }
     }
 
-    /// T66. The sum of what its updates allow.
+    /// T66. The sum of the steps that its updates allow.
     fn bound(self, rule: UpdateRule) -> Bound {
         if rule == UpdateRule::Plain {
             return Bound { stds: f64::INFINITY, shrink: 0.0 };
@@ -131,7 +131,7 @@ fn noise_rows(rows: f64) -> f64 {
 }
 
 impl Network {
-    /// A mark: what is learned from here on is an [`Increment`].
+    /// A mark: what the network learns from here on is an [`Increment`].
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -197,17 +197,17 @@ impl Network {
 
     /// **What did several copies of a network learn together?** Sets the weights to those of the mark plus all increments: precisions add up,
     /// and so do precisions times means (T65). For a linear model with independent weights this is the posterior of one
-    /// network that learned all rows. The order of the increments decides the last bits. Inferred noise and the statistics of batch
+    /// network that learned all rows. The order of the increments affects only the last bits. Inferred noise and the statistics of batch
     /// normalisation are those of all rows; steps are limited as in
-    /// [`UpdateRule`], by the worker with most updates (T66).
+    /// [`UpdateRule`], by the worker with the most updates (T66).
     ///
-    /// A network's weights are treated as independent, so that every worker corrects the same error with all of them, and the sum of many
-    /// overshoots: [`merge_share`](Network::merge_share) takes only a share of it.
+    /// A network's weights are treated as independent, so every worker corrects the same error with all of its weights, and a sum over many workers
+    /// overshoots: [`merge_share`](Network::merge_share) applies only a share of it.
     ///
-    /// Every row must be in one increment only. To learn a shard again in another epoch, first [remove](Network::remove) what it contributed before.
+    /// Every row must be in only one increment. To learn a shard again in another epoch, first [remove](Network::remove) its earlier contribution.
     ///
     /// # Errors
-    /// When an increment starts from another mark, another seed or another architecture: posteriors of different starting points must not be multiplied.
+    /// When an increment has a different mark, seed or architecture: posteriors with different starting points must not be multiplied.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -227,7 +227,7 @@ impl Network {
     }
 
     /// Like [`merge`](Network::merge), with a share of all increments: 1 adds them up, one over the number of workers averages them;
-    /// [`Mark::share`] chooses.
+    /// [`Mark::share`] chooses a share.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -241,7 +241,7 @@ impl Network {
     /// ```
     pub fn merge_share(&mut self, mark: &Mark, increments: &[Increment], share: f64) -> Result<LearnInfo> {
         if !(share > 0.0 && share <= 1.0) {
-            return Err(Error::invalid("share", format!("{share} is not above 0 and at most 1")));
+            return Err(Error::invalid("share", format!("{share}: must be above 0 and at most 1")));
         }
         let (first, others) =
             increments.split_first().ok_or_else(|| Error::invalid("increments", "there are none"))?;
@@ -267,7 +267,7 @@ impl Network {
         Ok(info)
     }
 
-    /// Merges what all workers learned since the mark; afterwards all have the same network.
+    /// Merges what all workers learned since the mark; afterwards all workers have the same network.
     pub(crate) fn merge_together(&mut self, mark: &Mark, workers: &dyn Transport) -> Result<()> {
         let mut all = self.since(mark)?;
         workers::agree(workers, "network", &mark.identity())?;
@@ -285,7 +285,7 @@ impl Network {
         self.merge_share(mark, &[all], share).map(drop)
     }
 
-    /// As the device knows it, where it is inferred.
+    /// The noise as stored on the device, if it is inferred.
     fn noise_now(&self) -> Result<InferredNoise> {
         match self.spec.output.noise() {
             Noise::Known => Ok(self.spec.inferred_noise()),
@@ -303,7 +303,7 @@ impl Network {
                 // T68
                 let (squares, more) = (next(), next());
                 let total = noise_rows(*rows) * *var + squares;
-                // Where noise remembers only the last rows, sums may overshoot; a factor of four is more than a step ever takes.
+                // If the noise remembers only the last rows, sums may overshoot; no single step changes it by a factor of four.
                 *var = (total / noise_rows(*rows + more)).clamp(*var / 4.0, *var * 4.0);
                 *rows += more;
             }
@@ -323,9 +323,9 @@ impl Network {
         Ok(())
     }
 
-    /// Takes out what a shard of the data contributed before, so that it can be learned again without counting twice: precisions are
-    /// subtracted. A variance stays within its prior's. Afterwards the increment since a mark from *before* the removal is the change of the
-    /// contribution, and [`Increment::plus`] gives the new one.
+    /// Removes what a shard of the data contributed before, so that it can be learned again without counting twice: precisions are
+    /// subtracted. A variance never exceeds its prior. Afterwards the increment since a mark from *before* the removal is the change in the
+    /// contribution, and [`Increment::plus`] gives the new contribution.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -401,11 +401,11 @@ impl Network {
             && increment.many.is_double() == self.is_double();
         match same {
             true => Ok(()),
-            false => Err(Error::invalid("increment", "its numbers are not those of this network and device")),
+            false => Err(Error::invalid("increment", "its numbers do not fit this network and device")),
         }
     }
 
-    /// Where increments of this network start; without a mark.
+    /// What increments of this network belong to; without a mark.
     fn from(&self) -> From {
         let s = &self.spec;
         let said = format!(
@@ -419,11 +419,11 @@ impl Network {
 impl From {
     fn check(self, expected: From) -> Result<()> {
         let why = if self.architecture != expected.architecture {
-            "it belongs to a network with other layers, another prior or other scalers"
+            "it belongs to a network with different layers, prior or scalers"
         } else if self.seed != expected.seed {
-            "it belongs to a network with another seed; posteriors of different starting points cannot be merged"
+            "it belongs to a network with a different seed; posteriors with different starting points cannot be merged"
         } else if self.mark != expected.mark {
-            "it starts from another mark; all workers must start from the same numbers"
+            "it starts from a different mark; all workers must start from the same numbers"
         } else {
             return Ok(());
         };
@@ -432,14 +432,14 @@ impl From {
 }
 
 impl Mark {
-    /// A hash of settings and numbers, for workers that must start from the same.
+    /// A hash of settings and numbers, to check that all workers start from the same network.
     pub(crate) fn identity(&self) -> Vec<u8> {
         let From { seed, architecture, mark } = self.from;
         [seed, architecture, mark].iter().flat_map(|n| n.to_le_bytes()).collect()
     }
 
-    /// How surprising an increment is to the network at this mark (T69): about 1 in a linear model for data that were expected, far more for
-    /// garbage. Compare workers with each other: one that is many times as surprising as the others has other data, or is broken.
+    /// How surprising an increment is to the network at this mark (T69): about 1 in a linear model for expected data, far more for
+    /// garbage. Compare workers with each other: one that is many times as surprising as the others has different data, or is faulty.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -455,11 +455,11 @@ impl Mark {
         increment.from.check(self.from)?;
         match increment.many.len() == 2 * all_pairs(&self.contents).count() {
             true => Ok(self.surprise_by(increment, 1.0, 1)),
-            false => Err(Error::invalid("increment", "its numbers are not those of the marked network")),
+            false => Err(Error::invalid("increment", "its numbers do not fit the marked network")),
         }
     }
 
-    /// By a share of an increment, over one in so many parameters.
+    /// The surprise of a share of an increment, over every `every`-th parameter.
     fn surprise_by(&self, increment: &Increment, share: f64, every: usize) -> f64 {
         let free = Bound { stds: f64::INFINITY, shrink: 0.0 };
         surprise(all_pairs(&self.contents).enumerate().step_by(every).map(|(i, mark)| {
@@ -468,8 +468,8 @@ impl Mark {
         }))
     }
 
-    /// The share of increments for [`merge_share`](Network::merge_share) (T54): as much as surprises the network little, and at least the average
-    /// of the workers. [`fit_together`](Network::fit_together) takes it. Whoever keeps the contribution of a shard keeps this share of it.
+    /// The share of increments for [`merge_share`](Network::merge_share) (T54): the largest that causes little surprise, and at least the average
+    /// of the workers. [`fit_together`](Network::fit_together) uses it. If you store a shard's contribution, store this share of it.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -487,7 +487,7 @@ impl Mark {
     }
 
     fn share_of(&self, sum: &Increment) -> f64 {
-        // Some of the parameters tell as much as all.
+        // A sample of the parameters is enough.
         let every = (sum.many.len() / 2).div_ceil(1 << 16).max(1);
         let least = 1.0 / sum.done.workers.max(1) as f64;
         most_share(least, |share| self.surprise_by(sum, share, every))
@@ -527,7 +527,7 @@ impl Increment {
         self.done.rows as usize
     }
 
-    /// The sum of two: of two workers since one mark, or of a shard's contribution and its change since a later mark.
+    /// The sum of two increments: of two workers since one mark, or of a shard's contribution and its change since a later mark.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -541,7 +541,7 @@ impl Increment {
         let mut sum = self.clone();
         let alike = sum.many.len() == more.many.len() && sum.few.len() == more.few.len();
         if !alike || sum.many.is_double() != more.many.is_double() {
-            return Err(Error::invalid("increment", "it has other numbers than the one it is added to"));
+            return Err(Error::invalid("increment", "its numbers do not fit the increment it is added to"));
         }
         sum.many.add(&more.many);
         sum.few.iter_mut().zip(&more.few).for_each(|(sum, more)| *sum += more);

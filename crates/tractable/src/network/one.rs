@@ -1,4 +1,4 @@
-//! Learning one row of a stream, and what its prediction was worth.
+//! Learning one row of a stream, and how good its prediction was.
 
 use super::Network;
 use crate::backend::Field;
@@ -7,9 +7,9 @@ use crate::gaussian::Input;
 use crate::output::{Observation, Surprise, Tree};
 
 impl Network {
-    /// [`learn`](Network::learn) for one row of a stream: also says how large the error of its prediction was, and how large it was
-    /// expected to be. The prediction is a part of learning and costs nothing more. Numbers are learned without allocating memory or
-    /// waking another thread.
+    /// [`learn`](Network::learn) for one row of a stream. Also returns how large the error of its prediction was, and how large it was
+    /// expected to be. The prediction is part of learning and costs nothing extra. Regression allocates no memory and
+    /// wakes no other thread.
     ///
     /// # Errors
     /// As for [`learn`](Network::learn), and when there is more than one row.
@@ -37,7 +37,7 @@ impl Network {
         surprise
     }
 
-    /// Of the row that was learned last.
+    /// The surprise of the row that was learned last.
     fn surprise(&mut self, label: Option<usize>, told: &mut [Vec<f64>; 3]) -> Result<Surprise> {
         let first = if label.is_some() { Field::Mean } else { Field::DMean };
         for (field, to) in [first, Field::Var, Field::DVar].into_iter().zip(&mut *told) {
@@ -48,7 +48,7 @@ impl Network {
             return Surprise::of_nodes(Tree::new(self.spec.output.classes())?, mean, var, label);
         }
         let mut sum = Surprise::default();
-        // What was not observed has no innovation.
+        // Entries that were not observed have no innovation.
         for ((d_mean, var), d_var) in mean.iter().zip(&*var).zip(&*d_var).filter(|(_, d_var)| **d_var < 0.0) {
             sum.add_normal(d_mean * d_mean / -d_var, var * -d_var);
         }

@@ -73,7 +73,7 @@ impl Network {
         Ok(Resident { inputs, targets, observed: ObservationBuffer::default(), weight: 1.0 })
     }
 
-    /// Puts targets on the device if it keeps them. Inferring noise needs them here.
+    /// Puts targets on the device if it keeps them. Inferring noise needs them on the host.
     fn resident_targets<'d>(&self, targets: Targets<'d>, rows: usize) -> Result<Targets<'d>> {
         if !self.engine.keeps_data() || self.spec.output.noise() != Noise::Known {
             return Ok(targets);
@@ -91,7 +91,7 @@ impl Network {
             }
             Targets::OnDevice(_) => return Ok(targets),
         };
-        // Noise of its own for every entry stays with its row.
+        // If every entry has its own noise, the noise stays with its row.
         if matches!(seen.noise, NoiseVar::PerEntry(_)) {
             return Ok(targets);
         }
@@ -105,7 +105,7 @@ impl Network {
         Ok(bytes.map(|on_device| Inputs::Bytes { on_device, images, changes: None, drawn: Vec::new() }))
     }
 
-    /// Images as bytes on the device, if it keeps them and all pixels of a channel are scaled alike.
+    /// Images as bytes on the device, if it keeps them and all pixels of a channel have the same scale.
     pub(super) fn image_bytes(&self, images: &Images) -> Result<Option<OnDevice>> {
         let (shape, scaler) = (images.shape(), self.spec.input_scaler.as_ref());
         let plane = shape.height * shape.width;
@@ -168,8 +168,8 @@ impl Network {
         Ok(())
     }
 
-    /// Updates the weights with some rows, of which each worker takes an equal part: the outcome is that of
-    /// [`learn_rows`](Network::learn_rows) up to rounding, and the same everywhere.
+    /// Updates the weights with some rows, of which each worker takes an equal part: the result is that of
+    /// [`learn_rows`](Network::learn_rows) up to rounding, and the same on all workers.
     pub(crate) fn learn_rows_together(
         &mut self,
         data: &mut Resident<'_>,
@@ -177,7 +177,7 @@ impl Network {
         workers: &dyn Transport,
     ) -> Result<()> {
         let (rank, ranks) = (workers.rank(), workers.ranks());
-        // Too few to share: everyone learns all of them.
+        // Too few to share: every worker learns all of them.
         if ranks == 1 || rows.len() < ranks {
             return self.learn_rows(data, rows);
         }
@@ -191,7 +191,7 @@ impl Network {
         self.apply_weighted(&sums, weight)
     }
 
-    /// [`predict`](Network::predict) for images. A GPU takes their bytes, and makes numbers of them itself.
+    /// [`predict`](Network::predict) for images. A GPU takes their bytes and converts them itself.
     ///
     /// ```
     /// # use tractable::{Layer, Network, data};
@@ -229,7 +229,7 @@ impl Network {
 }
 
 impl Resident<'_> {
-    /// Inputs and targets of a part of these rows. Random changes to images do not depend on the part.
+    /// Inputs and targets of a part of these rows. Random changes to an image do not depend on the part it is in.
     fn gather<'s>(
         &'s mut self,
         spec: &'s Spec,

@@ -121,7 +121,7 @@ impl Network {
         }
     }
 
-    /// Divides the count of a counting rule.
+    /// Divides the row count of a counting rule.
     pub(crate) fn count_fewer(&mut self, factor: f64) {
         if let UpdateRule::Counted { rows, .. } = &mut self.spec.update {
             *rows = ((*rows as f64 / factor) as usize).max(1);

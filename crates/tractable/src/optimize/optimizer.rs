@@ -228,7 +228,7 @@ impl Optimizer {
         if !known(&x) {
             return x;
         }
-        // At an edge a step may lead back to a known point; then the opposite one leads inward.
+        // At an edge a step may lead back to a known point; the opposite step then leads inward.
         let near = (0..NUDGES).flat_map(|_| nudged(region, &x, rng)).find(|x| !known(x));
         near.unwrap_or_else(|| self.bounds.random(rng))
     }

@@ -61,10 +61,10 @@ const MOST_ROWS: usize = 2000;
 /// Lower limit of an observation's variance, in standardised units.
 const LEAST: f64 = 1e-12;
 
-/// Rows over which new ones correct the factor on the noise, and the largest squared innovation that one counts for.
+/// Number of rows over which the factor on the noise adapts, and the limit on the squared innovation of one row.
 const FOLLOWED_ROWS: f64 = 200.0;
 const MOST_SQUARE: f64 = 9.0;
-/// Factors on the noise that new rows may lead to.
+/// Range of the factor on the noise that new rows may lead to.
 const NOISE_LIMITS: [f64; 2] = [1e-3, 1e3];
 
 fn noise_factors() -> impl Iterator<Item = f64> {
@@ -109,8 +109,8 @@ impl Calibration {
         }
     }
 
-    /// T62. One more row, predicted before it was learned, with this squared innovation `z^2`: the factor on the noise follows, so
-    /// that the mean of the last rows becomes 1: `noise *= 1 + (min(z^2, 9) - 1)/200`.
+    /// T62. One more row, predicted before it was learned, with this squared innovation `z^2`: the factor on the noise adapts, so
+    /// that the mean over recent rows becomes 1: `noise *= 1 + (min(z^2, 9) - 1)/200`.
     pub(crate) fn follow(&mut self, square: f64) {
         let next = self.noise * (1.0 + (square.min(MOST_SQUARE) - 1.0) / FOLLOWED_ROWS);
         self.noise = next.clamp(NOISE_LIMITS[0], NOISE_LIMITS[1]);

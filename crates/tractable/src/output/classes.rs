@@ -99,7 +99,7 @@ impl Tree {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn probabilities(&self, mean: &[f64], var: &[f64]) -> Vec<f64> {
-        // Every turn once, though several paths have it.
+        // Each turn once, even if it is on several paths.
         let turns = |(m, v): (&f64, &f64)| [1.0, -1.0].map(|turn| ln_turn(turn, *m, *v));
         let turns: Vec<[f64; 2]> = mean.iter().zip(var).map(turns).collect();
         let of_turn = |(node, turn): (usize, f64)| turns[node][usize::from(turn < 0.0)];

@@ -43,7 +43,7 @@ impl<'a> Observation<'a> {
         }
     }
 
-    /// The numbers, and which of them were seen; none of labels.
+    /// The numbers, and which of them were observed; `None` for labels.
     pub(crate) fn entries(&self) -> (&'a [f64], Option<&'a [bool]>) {
         match self.what {
             What::Values { y, .. } => (y, self.seen),

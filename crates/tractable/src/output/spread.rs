@@ -57,7 +57,7 @@ impl Tree {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn spread(&self, mean: &[f64], var: &[f64]) -> Spread {
-        // Every turn once, though several paths have it.
+        // Each turn once, even if it is on several paths.
         let turns: Vec<[(f64, f64); 2]> = mean.iter().zip(var).map(|(&m, &v)| both_turns(m, v)).collect();
         let (mut model, mut noise) = (0.0, 0.0);
         for class in 0..self.classes() {

@@ -26,19 +26,19 @@ use crate::metrics::{Tails, normal_quantile};
 pub struct Surprise {
     /// Squared error.
     pub observed: f64,
-    /// Its mean, by the prediction.
+    /// Its mean according to the prediction.
     pub expected: f64,
     /// The part of that mean which is due to the uncertainty of the weights, not to noise.
     pub model: f64,
-    /// Variance of the squared error, by the prediction.
+    /// Variance of the squared error according to the prediction.
     pub var: f64,
 }
 
-/// Standard deviations that one observation counts for at most: beyond, probabilities round to 0.
+/// Limit on an observation's error in standard deviations: beyond it, probabilities round to 0.
 const FARTHEST: f64 = 8.0;
 
 impl Surprise {
-    /// Observed over expected squared errors: near 1 if calibrated, above if errors are larger than predicted.
+    /// Observed over expected squared errors: near 1 if calibrated, above 1 if errors are larger than predicted.
     ///
     /// ```
     /// let surprise = tractable::Surprise { observed: 3.0, expected: 2.0, ..Default::default() };
@@ -48,8 +48,8 @@ impl Surprise {
         self.observed / self.expected
     }
 
-    /// By the entries of `y` that were seen, row after row. With heavy tails, an error counts as that of a normal variable with the
-    /// same probability.
+    /// The surprise of the entries of `y` that were seen, row by row. With heavy tails, an error counts as that of a normal variable with the
+    /// same tail probability.
     ///
     /// # Errors
     /// When sizes do not agree.
@@ -75,7 +75,7 @@ impl Surprise {
         Ok(sum)
     }
 
-    /// By a class, given the probabilities of all; the model's part of their variance is that of [`Tree::spread`].
+    /// The surprise of a class, given the probabilities of all; the model's part of their variance comes from [`Tree::spread`].
     ///
     /// # Errors
     /// When there is no such class.
@@ -87,7 +87,7 @@ impl Surprise {
     /// ```
     pub fn of_class(p: &[f64], label: usize, model: f64) -> Result<Self> {
         let Some(own) = p.get(label) else {
-            return Err(Error::invalid("label", format!("{label} is not below {}, the classes", p.len())));
+            return Err(Error::invalid("label", format!("{label}: there are only {} classes", p.len())));
         };
         let [squares, cubes] = [2, 3].map(|n| p.iter().map(|p| p.powi(n)).sum::<f64>());
         Ok(Surprise {
@@ -98,7 +98,7 @@ impl Surprise {
         })
     }
 
-    /// By a class, of which the units of the tree are known.
+    /// The surprise of a class, given the units of the tree.
     pub(crate) fn of_nodes(tree: Tree, mean: &[f64], var: &[f64], label: usize) -> Result<Self> {
         Surprise::of_class(&tree.probabilities(mean, var), label, tree.spread(mean, var).model)
     }
@@ -109,7 +109,7 @@ impl Surprise {
     }
 }
 
-/// The squared innovation of one entry; with heavy tails, that of a normal variable that is as far off by its probability.
+/// The squared innovation of one entry; with heavy tails, that of a normal variable with the same tail probability.
 pub(crate) fn innovation_squared(out: &Prediction, entry: usize, y: f64) -> f64 {
     let z = (y - out.mean()[entry]) / (out.var()[entry] + out.noise_var()[entry]).sqrt();
     let z = match out.tails(entry % out.width()) {

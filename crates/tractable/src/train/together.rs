@@ -16,12 +16,12 @@ use std::ops::Range;
 pub enum Sync {
     /// Every batch: each worker computes an equal part of it, and the sums of all make one update.
     Batch,
-    /// Each worker learns its own rows, one in as many as there are workers, and increments are merged every so many batches and
-    /// at the end of an epoch.
+    /// Each worker learns its own rows (with P workers, every P-th row), and increments are merged after this many batches and
+    /// at the end of every epoch.
     Every(usize),
 }
 
-/// Who learns a batch.
+/// Which worker learns which rows.
 pub(super) enum Learner<'w> {
     Alone,
     Batch(&'w dyn Transport),
@@ -44,7 +44,7 @@ impl<'w> Learner<'w> {
         }
     }
 
-    /// All must start from the same network and learn the same rows.
+    /// Checks that all workers start from the same network and learn the same rows.
     pub(super) fn begin(&self, net: &Network, rows: &[usize]) -> Result<()> {
         let Some(workers) = self.workers() else { return Ok(()) };
         workers::agree(workers, "network", &net.mark()?.identity())?;
@@ -72,7 +72,7 @@ impl<'w> Learner<'w> {
         ((round + 1) * batch * self.side_by_side()).min(rows)
     }
 
-    /// Workers with rows of their own.
+    /// Workers that have rows.
     fn side_by_side(&self) -> usize {
         match self {
             Learner::Every { workers, .. } => workers.ranks(),
@@ -101,11 +101,11 @@ impl<'w> Learner<'w> {
         }
     }
 
-    /// Merges what is not merged yet, and sees that all have the same. The next batch starts from a new mark: the noise may change
-    /// between epochs.
+    /// Merges what has not been merged yet, and checks that all workers have the same network. The next batch starts from a new mark, because
+    /// the noise may change between epochs.
     pub(super) fn merge(&mut self, net: &mut Network) -> Result<()> {
         match self {
-            // Other processors may round differently: then networks drift apart, and nobody would notice.
+            // Different processors may round differently; without this check, networks would drift apart unnoticed.
             Learner::Batch(workers) => workers::agree(*workers, "network", &net.mark()?.identity()),
             Learner::Every { workers, batches, mark, .. } => {
                 *batches = 0;
@@ -115,7 +115,7 @@ impl<'w> Learner<'w> {
         }
     }
 
-    /// Whether any of them stops.
+    /// Whether any worker stops.
     pub(super) fn agree_to_stop(&self, stop: bool) -> Result<bool> {
         self.workers().map_or(Ok(stop), |workers| workers::any(workers, stop))
     }

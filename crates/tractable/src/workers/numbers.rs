@@ -1,4 +1,4 @@
-//! Many numbers in the precision of a device, as they are sent.
+//! Arrays of numbers in the precision of a device, as they are sent.
 
 use std::ops::Range;
 
@@ -56,7 +56,9 @@ impl Numbers {
                 let v = v[from..].as_chunks_mut().0.iter_mut();
                 v.zip(pairs).for_each(|(v, pair)| *v = pair.map(|number| number as f32));
             }
-            Numbers::Double(v) => v[from..].as_chunks_mut().0.iter_mut().zip(pairs).for_each(|(v, pair)| *v = pair),
+            Numbers::Double(v) => {
+                v[from..].as_chunks_mut().0.iter_mut().zip(pairs).for_each(|(v, pair)| *v = pair)
+            }
         }
     }
 
@@ -84,7 +86,7 @@ impl Numbers {
         }
     }
 
-    /// Adds as many numbers of the same precision.
+    /// Adds an array of the same length and precision.
     pub(crate) fn add(&mut self, more: &Numbers) {
         match (self, more) {
             (Numbers::Single(v), Numbers::Single(more)) => v.iter_mut().zip(more).for_each(|(v, m)| *v += m),
@@ -95,7 +97,7 @@ impl Numbers {
 
     /// Little endian.
     pub(crate) fn bytes(&self, range: Range<usize>) -> Vec<u8> {
-        // Whole numbers at a time: byte by byte takes ten times as long.
+        // One number at a time: byte by byte takes ten times as long.
         let mut bytes = vec![0; range.len() * if self.is_double() { 8 } else { 4 }];
         match self {
             Numbers::Single(v) => {
@@ -119,7 +121,7 @@ impl Numbers {
         Some(numbers)
     }
 
-    /// `None` where the bytes are not as many numbers.
+    /// `None` if the bytes are a different number of numbers.
     pub(crate) fn set(&mut self, range: Range<usize>, bytes: &[u8]) -> Option<()> {
         match self {
             Numbers::Single(v) => {
@@ -136,8 +138,8 @@ impl Numbers {
         Some(())
     }
 
-    /// Adds up a slice over workers in their order, this one's own in its place, and returns its bytes; the number of a worker whose
-    /// message has another size.
+    /// Adds up a slice over workers in the order of ranks, including this worker's own, and returns its bytes; the error is the rank of a worker whose
+    /// message has a different size.
     pub(crate) fn add_in_order(
         &mut self,
         range: Range<usize>,

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A worker among the threads of this process. Dropping it ends it: the others get an error where they wait for its messages.
+/// A worker among the threads of this process. Dropping it ends it: others that wait for its messages get an error.
 ///
 /// ```
 /// use tractable::workers::{Threads, Transport};
@@ -27,7 +27,7 @@ struct Mail {
 }
 
 impl Threads {
-    /// This many workers, one for each thread.
+    /// This many workers, one per thread.
     ///
     /// ```
     /// assert_eq!(tractable::workers::Threads::team(4).len(), 4);
@@ -64,7 +64,7 @@ impl Transport for Threads {
             let k = from.len();
             match mail.boxes[k * ranks + rank].pop_front() {
                 Some(message) => from.push(message),
-                None if mail.gone[k] => return Err(Error::Worker { rank: k, why: "is gone".into() }),
+                None if mail.gone[k] => return Err(Error::Worker { rank: k, why: "has ended".into() }),
                 None => mail = self.shared.1.wait(mail).unwrap_or_else(PoisonError::into_inner),
             }
         }

@@ -110,7 +110,7 @@ fn episodes_allocate_nothing(what: &str, mut env: impl Environment) {
             env.step(action, &mut seen).unwrap();
         }
     };
-    // The least of several: the test's own threads may still be taking theirs.
+    // The minimum of several: the test's own threads may still be allocating.
     let count = (0..3).map(|seed| calls(|| episode(seed))).min().unwrap();
     assert_eq!(count, 0, "{what}");
 }
@@ -134,7 +134,7 @@ fn one_row_of_a_stream_allocates_nothing() {
         drift.follow(&mut net, surprise).unwrap();
     };
     (0..100).for_each(|_| learn());
-    // The least of several: the test's own threads may still be taking theirs.
+    // The minimum of several: the test's own threads may still be allocating.
     let count = (0..3).map(|_| calls(|| (0..1000).for_each(|_| learn()))).min();
     assert_eq!(count, Some(0));
 }

@@ -238,7 +238,7 @@ fn limits_hold() {
     }
 }
 
-/// On a GPU images stay there until they are done: the same attacks, within the same limits, as on the CPU.
+/// On a GPU, images stay on the device until their attacks end: the same attacks, within the same limits, as on the CPU.
 #[test]
 fn a_gpu_finds_what_the_cpu_finds() {
     let gpu = match Device::cuda(0) {
@@ -272,7 +272,7 @@ fn a_gpu_finds_what_the_cpu_finds() {
                     panic!("{} leaves its budget", a.l2);
                 }
             }
-            // A step that ends next to a limit, or next to the label, may end on its other side.
+            // A step that ends close to a limit or a decision boundary may end on the other side of it.
             assert!(10 * same >= 9 * mine.len(), "settings {i}: {same} of {} are the same", mine.len());
         }
     }

@@ -1,4 +1,4 @@
-//! Networks on a GPU: the same answers as on the CPU. Skipped, with a line that says so, where there is no GPU.
+//! Networks on a GPU: the same answers as on the CPU. Skipped, with a message, if there is no GPU.
 
 use std::ops::ControlFlow;
 use tractable::data::{self, Augment};
@@ -60,7 +60,7 @@ fn files_move_between_devices() {
     let bytes = net.to_bytes().unwrap();
     let mut there = Network::from_bytes(&bytes, Device::cpu(1)).unwrap();
     let x = images.matrix(0..4).unwrap();
-    // Images become the same numbers on the device as here.
+    // Images become the same numbers on the device as on the host.
     assert_eq!(net.predict_images(&images.select(&[0, 1, 2, 3]).unwrap()).unwrap(), net.predict(&x).unwrap());
     let off = apart(net.predict(&x).unwrap().mean(), there.predict(&x).unwrap().mean());
     assert!(off < 1e-5, "{off}");
@@ -116,7 +116,7 @@ fn two_gpus_learn_together() {
     println!("told: {a:?}");
 }
 
-/// With NCCL, the sums of several GPUs do not go through the host. Needs the emulator, which has as many GPUs as it is told.
+/// With NCCL, the sums of several GPUs do not go through the host. Needs the emulator, which can have any number of GPUs.
 #[test]
 fn sums_go_from_gpu_to_gpu() {
     let Some(library) = std::env::var_os("TRACTABLE_LIBCUDA") else {
@@ -142,7 +142,7 @@ fn sums_go_from_gpu_to_gpu() {
     assert!(off < 1e-6, "{off}");
 }
 
-/// The compiled kernels are those of the source: `cuda/compile.py` makes them.
+/// The compiled kernels match their source; `cuda/compile.py` makes them.
 #[test]
 fn kernels_are_compiled_from_their_source() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("cuda");
@@ -158,7 +158,7 @@ fn kernels_are_compiled_from_their_source() {
     assert_eq!(known.trim(), format!("{hash:016x}"), "run cuda/compile.py");
 }
 
-/// Trains on the device that a parent process prepared, and says what happened; run by `faults_are_said_in_one_line`.
+/// Trains on the device that a parent process prepared, and prints what happened; run by `faults_are_said_in_one_line`.
 #[test]
 #[ignore = "a child of another test"]
 fn train_and_tell() {
@@ -187,7 +187,7 @@ fn small_batch() -> [Matrix; 2] {
     [Matrix::new(vec![0.5; 4 * 4], 4).unwrap(), Matrix::column(vec![1.0; 4]).unwrap()]
 }
 
-/// What the child tells with such a device.
+/// What the child prints with such a device.
 fn told(fault: &str) -> Vec<String> {
     let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "cuda::train_and_tell", "--ignored", "--nocapture"])
@@ -198,7 +198,7 @@ fn told(fault: &str) -> Vec<String> {
     out.lines().filter_map(|l| l.split("told: ").nth(1)).map(String::from).collect()
 }
 
-/// Faults of a device that is emulated; a real one cannot be asked for them.
+/// Faults of an emulated device; a real one cannot produce them on request.
 #[test]
 fn faults_are_said_in_one_line() {
     if Device::gpus() != ["emulated"] {
@@ -207,7 +207,7 @@ fn faults_are_said_in_one_line() {
     assert_eq!(told("none"), ["cuda: no CUDA device can be used (CUDA_ERROR_NO_DEVICE)"]);
     let old = "cuda: the driver is too old: it supports CUDA 11.8, and 12.4 is needed";
     assert_eq!(told("version=11080"), [old]);
-    // Out of memory: the sizes are named, and the network goes on.
+    // Out of memory: the message has the sizes, and the network keeps working.
     let [first, large, small, mean] = told("memory=8000000").try_into().unwrap();
     assert_eq!([&first, &small], ["learned 4 rows"; 2]);
     assert!(
@@ -219,7 +219,7 @@ fn faults_are_said_in_one_line() {
         net.learn(&x, &y).unwrap();
     }
     assert_eq!(mean, format!("{:.3}", net.predict(&x).unwrap().mean()[0]), "as without the large batch");
-    // Lost in mid-run: every call says so.
+    // Lost during a run: every call reports it.
     let lost = told("lost=40");
     assert_eq!(lost.len(), 4, "{lost:?}");
     assert!(lost[3].starts_with("cuda: the device was lost: "), "{lost:?}");

@@ -1,4 +1,4 @@
-//! Merging what workers learned, and workers that fit together, without any network between them.
+//! Merging what workers learned, and workers that fit together, all inside one process.
 
 use std::ops::ControlFlow;
 use tractable::data::{self, Dataset, Target};
@@ -91,7 +91,7 @@ fn merged_is_the_exact_posterior() {
     }
 }
 
-/// Three shards over five epochs: each is taken out before it is learned again.
+/// Three shards over five epochs: each is removed before it is learned again.
 #[test]
 fn a_shard_that_is_learned_again_counts_once() {
     let (mut net, rows) = (linear(3), rows(30));
@@ -135,9 +135,11 @@ fn what_does_not_belong_together_is_refused() {
         Network::mlp([3, 2, 1], Activation::Tanh).device(Device::reference()).seed(3).build().unwrap();
     let mut later = net.clone();
     learn(&mut later, &rows(3));
-    for (increment, why) in
-        [(of(linear(4)), "another seed"), (of(wider), "other layers"), (of(later.clone()), "another mark")]
-    {
+    for (increment, why) in [
+        (of(linear(4)), "different seed"),
+        (of(wider), "different layers"),
+        (of(later.clone()), "different mark"),
+    ] {
         let said = says(net.merge(&mark, &[increment]).unwrap_err());
         assert!(said.contains(why), "{said}");
     }
@@ -177,7 +179,7 @@ fn the_bound_on_a_step_is_kept() {
         );
         assert!(after[1] >= before[1] / 4.0 * (1.0 - 1e-6), "{before:?} {after:?}");
     }
-    // Without a bound in the rule there is none here.
+    // If the rule has no bound, merging has none.
     let mut plain = net.clone();
     plain.set_update_rule(UpdateRule::Plain).unwrap();
     assert_eq!(plain.merge(&mark, &vec![same; 16]).unwrap().capped, 0);
@@ -246,7 +248,7 @@ fn noise_and_statistics_are_those_of_all_rows() {
     }
 }
 
-/// Each worker in a thread; the networks they end with.
+/// Runs each worker in a thread; returns their final networks.
 fn together(
     ranks: usize,
     nets: Vec<Network>,
@@ -380,7 +382,7 @@ fn an_error_of_one_is_an_error_of_all() {
             net.fit_together(&data, &Fit::new(), worker, Sync::Every(2), go_on).unwrap_err().to_string();
         assert!(said.contains("its network differs"), "{said}");
     });
-    // One cannot go on: it has its own error, the other is told.
+    // One fails: it has its own error, and the other is told.
     let said = std::sync::Mutex::new(Vec::new());
     together(2, copies(&net, 2), |net, worker| {
         let fit = Fit::new().batch(if workers::Transport::rank(worker) == 1 { 0 } else { 16 });
@@ -392,12 +394,12 @@ fn an_error_of_one_is_an_error_of_all() {
         said.iter().any(|s| s.starts_with("worker 1: ")) && said.iter().any(|s| !s.starts_with("worker")),
         "{said:?}"
     );
-    // One is gone.
+    // One has ended.
     let [a, b] = Threads::team(2).try_into().unwrap();
     let alone = std::thread::spawn(move || drop(b));
     let said = net.clone().fit_together(&data, &Fit::new(), &a, Sync::Batch, go_on).unwrap_err().to_string();
     alone.join().unwrap();
-    assert_eq!(said, "worker 1: is gone");
+    assert_eq!(said, "worker 1: has ended");
 }
 
 #[test]
@@ -416,7 +418,7 @@ fn if_one_stops_all_stop() {
     nets[1..].iter().for_each(|net| assert_eq!(weights(net), weights(&nets[0])));
 }
 
-/// Networks trained by several workers are bit by bit those of one.
+/// Networks trained by several workers are bit-identical to those of one.
 #[test]
 fn an_ensemble_is_the_same_by_any_number_of_workers() {
     let (data, settings) = (curve(60), tractable::ensemble::Settings::default().visits(600));
@@ -456,7 +458,7 @@ fn scalers_of_parts_are_the_scaler_of_all() {
     assert!(data::Scaler::merged(&[]).is_err() && data::Scaler::merged(&[(0, &a)]).is_err());
 }
 
-/// Sixteen workers that learned the same rows: all of them together are far too surprising, and their average is one of them.
+/// Sixteen workers that learned the same rows: their sum is far too surprising, and their average equals any one of them.
 #[test]
 fn many_workers_do_not_overshoot() {
     let net = Network::mlp([1, 16, 1], Activation::Relu).noise_std([0.05]).seed(1).build().unwrap();

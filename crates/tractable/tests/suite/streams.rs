@@ -1,4 +1,4 @@
-//! Streams: learning row by row, surprise, drift, and a calibration that follows.
+//! Streams: learning row by row, surprise, drift, and a calibration that adapts.
 
 use crate::cases::Draw;
 use tractable::data::Dataset;
@@ -20,7 +20,7 @@ fn linear(draw: &mut Draw) -> Network {
     net
 }
 
-/// Worlds whose weights have moved so that their variance is some times what the network believes: the factor of T60 is that.
+/// The true weights have a larger variance than the network believes; T60 recovers that factor.
 #[test]
 fn the_factor_is_how_much_wider_the_world_is() {
     let mut draw = Draw::new(1);
@@ -52,7 +52,7 @@ fn the_limit_is_the_quantile_of_chi_square() {
     }
 }
 
-/// `learn_one` is `learn`, and what it says is what `predict` said before.
+/// `learn_one` learns as `learn` does, and its surprise is that of the prediction before.
 #[test]
 fn one_row_is_learned_as_ever_and_its_surprise_is_that_of_the_prediction() {
     for noise in [Noise::Known, Noise::Inferred, Noise::PerInput] {
@@ -136,7 +136,7 @@ fn a_discount_widens_predictions_and_stops_at_the_prior() {
     assert!(net.discount(0.9).is_err() && net.discount(f64::NAN).is_err());
 }
 
-/// New rows with three times the noise: a model that follows has 90 % of them inside, in the end.
+/// New rows with three times the noise: in the end, a model that adapts has 90 % of them inside its intervals.
 #[test]
 fn a_calibration_follows_new_rows() {
     let mut draw = Draw::new(2);

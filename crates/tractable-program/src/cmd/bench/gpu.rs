@@ -1,4 +1,4 @@
-//! Whole training steps on a GPU: epochs of images that lie on it as bytes.
+//! Whole training steps on a GPU: epochs of images that are stored on it as bytes.
 
 use super::Args;
 use crate::report::{Outcome, Report, table};
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, clock: Clock, report: &Report, budget: Duration) 
     ];
     let mut lines = Vec::new();
     let mut rows =
-        vec![["network", "batch", "images/s", "median", "us a step", "epochs"].map(String::from).to_vec()];
+        vec![["network", "batch", "images/s", "median", "us/step", "epochs"].map(String::from).to_vec()];
     for (network, builder, images, batch) in work {
         if args.only.as_ref().is_some_and(|only| !format!("{network}, {batch}").contains(only)) {
             continue;

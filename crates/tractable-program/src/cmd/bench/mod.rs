@@ -35,7 +35,7 @@ pub struct Args {
     /// Folder for bench.json
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Where to compute: on a GPU the lines are epochs of training, with the images on it
+    /// Where to compute; a GPU is timed on training epochs, with the images stored on it
     #[arg(long, value_enum, default_value_t)]
     device: DeviceName,
     /// On a GPU: only networks and batches whose name contains this, such as `MNIST, 1024`
@@ -70,11 +70,11 @@ struct All<'a> {
 
 #[derive(Serialize)]
 struct Machine {
-    /// Multiply-adds of one core, in units of 1e9 floating-point operations a second.
+    /// Multiply-adds of one core, in units of 1e9 floating-point operations per second.
     peak_gflops_a_core: f64,
     vectors: String,
     cores: usize,
-    /// Those that CUDA can use.
+    /// GPUs that CUDA can use.
     gpus: Vec<String>,
 }
 
@@ -238,7 +238,7 @@ fn differentiate(
 }
 
 impl Line {
-    /// `[best, median]` microseconds a call; the arithmetic of one sample takes `floor_us` on one core.
+    /// `[best, median]` microseconds per call; the arithmetic of one sample takes `floor_us` on one core.
     fn new(
         verb: &'static str,
         network: &'static str,

@@ -101,12 +101,12 @@ struct Devices {
     devices: Vec<String>,
 }
 
-/// What this machine can run the model on.
+/// Devices of this machine that can run the model.
 fn devices(report: Report) -> Outcome {
     let gpus = Device::gpus().into_iter().enumerate().map(|(n, name)| format!("cuda:{n}, {name}"));
     let devices: Vec<String> = std::iter::once("cpu".to_string()).chain(gpus).collect();
     report.say("devices", &Devices { devices: devices.clone() }, || {
-        format!("\ndevices here: {}\n", devices.join("; "))
+        format!("\navailable devices: {}\n", devices.join("; "))
     })
 }
 

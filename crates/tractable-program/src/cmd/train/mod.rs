@@ -87,11 +87,11 @@ pub fn run(args: &Args) -> Outcome {
     interrupt::leave_at_once("nothing was written")?;
     let out = out_folder(args)?;
     if team::workers().is_some() && args.files.iter().any(|file| file == Path::new("-")) {
-        return Err(Exit::Error("-: several processes cannot read the standard input; give a file".into()));
+        return Err(Exit::Error("-: several processes cannot share standard input; use a file".into()));
     }
     let _held = team::first_then_all(|| {
         crate::run::settle(&out);
-        // Before anything of the run is read: another process may be about to change it.
+        // Lock the folder before reading from it: another process may be about to change it.
         let held = if args.resume { RunFolder::hold(&out)? } else { None };
         out::check_folder(&out, "train")?;
         if !args.resume && !args.force {

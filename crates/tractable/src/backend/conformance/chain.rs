@@ -1,9 +1,9 @@
-//! Several layers in a row, as learning runs them: what one kernel leaves to the next must come out the same.
+//! Several layers in sequence, as in learning: state passed from one kernel to the next must give the same results.
 
 use super::*;
 use std::cell::Cell;
 
-/// Convolution, ReLU, pooling, normalisation, ReLU, dense, ReLU, dense: forward, back, and one step of all weights.
+/// Convolution, ReLU, pooling, normalisation, ReLU, dense, ReLU, dense: forward pass, backward pass, and one update of all weights.
 fn chain<B: Backend>(b: &B, rows: usize, channels: usize, pool: Pool, step: Step<f64>) -> Vec<Named> {
     let around = Window { kernel: 3, stride: 1, padding: Padding::Around(1) };
     let halved = Window { kernel: 2, stride: 2, padding: Padding::End(1) };
@@ -80,7 +80,7 @@ fn chains_agree() {
     }
 }
 
-/// A convolution of known images, ReLU and average pooling, in one where the device can; `joined` counts how often.
+/// A convolution of known images, ReLU and average pooling, fused if the device can; `joined` counts how often.
 fn first_layers<B: Backend>(
     b: &B,
     case: &Case,
@@ -88,7 +88,7 @@ fn first_layers<B: Backend>(
     halved: Window,
     joined: &Cell<usize>,
 ) -> Vec<Named> {
-    // Of few bits: no rounding moves a unit over the edge of ReLU.
+    // Numbers with few bits, so that rounding never moves a unit across ReLU's threshold.
     let mut p = parameters(&conv, 4);
     p.mean.iter_mut().chain(&mut p.bias_mean).for_each(|v| *v = (*v * 64.0).round() / 64.0);
     let mut w = filled(b, conv, &p);

@@ -46,7 +46,8 @@ impl Weights {
         let (height, width) = window.map_or((input.height, input.width), |w| (w.kernel, w.kernel));
         let (depth, first, pixels) = (self.depth(), outputs.start, height * width);
         // The inputs of an output: channel after channel in files, pixel after pixel in panels.
-        let in_files: Vec<usize> = (0..depth).map(|k| k % input.channels * pixels + k / input.channels).collect();
+        let in_files: Vec<usize> =
+            (0..depth).map(|k| k % input.channels * pixels + k / input.channels).collect();
         // In small blocks: neighbours in a panel are outputs, neighbours in a file are inputs.
         for panel in first / PANEL..outputs.end.div_ceil(PANEL) {
             let lanes = first.max(panel * PANEL)..outputs.end.min((panel + 1) * PANEL);
@@ -140,7 +141,7 @@ impl Sums {
         self.norm.read(few);
     }
 
-    /// From the number `at` on, to the one that is returned.
+    /// Reads from index `at`; returns the index after the last number read.
     pub(super) fn write(&mut self, many: &Numbers, at: usize, few: &mut dyn Iterator<Item = f64>) -> usize {
         let n = self.lines.len();
         if let Numbers::Single(many) = many {

@@ -1,7 +1,7 @@
 //! The CUDA driver's library, opened at run time: the functions used, a context per GPU, its streams of work.
 //!
-//! All `unsafe` code of this device is here. Kernels are launched with structures that hold addresses of device memory; whoever
-//! builds such a structure borrows the buffers it points into until the launch, and freeing happens on a stream that has
+//! All `unsafe` code of this device is here. Kernels are launched with structures that hold addresses of device memory. Code that
+//! builds such a structure borrows the buffers it points into until the launch, and memory is freed on a stream that has
 //! waited for all work launched before.
 
 mod buffer;
@@ -81,7 +81,7 @@ functions! {
     cuGetErrorName(Code, *mut *const c_char);
 }
 
-/// Environment variable with the path of the driver's library, where the system does not find it by its name.
+/// Environment variable with the path of the driver's library, if the system does not find it by name.
 const LIBRARY: &str = "TRACTABLE_LIBCUDA";
 /// CUDA 12.4, the first driver that reads the kernels' PTX.
 const OLDEST: c_int = 12040;
@@ -90,7 +90,7 @@ const COMPUTE_MAJOR: c_int = 75;
 const COMPUTE_MINOR: c_int = 76;
 const MULTIPROCESSORS: c_int = 16;
 const MOST_SHARED: c_int = 8;
-/// Of an event: it only orders work.
+/// Flag of an event that only orders work.
 const NO_TIMING: c_uint = 2;
 const RELEASE_THRESHOLD: c_int = 4;
 
@@ -106,13 +106,13 @@ pub(super) fn why(e: Error) -> String {
     }
 }
 
-/// The library, loaded once, or why not.
+/// The library, loaded once, or the reason why it cannot be.
 fn functions() -> Result<&'static Functions> {
     static LOADED: OnceLock<std::result::Result<Functions, String>> = OnceLock::new();
     let load = || {
         let named = std::env::var_os(LIBRARY);
         let name = named.clone().unwrap_or(if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" }.into());
-        // SAFETY: opening the driver's library runs its initialisers, which set up nothing of ours.
+        // SAFETY: opening the driver's library runs its initialisers, which do not touch our data.
         let library = unsafe { Library::new(&name) }.map_err(|e| match named {
             Some(path) => format!("{} cannot be opened: {e}", path.to_string_lossy()),
             None => "this machine has no CUDA driver".to_string(),
@@ -146,7 +146,7 @@ fn name_of(f: &Functions, code: Code) -> String {
     }
 }
 
-/// Names of the GPUs, none where there is no driver.
+/// Names of the GPUs; none if there is no driver.
 pub(crate) fn names() -> Vec<String> {
     let Ok(f) = functions() else { return Vec::new() };
     let mut count = 0;
@@ -157,7 +157,7 @@ pub(crate) fn names() -> Vec<String> {
 
 fn name(f: &Functions, ordinal: c_int) -> String {
     let (mut device, mut text) = (0, [0 as c_char; 128]);
-    // SAFETY: fills the handle, and at most so many bytes of text, the last of them zero.
+    // SAFETY: fills the handle, and at most this many bytes of text, which end with zero.
     unsafe {
         (f.cuDeviceGet)(&mut device, ordinal);
         (f.cuDeviceGetName)(text.as_mut_ptr(), text.len() as c_int - 1, device);
@@ -169,12 +169,12 @@ fn name(f: &Functions, ordinal: c_int) -> String {
 pub(crate) struct Gpu {
     f: &'static Functions,
     context: usize,
-    /// The main stream, and those beside it, each with an event that marks how far it is.
+    /// The main stream and the side streams, each with an event that marks its progress.
     streams: [Stream; 1 + BESIDE],
     queue: Mutex<Queue>,
     /// Bits of the streams that the main one has not waited for yet.
     busy: AtomicUsize,
-    /// The stream beside the main one that is next.
+    /// The side stream to use next.
     next: AtomicUsize,
     module: usize,
     /// Kernels by name, each with the shared memory it was allowed.
@@ -184,7 +184,7 @@ pub(crate) struct Gpu {
     lost: OnceLock<String>,
     pub(super) name: String,
     pub(super) multiprocessors: usize,
-    /// Whether the code for Hopper runs on it, with products of four warps.
+    /// Whether it can run the code for Hopper, with products of four warps.
     pub(super) has_wgmma: bool,
 }
 
@@ -194,7 +194,7 @@ struct Stream {
     end: usize,
 }
 
-/// Streams beside the main one.
+/// Number of side streams.
 const BESIDE: usize = 4;
 
 thread_local! {
@@ -202,15 +202,15 @@ thread_local! {
     static CURRENT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A point in the main stream, for work beside it to wait for.
+/// A point in the main stream that work on a side stream can wait for.
 pub(super) struct Mark {
     gpu: Arc<Gpu>,
     event: usize,
-    /// How often the queue had been flushed.
+    /// How often the queue had been flushed by then.
     set_at: AtomicUsize,
 }
 
-/// Pinned memory for copies to the device that nobody waits for.
+/// Pinned memory for asynchronous copies to the device.
 #[derive(Default)]
 struct Staging {
     slots: Vec<Slot>,
@@ -223,7 +223,7 @@ struct Slot {
     event: usize,
 }
 
-/// Copies under way at once.
+/// Copies in progress at the same time.
 const SLOTS: usize = 16;
 
 impl Gpu {
@@ -257,7 +257,7 @@ impl Gpu {
             }
             check((f.cuDevicePrimaryCtxRetain)(&mut context, device), "opening the device")?;
             check((f.cuCtxSetCurrent)(context), "opening the device")?;
-            // Freed memory stays ours: otherwise it would be given back whenever we wait, and asked for again.
+            // Keep freed memory in the pool: otherwise it would be returned to the system at every synchronisation and allocated again.
             check((f.cuDeviceGetDefaultMemPool)(&mut pool, device), "opening the device")?;
             let mut kept = u64::MAX;
             let kept = (&raw mut kept).cast();
@@ -297,7 +297,7 @@ impl Gpu {
         unsafe { (self.f.cuCtxSetCurrent)(self.context as Pointer) };
     }
 
-    /// The stream of this thread, for calls that cannot wait: all that is queued goes first.
+    /// The stream of this thread, for calls that bypass the queue: queued work is launched first.
     fn stream(&self) -> Pointer {
         let current = CURRENT.get();
         self.join_if_main();
@@ -320,7 +320,7 @@ impl Gpu {
         self.queued().push([Item { stream, what }]);
     }
 
-    /// Lets the main stream wait for all work beside it.
+    /// Makes the main stream wait for all work on side streams.
     fn join(&self) {
         let busy = self.busy.swap(0, Relaxed);
         for other in (1..=BESIDE).filter(|n| busy >> n & 1 != 0) {
@@ -328,15 +328,15 @@ impl Gpu {
         }
     }
 
-    /// Lets a stream wait for all that was launched on another one.
+    /// Makes a stream wait for everything launched on another one.
     fn follow(&self, stream: usize, other: usize) {
         let end = self.streams[other].end;
         let record = Item { stream: other, what: What::Record(end) };
         self.queued().push([record, Item { stream, what: What::Wait(end) }]);
     }
 
-    /// Launches what `f` launches beside the main stream, after the mark if it was set since the last flush, else after all
-    /// before. The next launch on the main stream waits for it.
+    /// Runs the launches of `f` on a side stream: after the mark, if it was set since the last flush, otherwise after all earlier
+    /// work. The next launch on the main stream waits for them.
     pub(super) fn beside(&self, mark: &Mark, f: impl FnOnce()) {
         let number = 1 + self.next.fetch_add(1, Relaxed) % BESIDE;
         let mut queued = self.queued();
@@ -354,7 +354,7 @@ impl Gpu {
         self.busy.fetch_or(1 << number, Relaxed);
     }
 
-    /// Beside the main stream: waits for all that was launched on it.
+    /// On a side stream: waits for everything launched on the main stream.
     pub(super) fn catch_up(&self) {
         self.follow(CURRENT.get(), 0);
     }
@@ -380,12 +380,12 @@ impl Gpu {
         }
     }
 
-    /// Gives the device up.
+    /// Marks the device as lost.
     pub(super) fn lose(&self, why: String) {
         let _ = self.lost.set(why);
     }
 
-    /// An error where the device was lost.
+    /// An error if the device was lost.
     pub(super) fn alive(&self) -> Result<()> {
         match self.lost.get() {
             None => Ok(()),
@@ -440,7 +440,7 @@ impl Gpu {
         // SAFETY: the module is loaded; the name ends with zero.
         let mut code =
             unsafe { (self.f.cuModuleGetFunction)(&mut function, self.module as Pointer, text.as_ptr()) };
-        // Beside it a kernel may have a little of its own.
+        // A kernel may also have a little static shared memory.
         if code == 0 && shared > 40 << 10 {
             // SAFETY: a function of the module.
             code = unsafe { (self.f.cuFuncSetAttribute)(function, MOST_SHARED, shared as c_int) };
@@ -464,7 +464,7 @@ impl Gpu {
             staging.slots.push(Slot { memory: 0, bytes: 0, event: 0 });
         }
         let slot = &mut staging.slots[at];
-        // SAFETY: the event, once made, says when the last copy out of this memory was done; the memory holds `bytes`.
+        // SAFETY: the event, once made, marks the end of the last copy from this memory; the memory holds `bytes`.
         let code = unsafe {
             let mut code = 0;
             if slot.event == 0 {
@@ -501,7 +501,7 @@ impl Mark {
         Mark { gpu: gpu.clone(), event: event as usize, set_at: AtomicUsize::new(usize::MAX) }
     }
 
-    /// Marks what was launched so far.
+    /// Marks the work launched so far.
     pub(super) fn set(&self) {
         self.gpu.join();
         let mut queued = self.gpu.queued();
@@ -517,7 +517,7 @@ impl Mark {
 impl Drop for Mark {
     fn drop(&mut self) {
         self.gpu.enter();
-        // What is queued may use it.
+        // Queued work may use it.
         self.gpu.stream();
         // SAFETY: an event of ours; the driver keeps it until work that waits for it is done.
         unsafe { (self.gpu.f.cuEventDestroy_v2)(self.event as Pointer) };

@@ -1,4 +1,4 @@
-//! The first layers in one, while learning: a convolution of known images, ReLU and average pooling.
+//! The fused first layers, while learning: a convolution of known images, ReLU and average pooling.
 
 use super::driver::Buffer;
 use super::map::{Geometry, Weights};
@@ -26,13 +26,13 @@ struct FirstArgs {
     broken: u64,
 }
 
-/// Rows of a warp.
+/// Rows per warp.
 const ROWS: usize = 16;
-/// Rows from which on one kernel is faster than three.
+/// Minimum number of rows for which one kernel is faster than three.
 const LEAST_ROWS: usize = 512;
-/// Numbers of a window that a kernel can hold.
+/// Maximum size of a window that a kernel can hold.
 const MOST_WINDOW: usize = 80;
-/// Threads of a block.
+/// Threads per block.
 const THREADS: usize = 128;
 
 impl Cuda {
@@ -95,7 +95,7 @@ impl Cuda {
         }
         let g = Geometry::new(&w.map, x.rows);
         let deep = g.window().div_ceil(16);
-        // Sixteens of the window in a block, and blocks for all of them.
+        // Groups of sixteen numbers of the window per block, and blocks for all of them.
         let (kernel, sixteens) = match (deep, self.precision) {
             (1, Precision::Fast) => ("first_sums_1_fast", 1),
             (1, Precision::Precise) => ("first_sums_1_precise", 1),
@@ -105,7 +105,7 @@ impl Cuda {
             (_, Precision::Precise) => ("first_sums_3_precise", 3),
         };
         let (tiles, windows) = ((g.outputs as usize).div_ceil(32), deep.div_ceil(sixteens));
-        // Every warp has as many segments of a row as the others, and all of them are on the device at once.
+        // All warps have the same number of row segments, and all warps are on the device at once.
         let segments = (g.across as usize / 8).clamp(1, 3);
         let (items, warps) =
             (x.rows / ROWS * g.down as usize * segments, 2 * self.gpu.multiprocessors * THREADS / 32);
@@ -115,7 +115,7 @@ impl Cuda {
             status.failed = s.failed.clone();
             return;
         }
-        // Columns of padding are no thread's.
+        // No thread handles columns of padding.
         s.clear_floats(numbers);
         let shared = THREADS / 32 * 2 * 32 * (16 * sixteens + 1) * 4;
         let args = FirstArgs { segments: segments as i32, ..self.first_args(w, s, pool, x, pooled) };

@@ -1,4 +1,4 @@
-//! What the host gives for a batch, or has put on the device before: rows of a table, images as bytes, observations.
+//! Data that the host sends with a batch or has stored on the device: rows of a table, images as bytes, observations.
 
 use super::Cuda;
 use super::driver::{self, Buffer, Gpu};
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::shape::Shape;
 use std::sync::Arc;
 
-/// Bytes that go to the device at a time.
+/// Bytes sent to the device at a time.
 const UPLOAD: usize = 4 << 20;
 
 #[repr(C)]
@@ -87,12 +87,12 @@ struct InferNoiseArgs {
 /// What the host sent for a batch: row numbers, an observation. Its memory is kept from batch to batch.
 pub(super) struct Given {
     numbers: Buffer<u32>,
-    /// The row numbers that are there.
+    /// The row numbers that are on the device.
     rows: Vec<usize>,
     changes: Buffer<i32>,
     y: Buffer<f32>,
     noise: Buffer<f32>,
-    /// The noise that is there.
+    /// The noise that is on the device.
     known: Vec<f32>,
     seen: Buffer<u8>,
 }
@@ -110,7 +110,7 @@ impl Given {
         }
     }
 
-    /// Sends row numbers; where they are.
+    /// Sends row numbers; returns their address.
     fn number(&mut self, rows: &[usize]) -> Result<u64> {
         self.numbers.grow(rows.len())?;
         self.numbers.write(0, &rows.iter().map(|&r| r as u32).collect::<Vec<_>>());
@@ -130,7 +130,7 @@ impl Given {
         Ok(())
     }
 
-    /// Sends the noise, if it is not there yet; what kind it is.
+    /// Sends the noise if it is not on the device yet; returns its kind.
     fn set_noise(&mut self, noise: NoiseVar<'_>, width: usize) -> Result<i32> {
         let (values, kind) = match noise {
             NoiseVar::One(v) => (vec![v as f32], 0),
@@ -166,7 +166,7 @@ impl Cuda {
         self.gpu.alive()
     }
 
-    /// Makes a state ready for a batch of known inputs, with their row numbers on the device; whether it is.
+    /// Prepares a state for a batch of known inputs, with their row numbers on the device; returns whether this worked.
     fn begin_gather(&self, rows: &[usize], state: &mut State) -> bool {
         state.begin(rows.len());
         state.room([Part::Mean]);
@@ -268,7 +268,7 @@ impl Cuda {
         noise: NoiseVar<'_>,
     ) {
         let (width, given) = (output.shape.len(), &mut output.given);
-        // The rows that were gathered: their numbers are on the device already.
+        // The rows that were gathered: their row numbers are on the device already.
         let there = (input.given.rows == rows).then(|| input.given.numbers.at());
         let mut number = || there.map_or_else(|| given.number(rows), Ok);
         match number().and_then(|rows| Ok((rows, given.set_noise(noise, width)?))) {

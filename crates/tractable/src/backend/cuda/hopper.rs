@@ -1,4 +1,4 @@
-//! Hopper's own products, for fast precision: weights are packed into tiles once after every change.
+//! Products for Hopper in fast precision: weights are packed into tiles after every change.
 
 use super::driver::Buffer;
 use super::map::{Geometry, Weights};
@@ -48,15 +48,15 @@ struct StreamArgs {
 pub(super) struct Packed {
     forward: Buffer<f32>,
     back: Buffer<f32>,
-    /// They are those of the weights as they are now.
+    /// Whether they match the current weights.
     is_current: bool,
 }
 
-/// Inputs of a unit, and rows, from which on packing pays.
+/// Minimum number of inputs per unit, and of rows, for which packing is worthwhile.
 const LEAST_DEPTH: i32 = 256;
 const LEAST_ROWS: i32 = 128;
 
-/// Columns of a tile.
+/// Columns per tile.
 fn tile(n: usize) -> usize {
     match n {
         _ if n.is_multiple_of(128) => 128,
@@ -73,7 +73,7 @@ impl Packed {
 }
 
 impl Cuda {
-    /// Whether Hopper's products should do a map, in so many blocks.
+    /// Whether to compute a map with Hopper's products, in this many blocks.
     fn streams(&self, g: &Geometry, blocks: usize) -> bool {
         let pays = g.depth >= LEAST_DEPTH && g.rows >= LEAST_ROWS && 2 * blocks >= self.gpu.multiprocessors;
         let able = self.precision == Precision::Fast && self.gpu.has_wgmma && g.is_dense();
@@ -86,7 +86,7 @@ impl Cuda {
         let [outputs, stride, taps] = [g.outputs as usize, g.stride as usize, g.taps()];
         let (tile_f, tile_b) = (tile(outputs), tile(stride));
         if packed.is_none() {
-            // All tiles whole: padding is zero.
+            // Only complete tiles: padding is zero.
             let [n, c] = [outputs.next_multiple_of(tile_f.max(32)), stride.next_multiple_of(tile_b.max(32))];
             let size = taps * n.next_multiple_of(32) * c.next_multiple_of(32);
             let (forward, back) =
@@ -119,7 +119,7 @@ impl Cuda {
         }
     }
 
-    /// The forward pass, or false where other kernels must do it.
+    /// The forward pass; false if other kernels must do it.
     pub(super) fn stream_forward(&self, w: &Weights, x: &State, z: &State) -> bool {
         let g = Geometry::new(&w.map, x.rows);
         let tile = tile(g.outputs as usize);
@@ -159,7 +159,7 @@ impl Cuda {
         true
     }
 
-    /// The way back, or false where other kernels must do it.
+    /// The backward pass; false if other kernels must do it.
     pub(super) fn stream_back(&self, w: &Weights, z: &State, x: &State) -> bool {
         let g = Geometry::new(&w.map, z.rows);
         let tile = tile(g.stride as usize);
@@ -168,7 +168,7 @@ impl Cuda {
             return false;
         }
         let Some([_, packed]) = self.pack(w, &g) else { return false };
-        // The same product with the window mirrored: only its first padding is other.
+        // The same product with the window mirrored: only its leading padding differs.
         let [before_y, before_x] = [g.kernel_h, g.kernel_w].map(|kernel| kernel - 1 - g.before);
         if before_y != before_x {
             return false;

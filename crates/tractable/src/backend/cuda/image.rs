@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 /// For Hopper.
 static CODE: &[u8] = include_bytes!("../../../cuda/kernels.cubin.gz");
-/// For all others from compute capability 8.0 on; the driver compiles it.
+/// For all other GPUs of compute capability 8.0 and later; the driver compiles it.
 static PTX: &[u8] = include_bytes!("../../../cuda/kernels.ptx.gz");
 
 /// Code and PTX, unpacked once.
@@ -14,7 +14,9 @@ pub(super) fn images() -> &'static [Vec<u8>; 2] {
     UNPACKED.get_or_init(|| {
         [CODE, PTX].map(|packed| {
             let mut out = Vec::new();
-            flate2::read::GzDecoder::new(packed).read_to_end(&mut out).expect("the kernels are whole");
+            flate2::read::GzDecoder::new(packed)
+                .read_to_end(&mut out)
+                .expect("the embedded kernels are intact");
             // PTX ends with a zero byte.
             out.push(0);
             out

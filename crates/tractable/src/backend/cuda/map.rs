@@ -14,9 +14,9 @@ pub(crate) struct Weights {
     pub(super) map: Map,
     pub(super) mean: Buffer<f32>,
     pub(super) var: Buffer<f32>,
-    /// In the tiles of `hopper.cu`, where those are used.
+    /// The weights in the tiles of `hopper.cu`, if those are used.
     pub(super) packed: Mutex<Option<Packed>>,
-    /// In this pass, the layer has its innovation.
+    /// Whether the layer has its innovation in this pass.
     innovated: Arc<Mark>,
 }
 
@@ -100,7 +100,7 @@ impl Geometry {
         self.rows as usize * self.down as usize * self.across as usize
     }
 
-    /// Multiply-adds of one product, and numbers of the input and of the output.
+    /// Multiply-adds of one product, and sizes of the input and the output.
     pub(super) fn sizes(&self) -> [usize; 3] {
         let input = self.rows as usize * self.height as usize * self.width as usize * self.stride as usize;
         let output = self.positions() * self.out_stride as usize;
@@ -179,15 +179,15 @@ struct LearnArgs {
     status: u64,
 }
 
-/// Outputs of a dense layer up to which every one has a warp of its own.
+/// Maximum number of outputs of a dense layer for which each has its own warp.
 const FEW: i32 = 16;
-/// Parts up to which a thread adds those of four parameters, and from which on several threads add those of one.
+/// Up to this many parts, one thread adds the parts of four parameters; from the second limit on, several threads add those of one.
 const FEW_PARTS: i32 = 4;
 const MANY: i32 = 64;
 /// The sides of a tile of `map.cu`.
 const TILE: usize = 32;
 
-/// The steps of a layer as the kernels take them.
+/// The steps of a layer in the kernels' format.
 pub(super) fn step_args(steps: Steps) -> [StepArgs; 2] {
     steps.map(|step| match step {
         Step::Plain => StepArgs::default(),
@@ -212,7 +212,7 @@ impl Weights {
         Ok(Weights { map, mean, var, packed: Mutex::default(), innovated: Arc::new(Mark::new(gpu)) })
     }
 
-    /// Calls `f(place in files, place here)` for every weight of some outputs, places counted from the first of them.
+    /// Calls `f(index in files, index here)` for every weight of some outputs, counted from the first of them.
     fn places(&self, outputs: usize, mut f: impl FnMut(usize, usize)) {
         let g = Geometry::new(&self.map, 0);
         let [h, w, channels, stride, per] =
@@ -328,7 +328,7 @@ impl Cuda {
             broken: x.flag(true),
         };
         if x.planes {
-            // The padding of rows is no thread's.
+            // No thread handles the padding of rows.
             let n = x.layout().numbers();
             x.d_mean.clear(n);
             if !x.means_only {
@@ -349,7 +349,7 @@ impl Cuda {
         }
     }
 
-    /// Sums over the batch, in parts; how many. Nothing where a state or its memory is missing.
+    /// Sums over the batch, in parts; returns the number of parts, or `None` if a state or its memory is missing.
     fn sum_up(&self, w: &Weights, s: &mut Scratch, x: &State, z: &State) -> Option<usize> {
         if x.failed.is_some() || z.failed.is_some() {
             return None;
@@ -360,7 +360,7 @@ impl Cuda {
         let g = Geometry::new(&w.map, x.rows);
         let tiles = (g.weight_stride as usize).div_ceil(TILE) * (g.outputs as usize).div_ceil(TILE);
         let positions = g.positions();
-        // Enough blocks for the device, but each with a good number of positions.
+        // Enough blocks to fill the device, but each with enough positions.
         let parts = (4 * self.gpu.multiprocessors).div_ceil(tiles).min(positions.div_ceil(32)).max(1);
         s.floats(&self.gpu, 2 * parts * g.plane())?;
         let args = SumsArgs {
@@ -406,7 +406,7 @@ impl Cuda {
             return;
         }
         let innovated = w.innovated.clone();
-        // The sums need nothing from further down; the step waits until the way back has used the weights, and all numbers are
+        // The sums need nothing from the layers below; the step waits until the backward pass has used the weights and all numbers are
         // known to be finite.
         self.gpu.beside(&innovated, || {
             let Some(parts) = self.sum_up(w, s, x, z) else {

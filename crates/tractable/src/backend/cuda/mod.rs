@@ -1,8 +1,8 @@
-//! An NVIDIA GPU through the CUDA driver alone. Kernels are CUDA C in the crate's folder `cuda/`, compiled ahead and embedded.
+//! An NVIDIA GPU through the CUDA driver alone. Kernels are CUDA C in the crate's folder `cuda/`, compiled ahead of time and embedded.
 //!
-//! `driver` opens the library, launches kernels and owns memory; `state` says how a layer lies in it; the others have the
-//! launches of one file of kernels each. Work is asynchronous: a call returns when its kernels are queued. Where memory
-//! runs out a state fails, whatever is made from it fails too, and the next call that reads or reports says so; no parameters
+//! `driver` opens the library, launches kernels and owns memory; `state` defines the memory layout of a layer; each of the other files
+//! launches the kernels of one `.cu` file. Work is asynchronous: a call returns when its kernels are queued. If memory
+//! runs out, a state fails, everything computed from it fails too, and the next call that reads or reports returns the error; no parameters
 //! change.
 
 mod driver;
@@ -47,18 +47,18 @@ pub(crate) struct Cuda {
     gpu: Arc<Gpu>,
     ordinal: usize,
     precision: Precision,
-    /// Multiply-adds from which on tensor cores do a map.
+    /// Minimum multiply-adds of a map for tensor cores.
     worth: usize,
     /// Inputs of a bias.
     ones: Buffer<f32>,
-    /// The GPUs of other workers, once it is known whether they are a team.
+    /// The GPUs of other workers, once it is known whether they form a team.
     team: OnceLock<Option<Team>>,
 }
 
 /// How tensor cores multiply f32 numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Precision {
-    /// In two bf16 parts each.
+    /// Split into two bf16 parts each.
     Precise,
     /// Rounded to TF32.
     Fast,
@@ -82,14 +82,14 @@ struct StepArgs {
     precision: f32,
 }
 
-/// What the device records, where the kernels find it.
+/// Where the kernels record what happens.
 #[derive(Default)]
 pub(crate) struct Status {
     on_device: Option<Buffer<u32>>,
     failed: Option<String>,
 }
 
-/// Words of the kernels' `Status`: is broken, state, row, value; two counts of two words each.
+/// Words of the kernels' `Status`: whether a number is not finite, its state, row and value; two counts of two words each.
 const STATUS_WORDS: usize = 8;
 
 /// Work memory of a layer's kernels.
@@ -102,14 +102,14 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes room for so many numbers.
+    /// Makes room for this many numbers.
     fn floats(&mut self, gpu: &Arc<Gpu>, n: usize) -> Option<()> {
         let grown = self.floats.get_or_insert_with(|| Buffer::none(gpu)).grow(n);
         self.failed = grown.err().map(driver::why);
         self.failed.is_none().then_some(())
     }
 
-    /// Makes room for so many words of bits, or says why not.
+    /// Makes room for this many words of bits; returns the reason if it cannot.
     fn bits(&mut self, gpu: &Arc<Gpu>, n: usize) -> Option<String> {
         self.bits.get_or_insert_with(|| Buffer::none(gpu)).grow(n).err().map(driver::why)
     }
@@ -124,7 +124,7 @@ impl Scratch {
         self.floats.as_ref().map_or(0, Buffer::at)
     }
 
-    /// Makes room in three arrays; without it the state `z` fails.
+    /// Makes room in three arrays; if that fails, so does the state `z`.
     fn doubles(&mut self, gpu: &Arc<Gpu>, sizes: [usize; 3], z: &mut State) {
         for (buffer, n) in self.doubles.iter_mut().zip(sizes) {
             if let Err(e) = buffer.get_or_insert_with(|| Buffer::none(gpu)).grow(n) {
@@ -170,7 +170,7 @@ impl Cuda {
         self.gpu.launch(kernel, [n.div_ceil(256), 1, 1], 256, 0, args);
     }
 
-    /// Where a status lies on the device; nothing where it cannot be.
+    /// Address of a status on the device; `None` if it cannot be allocated.
     fn status_at(&self, status: &mut Status) -> Option<u64> {
         if status.on_device.is_none() {
             match Buffer::zeros(&self.gpu, STATUS_WORDS) {
@@ -467,7 +467,7 @@ impl Backend for Cuda {
     }
 
     fn infer_noise(&self, output: &State, head: Option<&mut State>, seen: Seen<'_>, sums: &mut NoiseSums) {
-        // The status says already why an output has failed.
+        // The status already says why an output has failed.
         if output.failed.is_none()
             && let Err(e) = self.infer_noise_of(output, head, seen, sums)
         {

@@ -54,7 +54,7 @@ struct NormApplyArgs {
     status: u64,
 }
 
-/// Values of a channel that one block adds, at least, and the most blocks for a channel.
+/// Minimum number of values of a channel per block, and the maximum number of blocks per channel.
 const PER_PART: usize = 1024;
 const MOST_PARTS: usize = 256;
 

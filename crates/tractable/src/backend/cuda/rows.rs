@@ -1,4 +1,4 @@
-//! Covariance of rows, and derivatives by the units of dense layers.
+//! Covariance of rows, and derivatives with respect to the units of dense layers.
 
 use super::driver::Buffer;
 use super::map::Weights;
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::moments::Activation;
 use crate::moments::derivative::Gate;
 
-/// Covariances of `k` rows with each other, sample after sample.
+/// Covariances of `k` rows with each other, sample by sample.
 #[derive(Default)]
 pub(crate) struct Spread {
     k: usize,

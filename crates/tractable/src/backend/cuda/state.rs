@@ -1,7 +1,7 @@
 //! A layer's state on the GPU, `[pixel][row][channel]`, and rows of a data set.
 //!
-//! Channels are padded to a multiple of four. Images that come from outside with another number of channels lie as
-//! `[pixel][channel][row]` instead, rows padded, and so do states that layers without weights make of them.
+//! Channels are padded to a multiple of four. Input images with another number of channels are laid out as
+//! `[pixel][channel][row]` instead, with rows padded, and so are states that layers without weights compute from them.
 
 use super::driver::{self, Buffer, Gpu};
 use super::given::Given;
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::shape::Shape;
 use std::sync::Arc;
 
-/// Where the numbers of a state lie; the kernels' `Layout`.
+/// The memory layout of a state; the kernels' `Layout`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Layout {
@@ -57,7 +57,7 @@ impl Layout {
     }
 }
 
-/// Device memory that several states may share: an activation that is only a view, and what it is a view of.
+/// Device memory that several states may share: an activation that is only a view, and the state it views.
 type Numbers<T = f32> = Arc<Buffer<T>>;
 
 pub(crate) struct State {
@@ -75,24 +75,24 @@ pub(crate) struct State {
     pub(super) picked: Numbers<u32>,
     pub(super) d_mean: Numbers,
     pub(super) d_var: Numbers,
-    /// Kernels set the first where a mean or variance they wrote is not finite, the second for innovations.
+    /// Kernels set the first flag if a mean or variance they wrote is not finite, the second for innovations.
     pub(super) flags: [Numbers<u32>; 2],
-    /// Means and variances are those of pre-activations; whoever reads them takes ReLU first, and whoever sends innovations here
+    /// Means and variances are those of pre-activations: code that reads them applies ReLU first, and code that sends innovations here
     /// sends none where a mean is not positive.
     pub(super) relu: bool,
     /// The means are known exactly: variances are zero.
     pub(super) exact: bool,
-    /// Variances that are known to be zero, from the first on.
+    /// How many variances, from the first on, are known to be zero.
     pub(super) zeros: usize,
     /// Rows: innovations of means alone.
     pub(super) means_only: bool,
-    /// What the host sent for this batch.
+    /// Data that the host sent for this batch.
     pub(super) given: Given,
-    /// Why the state has no numbers: there was no memory for it, or for one it was made from.
+    /// Why the state has no numbers: there was no memory for it, or for a state it was computed from.
     pub(super) failed: Option<String>,
 }
 
-/// Parts of a state that a kernel is about to write.
+/// The parts of a state that a kernel is about to write.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Part {
     Mean,
@@ -136,7 +136,7 @@ impl State {
         Layout::new(self.shape, self.rows, self.planes)
     }
 
-    /// Becomes a batch made from `from`, with this layout. A failure of `from` is its own.
+    /// Becomes a batch computed from `from`, with this layout. If `from` has failed, so has this state.
     pub(super) fn made_from(&mut self, from: &State, planes: bool) {
         self.rows = from.rows;
         self.planes = planes;
@@ -146,7 +146,7 @@ impl State {
         self.failed = from.failed.clone();
     }
 
-    /// Becomes ReLU of `z` without numbers of its own.
+    /// Becomes a view of `z` with ReLU, without numbers of its own.
     pub(super) fn view_of(&mut self, z: &State) {
         self.made_from(z, z.planes);
         self.exact = z.exact;
@@ -156,14 +156,14 @@ impl State {
         self.flags[0] = z.flags[0].clone();
     }
 
-    /// Takes the innovation of a view of this state, which is this state's own.
+    /// Takes over the innovation of a view of this state.
     pub(super) fn share_innovation(&mut self, view: &State) {
         self.failed = self.failed.take().or_else(|| view.failed.clone());
         (self.d_mean, self.d_var) = (view.d_mean.clone(), view.d_var.clone());
         self.flags[1] = view.flags[1].clone();
     }
 
-    /// Makes room for these parts; without memory for them the state has failed.
+    /// Makes room for these parts; if there is no memory, the state has failed.
     pub(super) fn room<const N: usize>(&mut self, parts: [Part; N]) {
         if self.failed.is_none()
             && let Err(e) = self.try_room(&parts)
@@ -197,7 +197,7 @@ impl State {
         Ok(())
     }
 
-    /// An error where the state failed or the device was lost.
+    /// An error if the state failed or the device was lost.
     pub(super) fn check(&self) -> Result<()> {
         self.gpu.alive()?;
         match &self.failed {
@@ -211,7 +211,7 @@ impl State {
         self.flags[of_innovation as usize].at()
     }
 
-    /// The variances' address, or none where the means are known exactly.
+    /// The address of the variances, or null if the means are known exactly.
     pub(super) fn var_at(&self) -> u64 {
         if self.exact { 0 } else { self.var.at() }
     }
@@ -238,7 +238,7 @@ impl State {
         }
     }
 
-    /// Becomes a batch from outside, whose numbers are still to be set.
+    /// Becomes an input batch, whose numbers are set later.
     pub(super) fn begin(&mut self, rows: usize) {
         self.rows = rows;
         self.planes = !self.shape.is_flat() && !self.shape.channels.is_multiple_of(4);
@@ -248,10 +248,10 @@ impl State {
     }
 }
 
-/// Makes room for `n` numbers. Memory that others share too is left to them.
+/// Makes room for `n` numbers. Memory shared with other states is left to them.
 fn grow<T: Copy>(gpu: &Arc<Gpu>, numbers: &mut Numbers<T>, n: usize) -> Result<()> {
     if numbers.room() < n {
-        // Freed first where nobody shares it.
+        // Freed first if it is not shared.
         *numbers = Arc::new(Buffer::none(gpu));
         let mut more = Buffer::none(gpu);
         more.grow(n)?;

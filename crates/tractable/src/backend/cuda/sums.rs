@@ -1,11 +1,11 @@
-//! Sums over batches, and as numbers that go to other workers.
+//! Sums over batches, and their conversion to numbers for other workers.
 
 use super::driver::{self, Buffer};
 use crate::backend::Pooled;
 use crate::error::Result;
 use crate::workers::Numbers;
 
-/// Sums of a map `[2][outputs][weight_stride]`, or of a normalisation; how many numbers.
+/// Sums of a map `[2][outputs][weight_stride]`, or of a normalisation, and their number.
 pub(crate) enum Sums {
     Map(Buffer<f32>, usize),
     Norm(Buffer<f64>, usize),
@@ -33,7 +33,7 @@ impl Sums {
         Ok(())
     }
 
-    /// The reverse, from the number `at` on, to the one that is returned.
+    /// The reverse: reads from index `at`; returns the index after the last number read.
     pub(super) fn write(
         &mut self,
         many: &Numbers,

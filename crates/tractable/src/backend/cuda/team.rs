@@ -1,4 +1,4 @@
-//! Sums over workers that have a GPU each, from GPU to GPU.
+//! Sums from GPU to GPU, over workers that have one GPU each.
 
 use super::Cuda;
 use super::driver::Team;
@@ -7,14 +7,14 @@ use crate::error::Result;
 use crate::workers::{self, Transport};
 
 impl Cuda {
-    /// Adds up over all workers, or says that it cannot: NCCL is missing, or two workers share a GPU.
+    /// Adds up over all workers; returns false if NCCL is missing or two workers share a GPU.
     pub(super) fn add_directly(&self, sums: &[&Sums], workers: &dyn Transport) -> Result<bool> {
         if workers.ranks() == 1 {
             return Ok(false);
         }
         if self.team.get().is_none() {
             let team = self.gather(workers)?;
-            // Only one thread decides: workers with the same GPU are no team.
+            // Only one thread decides: workers that share a GPU cannot form a team.
             let _ = self.team.set(team);
         }
         let Some(Some(team)) = self.team.get() else { return Ok(false) };
@@ -27,7 +27,7 @@ impl Cuda {
     }
 
     fn gather(&self, workers: &dyn Transport) -> Result<Option<Team>> {
-        // One machine since it was started, and a GPU of it.
+        // Identifies a machine, since its last start, and one of its GPUs.
         let machine = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let mine =
             if Team::is_possible() { format!("{} {}", machine.trim(), self.ordinal) } else { String::new() };

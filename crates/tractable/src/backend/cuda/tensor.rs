@@ -1,4 +1,4 @@
-//! Which kernels a map runs: plain ones for small or unusual shapes, tensor cores for the rest, in tiles that fill the device.
+//! Chooses the kernels of a map: plain ones for small or unusual shapes, tensor cores for the rest, in tiles that fill the device.
 
 use super::driver::Buffer;
 use super::map::{Geometry, Weights};
@@ -44,15 +44,15 @@ struct SumsArgs {
     partial: u64,
 }
 
-/// Multiply-adds from which on tensor cores pay; below, f32 is as fast and more precise.
+/// Minimum multiply-adds for tensor cores; below, f32 is as fast and more precise.
 pub(super) const WORTH: usize = 1 << 22;
-/// Positions in a window that the first kernel keeps in shared memory.
+/// Maximum number of positions in a window that the first kernel keeps in shared memory.
 const MOST_DEPTH: usize = 512;
 
-/// Rows that sums on Hopper take at a time; a part has a multiple of them.
+/// Rows that sums on Hopper process at a time; a part has a multiple of these.
 const STREAMED: usize = 32;
 
-/// Names of a kernel in both precisions.
+/// Names of a kernel in the two precisions.
 macro_rules! named {
     ($self:expr, $name:literal) => {
         match $self.precision {
@@ -63,13 +63,13 @@ macro_rules! named {
 }
 
 impl Cuda {
-    /// Whether tensor cores should do a map: it is large, and indices fit into 32 bits.
+    /// Whether to compute a map with tensor cores: it is large, and indices fit into 32 bits.
     fn is_large(&self, g: &Geometry) -> bool {
         let [work, input, output] = g.sizes();
         work >= self.worth && input.max(output) < 1 << 31
     }
 
-    /// The forward pass, or false where the plain kernel must do it.
+    /// The forward pass; false if the plain kernel must do it.
     pub(super) fn tensor_forward(&self, w: &Weights, s: &mut Scratch, x: &State, z: &State) -> bool {
         let g = Geometry::new(&w.map, x.rows);
         let first = x.planes && x.exact && !x.relu && x.rows.is_multiple_of(4) && g.window() <= MOST_DEPTH;
@@ -92,7 +92,7 @@ impl Cuda {
             (_, _, 128, _) => named!(self, "tensor_forward_narrow"),
             _ => named!(self, "tensor_forward_small"),
         };
-        // Few tiles with a long depth: split it.
+        // Few tiles with a large depth: split the depth.
         let (blocks, deep) = (blocks(bm, bn), g.stages());
         let most = 2 * self.gpu.multiprocessors / blocks;
         let split = !first && most > 1 && deep >= if most < 4 { 32 } else { 16 };
@@ -122,7 +122,7 @@ impl Cuda {
         true
     }
 
-    /// The way back, or false where the plain kernel must do it.
+    /// The backward pass; false if the plain kernel must do it.
     pub(super) fn tensor_back(&self, w: &Weights, z: &State, x: &State) -> bool {
         let g = Geometry::new(&w.map, z.rows);
         if !self.is_large(&g) || x.planes || !g.is_dense() {
@@ -149,7 +149,7 @@ impl Cuda {
         true
     }
 
-    /// Sums for learning, in parts; how many, or nothing where the plain kernel must do it.
+    /// Sums for learning, in parts; returns the number of parts, or `None` if the plain kernel must do it.
     pub(super) fn tensor_sums(&self, w: &Weights, s: &mut Scratch, x: &State, z: &State) -> Option<usize> {
         let g = Geometry::new(&w.map, x.rows);
         if !self.is_large(&g) || (x.planes && (!x.rows.is_multiple_of(4) || x.relu)) {
@@ -180,7 +180,7 @@ impl Cuda {
         let plane = outputs * g.weight_stride as usize;
         s.floats(&self.gpu, 2 * parts * plane)?;
         if x.planes {
-            // Columns of padding are no thread's.
+            // No thread handles columns of padding.
             s.clear_floats(2 * parts * plane);
         }
         let args = SumsArgs {
@@ -210,14 +210,14 @@ impl Cuda {
 }
 
 impl Cuda {
-    /// Whether Hopper's products should sum up.
+    /// Whether to compute the sums with Hopper's products.
     fn streams_sums(&self, g: &Geometry, x: &State) -> bool {
         let able = self.precision == Precision::Fast && self.gpu.has_wgmma && !x.planes;
         able && x.rows.is_multiple_of(STREAMED) && g.outputs > 16
     }
 }
 
-/// What the kernels load where an input is a bias's.
+/// What the kernels load as the input of a bias.
 pub(super) fn ones(gpu: &std::sync::Arc<super::driver::Gpu>) -> crate::error::Result<Buffer<f32>> {
     let buffer = Buffer::zeros(gpu, 8)?;
     buffer.write(0, &[1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]);

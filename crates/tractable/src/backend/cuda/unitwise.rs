@@ -1,4 +1,4 @@
-//! States in and out, and everything done unit by unit.
+//! Writing and reading states, and all unit-by-unit operations.
 
 use super::driver::Buffer;
 use super::state::{INNOVATION, Layout, PRIOR, Part, State};
@@ -82,7 +82,7 @@ struct Checked {
     second: u64,
 }
 
-/// States one launch looks at.
+/// States checked per launch.
 const AT_ONCE: usize = 16;
 
 #[repr(C)]
@@ -96,7 +96,7 @@ struct CheckArgs {
     state: [Checked; AT_ONCE],
 }
 
-/// The kernels' number of an activation, and its slope below zero.
+/// The kernels' code for an activation, and its slope below zero.
 pub(super) fn number(activation: Activation) -> (i32, f32) {
     match activation {
         Activation::Identity => (0, 1.0),
@@ -109,13 +109,13 @@ pub(super) fn number(activation: Activation) -> (i32, f32) {
     }
 }
 
-/// f64 numbers as the device holds them.
+/// f64 numbers in the device's precision.
 pub(super) fn single(values: &[f64]) -> Vec<f32> {
     values.iter().map(|&v| v as f32).collect()
 }
 
 impl Cuda {
-    /// Puts numbers from outside into a part of a state that has room for them.
+    /// Writes the host's numbers into a part of a state that has room for them.
     fn lay_out(&self, layout: Layout, values: &[f64], to: u64) -> Result<()> {
         let mut from = Buffer::none(&self.gpu);
         from.grow(values.len())?;
@@ -143,7 +143,7 @@ impl Cuda {
         }
     }
 
-    /// The state itself, or where it is a view a copy with numbers of its own.
+    /// The state itself or, if it is a view, a copy with its own numbers.
     pub(super) fn solid<'a>(&self, state: &'a State, copy: &'a mut Option<State>) -> &'a State {
         if !state.relu {
             return state;
@@ -153,7 +153,7 @@ impl Cuda {
         copy
     }
 
-    /// After an innovation was sent to a view: there is none where ReLU is flat.
+    /// After an innovation was sent to a view: sets it to zero where ReLU is flat.
     pub(super) fn mask(&self, state: &State) {
         if state.relu && state.failed.is_none() {
             let of = state.layout();
@@ -185,7 +185,7 @@ impl Cuda {
         Ok(to.read(n)?.into_iter().map(f64::from).collect())
     }
 
-    /// ReLU while learning is a view: whoever reads it takes ReLU on the way.
+    /// While learning, ReLU is a view: code that reads it applies ReLU.
     pub(super) fn activate_to_learn(&self, activation: Activation, z: &State, a: &mut State) {
         if activation == Activation::Relu && !z.relu && !z.planes {
             return a.view_of(z);
@@ -272,7 +272,7 @@ impl Cuda {
         if to.failed.is_some() {
             return;
         }
-        // Rows have no variances: their means twice do no harm.
+        // Rows have no variances: processing their means twice does no harm.
         let pair = |s: &State| [s.d_mean.at(), if s.means_only { s.d_mean.at() } else { s.d_var.at() }];
         let (from_pair, to_pair) = (pair(from), pair(to));
         if to.means_only {
@@ -283,7 +283,7 @@ impl Cuda {
     }
 
     fn combine_means(&self, from: &State, to: &mut State, more: bool) {
-        // The second pair goes to memory of its own, so that no thread reads what another writes.
+        // The second pair goes to separate memory, so that no thread reads what another writes.
         to.room([Part::DVar]);
         if to.failed.is_none() {
             let pairs = [[from.d_mean.at(); 2], [to.d_mean.at(), to.d_var.at()]];
@@ -358,12 +358,12 @@ impl State {
         self.room(INNOVATION);
     }
 
-    /// Both innovations; rows have only one, and the products of the other do no harm.
+    /// Both innovations; rows have only one, and computing the other does no harm.
     pub(super) fn pair_of_d(&self) -> [u64; 2] {
         [self.d_mean.at(), if self.means_only { self.d_mean.at() } else { self.d_var.at() }]
     }
 
-    /// The innovations' variances, where there are any.
+    /// The variances of the innovations, if there are any.
     pub(super) fn d_var_at(&self) -> u64 {
         if self.means_only { 0 } else { self.d_var.at() }
     }

@@ -6,9 +6,9 @@ use crate::backend::walk::{Walk, WalkForm};
 use crate::error::Result;
 use std::sync::Arc;
 
-/// Outputs that a search may look at: the kernels' `MOST_ROWS`.
+/// Maximum number of outputs that a search uses: the kernels' `MOST_ROWS`.
 pub(super) const MOST_ROWS: usize = 16;
-/// Records that go to the device at a time.
+/// Records sent to the device at a time.
 const AT_ONCE: usize = 64;
 
 pub(super) struct Searches {
@@ -16,12 +16,12 @@ pub(super) struct Searches {
     form: WalkForm,
     records: Buffer<f64>,
     scale: Buffer<f64>,
-    /// Entries at their limits, and where the searches go.
+    /// Which entries are at their limits, and where the searches move next.
     held: Buffer<f64>,
     moved: Buffer<f64>,
     /// Slopes of the outputs, side by side.
     near: Buffer<f32>,
-    /// The slots of the round, others of a copy, and what is copied.
+    /// The slots of the round, the slots of a copy, and the copied numbers.
     placed: Buffer<u32>,
     slots: Buffer<u32>,
     packed: Buffer<f64>,

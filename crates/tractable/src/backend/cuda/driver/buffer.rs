@@ -4,7 +4,7 @@ use super::{Gpu, OUT_OF_MEMORY, failed};
 use crate::error::Result;
 use std::sync::Arc;
 
-/// Numbers in the device's memory. It grows and never shrinks; what is new in it is not set.
+/// Numbers in the device's memory. It grows and never shrinks; new memory is uninitialised.
 pub(crate) struct Buffer<T> {
     gpu: Arc<Gpu>,
     at: u64,
@@ -26,7 +26,7 @@ impl<T: Copy> Buffer<T> {
         Ok(buffer)
     }
 
-    /// Makes room for at least `n` numbers; what was there is lost if there was less.
+    /// Makes room for at least `n` numbers; if it must grow, the old contents are lost.
     pub(in crate::backend::cuda) fn grow(&mut self, n: usize) -> Result<()> {
         if self.room >= n && self.at != 0 {
             return Ok(());
@@ -61,7 +61,7 @@ impl<T: Copy> Buffer<T> {
         }
     }
 
-    /// Numbers there is room for.
+    /// Capacity in numbers.
     pub(in crate::backend::cuda) fn room(&self) -> usize {
         self.room
     }
@@ -86,7 +86,7 @@ impl<T: Copy> Buffer<T> {
         }
     }
 
-    /// Waits, and copies the first `n` numbers back.
+    /// Waits for the device, and copies the first `n` numbers back.
     pub(in crate::backend::cuda) fn read(&self, n: usize) -> Result<Vec<T>>
     where
         T: Default,
@@ -130,7 +130,7 @@ impl<T> Drop for Buffer<T> {
     }
 }
 
-/// Bytes in words.
+/// A number of bytes as text.
 fn size(bytes: usize) -> String {
     match bytes {
         0..1_000_000 => format!("{bytes} bytes"),

@@ -1,4 +1,4 @@
-//! NVIDIA's library for sums over several GPUs, opened at run time where it is installed.
+//! NCCL, NVIDIA's library for sums over several GPUs, opened at run time if it is installed.
 
 use super::{Buffer, Code, Gpu, Pointer, failed};
 use crate::error::Result;
@@ -22,7 +22,7 @@ functions! {
     ncclCommDestroy(Pointer);
 }
 
-/// Environment variable with the path of the library, where the system does not find it by its name.
+/// Environment variable with the path of the library, if the system does not find it by name.
 const LIBRARY: &str = "TRACTABLE_LIBNCCL";
 const FLOAT: c_int = 7;
 const SUM: c_int = 0;
@@ -31,7 +31,7 @@ fn functions() -> Option<&'static Functions> {
     static LOADED: OnceLock<Option<Functions>> = OnceLock::new();
     let load = || {
         let name = std::env::var_os(LIBRARY).unwrap_or("libnccl.so.2".into());
-        // SAFETY: opening the library runs its initialisers, which set up nothing of ours.
+        // SAFETY: opening the library runs its initialisers, which do not touch our data.
         let library = unsafe { Library::new(name) }.ok()?;
         // Never closed: its threads may outlive us.
         Functions::load(&ManuallyDrop::new(library)).ok()
@@ -40,10 +40,10 @@ fn functions() -> Option<&'static Functions> {
 }
 
 fn check(code: Code, doing: &str) -> Result<()> {
-    if code == 0 { Ok(()) } else { Err(failed(format!("{doing} by NCCL failed (error {code})"))) }
+    if code == 0 { Ok(()) } else { Err(failed(format!("{doing} with NCCL failed (error {code})"))) }
 }
 
-/// GPUs that add up numbers, one for each worker.
+/// GPUs that add up numbers, one per worker.
 pub(in crate::backend::cuda) struct Team {
     gpu: Arc<Gpu>,
     f: &'static Functions,
@@ -51,12 +51,12 @@ pub(in crate::backend::cuda) struct Team {
 }
 
 impl Team {
-    /// Whether the library is there.
+    /// Whether the library is installed.
     pub(in crate::backend::cuda) fn is_possible() -> bool {
         functions().is_some()
     }
 
-    /// What the first worker sends to all others.
+    /// The id that the first worker sends to all others.
     pub(in crate::backend::cuda) fn id() -> Result<Vec<u8>> {
         let f = functions().ok_or_else(|| failed("NCCL is not installed"))?;
         let mut id = Id([0; ID]);
@@ -73,7 +73,7 @@ impl Team {
         id: &[u8],
     ) -> Result<Self> {
         let f = functions().ok_or_else(|| failed("NCCL is not installed"))?;
-        let id = Id(id.try_into().map_err(|_| failed("the first worker sent no team"))?);
+        let id = Id(id.try_into().map_err(|_| failed("the first worker sent no NCCL id"))?);
         let mut communicator = std::ptr::null_mut();
         gpu.enter();
         // SAFETY: fills the handle; the context of this GPU is the thread's own.
@@ -82,7 +82,7 @@ impl Team {
         Ok(Team { gpu: gpu.clone(), f, communicator: communicator as usize })
     }
 
-    /// Replaces the first `n` numbers by their sums over all workers, which add the same number of them.
+    /// Replaces the first `n` numbers by their sums over all workers; `n` must be the same on all workers.
     pub(in crate::backend::cuda) fn add(&self, numbers: &Buffer<f32>, n: usize) -> Result<()> {
         self.gpu.alive()?;
         self.gpu.enter();
@@ -96,7 +96,7 @@ impl Team {
 impl Drop for Team {
     fn drop(&mut self) {
         self.gpu.enter();
-        // SAFETY: a communicator of ours, used last before.
+        // SAFETY: a communicator of ours, which is not used any more.
         unsafe { (self.f.ncclCommDestroy)(self.communicator as Pointer) };
     }
 }

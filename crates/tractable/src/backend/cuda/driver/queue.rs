@@ -1,5 +1,5 @@
-//! Work that waits to be launched. Nothing goes to the driver before somebody needs its result, its memory or its stream; then
-//! all goes at once. Work that was queued twice in the same way becomes a graph, which the driver launches as a whole.
+//! Work that waits to be launched. Nothing goes to the driver until its result, its memory or its stream is needed; then
+//! everything is launched at once. Work that is queued twice in the same way becomes a graph, which the driver launches as a whole.
 
 use super::{Code, Functions, Gpu, Pointer};
 use std::any::Any;
@@ -45,7 +45,7 @@ impl PartialEq for Kernel {
 #[derive(PartialEq)]
 pub(super) enum What {
     Kernel(Kernel),
-    /// Sets so many words to zero.
+    /// Sets this many words to zero.
     Clear(u64, usize),
     /// Events, by their handles.
     Record(usize),
@@ -64,7 +64,7 @@ pub(super) struct Queue {
     items: Vec<Item>,
     /// Work that was launched before, the latest last.
     known: Vec<Known>,
-    /// How often all was launched.
+    /// How often everything was launched.
     pub(super) flushes: usize,
 }
 
@@ -78,11 +78,11 @@ enum Graph {
     /// Queued once.
     Unknown,
     Made(usize),
-    /// The driver cannot make one.
+    /// The driver cannot make a graph of it.
     Impossible,
 }
 
-/// Operations from which on a graph pays, and how many lists are remembered.
+/// Minimum number of operations for a graph, and how many lists are remembered.
 const LEAST: usize = 6;
 const KNOWN: usize = 16;
 /// A capture that other threads do not disturb.
@@ -93,7 +93,7 @@ impl Queue {
         self.items.extend(items);
     }
 
-    /// Launches all that waits; `alone` where no other stream has work that nobody waited for. Returns what failed.
+    /// Launches all queued work; `alone` if no other stream has pending work. Returns what failed.
     pub(super) fn flush(&mut self, gpu: &Gpu, alone: bool) -> Option<(Code, &'static str)> {
         if self.items.is_empty() {
             return None;
@@ -140,7 +140,7 @@ impl Graph {
     }
 }
 
-/// Gives operations to the driver. Returns what failed first.
+/// Passes operations to the driver. Returns the first failure.
 fn issue(gpu: &Gpu, items: &[Item]) -> Option<(Code, &'static str)> {
     let f = gpu.f;
     for Item { stream, what } in items {
@@ -192,9 +192,9 @@ fn capture(gpu: &Gpu, items: &[Item]) -> Option<usize> {
     }
 }
 
-/// Whether every stream beside the main one starts with an event of this work, and the main one waits for its end.
+/// Whether every side stream starts with an event of this work, and the main stream waits for its end.
 fn stands_alone(items: &[Item]) -> bool {
-    // For every event the stream that recorded it, and for every stream whether it has work that the main one does not wait for.
+    // For every event, the stream that recorded it; for every stream, whether it has work that the main stream does not wait for.
     let mut recorded: Vec<(usize, usize)> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
     let mut begun: Vec<usize> = vec![0];
