@@ -1,7 +1,7 @@
 //! Merging what several copies of a network learned: [`Network::mark`], [`Network::since`], [`Network::merge`].
 
 use super::{LearnInfo, Network};
-use crate::backend::{Parameters, UpdateRule};
+use crate::backend::UpdateRule;
 use crate::engine::InferredNoise;
 use crate::error::{Error, Result};
 use crate::fnv;
@@ -115,10 +115,11 @@ impl Done {
 }
 
 /// Mean and variance of every parameter, layer by layer: those of its weights, those of its biases.
-fn all_parts(contents: &[Contents]) -> impl Iterator<Item = impl ExactSizeIterator<Item = [f64; 2]>> {
-    let part = |(mean, var): (&'_ [f64], &'_ [f64])| mean.iter().zip(var).map(|(&mean, &var)| [mean, var]);
-    let parts = |p: &Parameters| [(&p.mean[..], &p.var[..]), (&p.bias_mean[..], &p.bias_var[..])];
-    contents.iter().flat_map(move |c| parts(&c.parameters).map(part))
+fn all_parts<'a>(contents: &'a [Contents]) -> impl Iterator<Item = impl ExactSizeIterator<Item = [f64; 2]>> {
+    let part = |mean: &'a [f64], var: &'a [f64]| mean.iter().zip(var).map(|(&mean, &var)| [mean, var]);
+    contents.iter().flat_map(move |Contents { parameters: p, .. }| {
+        [part(&p.mean, &p.var), part(&p.bias_mean, &p.bias_var)]
+    })
 }
 
 fn all_pairs(contents: &[Contents]) -> impl Iterator<Item = [f64; 2]> {
