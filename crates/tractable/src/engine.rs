@@ -59,8 +59,8 @@ pub(crate) trait Engine: Send + Sync {
     fn numbers(&self) -> usize;
     /// Sets the parameters of some outputs of a layer.
     fn fill(&mut self, layer: usize, outputs: Range<usize>, contents: &Contents) -> Result<()>;
-    /// The parameters of a layer, if it has any.
-    fn contents(&self, layer: usize) -> Result<Option<Contents>>;
+    /// The parameters of a layer, if it has any: those of some outputs, or of a normalisation.
+    fn contents(&self, layer: usize, outputs: Range<usize>) -> Result<Option<Contents>>;
     /// A pass for the caller alone.
     fn pass(&self) -> Box<dyn ActivePass + '_>;
     /// Searches that stay on the device; `None` if it does not support them.
@@ -442,8 +442,8 @@ impl<B: Backend> Engine for Loaded<B> {
         self.layers.blocks[layer].fill(&self.layers.backend, outputs, contents)
     }
 
-    fn contents(&self, layer: usize) -> Result<Option<Contents>> {
-        self.layers.blocks[layer].contents(&self.layers.backend)
+    fn contents(&self, layer: usize, outputs: Range<usize>) -> Result<Option<Contents>> {
+        self.layers.blocks[layer].contents(&self.layers.backend, outputs)
     }
 
     fn pass(&self) -> Box<dyn ActivePass + '_> {

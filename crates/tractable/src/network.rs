@@ -4,8 +4,10 @@ mod accumulate;
 mod forget;
 mod gradient;
 mod increment;
+mod mark;
 mod merge;
 mod one;
+mod parts;
 #[cfg(feature = "csv")]
 mod prepared;
 mod resident;
@@ -16,8 +18,9 @@ mod snapshot;
 mod spec;
 
 pub use accumulate::Sums;
-pub(crate) use merge::Done;
-pub use merge::{Increment, Mark};
+pub use increment::Increment;
+pub(crate) use mark::Done;
+pub use mark::Mark;
 pub(crate) use resident::Resident;
 pub(crate) use rows::{Ask, Chosen};
 pub(crate) use snapshot::Snapshot;
@@ -490,7 +493,7 @@ impl Network {
 
     /// The parameters of a layer, if it has any.
     pub(crate) fn contents(&self, layer: usize) -> Result<Option<Contents>> {
-        self.engine.contents(layer)
+        self.engine.contents(layer, 0..usize::MAX)
     }
 
     /// The parameters of every layer; empty for layers without any.

@@ -217,7 +217,7 @@ fn map_agrees(map: Map, rows: usize, exact: bool) {
             }
             let tally = b.status(&mut status).unwrap().tally;
             let mut out = parts(b, &z, &x);
-            let p = b.weights_parameters(&w).unwrap();
+            let p = b.weights_parameters(&w, 0..usize::MAX).unwrap();
             out.extend([("weights", p.mean), ("their var", p.var), ("bias", p.bias_mean), ("its var", p.bias_var)]);
             (out, tally)
         })
@@ -509,7 +509,7 @@ fn batches_are_summed_up_before_they_are_applied() {
             let (steps, mut status) = ([Step::Capped(2.0), Step::Counted(COUNT)], Default::default());
             b.map_apply(&mut w, &of_w, steps, &mut status);
             b.normalize_apply(&mut norm, &of_n, steps, &mut status);
-            let (w, (n, s)) = (b.weights_parameters(&w).unwrap(), b.norm_parameters(&norm).unwrap());
+            let (w, (n, s)) = (b.weights_parameters(&w, 0..usize::MAX).unwrap(), b.norm_parameters(&norm).unwrap());
             vec![("weights", w.mean), ("their var", w.var), ("scale", n.mean), ("running mean", s.mean), ("running var", s.var)]
         })
     });
@@ -557,9 +557,9 @@ fn what_is_not_finite_is_noted_and_stops_updates() {
         b.check_states(&states, &mut status);
         let noted = status.broken.unwrap();
         assert_eq!((noted.state, noted.row, noted.value), (0, 1, f64::INFINITY), "the first of them");
-        let before = b.weights_parameters(&w).unwrap();
+        let before = b.weights_parameters(&w, 0..usize::MAX).unwrap();
         b.map_learn(&mut w, &mut scratch, &states[0], &states[1], [Step::Plain; 2], &mut status);
-        assert_eq!(b.weights_parameters(&w).unwrap(), before);
+        assert_eq!(b.weights_parameters(&w, 0..usize::MAX).unwrap(), before);
         assert!(b.status(&mut status).unwrap().broken.is_some());
         assert!(b.status(&mut status).unwrap().broken.is_none(), "it is told once");
     }

@@ -376,7 +376,8 @@ pub(crate) trait Backend: Send + Sync + 'static {
         outputs: Range<usize>,
         parameters: &Parameters,
     ) -> Result<()>;
-    fn weights_parameters(&self, weights: &Self::Weights) -> Result<Parameters>;
+    /// The weights and biases of some output channels; those beyond the last are left out.
+    fn weights_parameters(&self, weights: &Self::Weights, outputs: Range<usize>) -> Result<Parameters>;
     fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Result<Self::Norm>;
     fn norm_parameters(&self, norm: &Self::Norm) -> Result<(Parameters, Statistics)>;
 

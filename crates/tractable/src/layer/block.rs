@@ -67,10 +67,11 @@ impl<B: Backend> Block<B> {
         }
     }
 
-    pub(crate) fn contents(&self, backend: &B) -> Result<Option<Contents>> {
+    /// The parameters of some outputs; those beyond the last are left out. For a normalisation, of all.
+    pub(crate) fn contents(&self, backend: &B, outputs: Range<usize>) -> Result<Option<Contents>> {
         Ok(match self {
             Block::Map(weights, _) => {
-                Some(Contents { parameters: backend.weights_parameters(weights)?, running: None })
+                Some(Contents { parameters: backend.weights_parameters(weights, outputs)?, running: None })
             }
             Block::Norm(norm) => {
                 let (parameters, s) = backend.norm_parameters(norm)?;

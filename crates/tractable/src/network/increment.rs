@@ -1,7 +1,8 @@
-//! Increments as bytes, for any transport. Received bytes are validated: garbage is an error, and never corrupts a network silently.
+//! [`Increment`]: what a network learned since a mark, also as bytes for any transport. Received bytes are validated: garbage is an error, and never corrupts a network silently.
 
-use super::merge::{Done, From, Increment};
+use super::mark::{Done, From};
 use crate::error::{Error, Result};
+use crate::moments::merge::Learned;
 use crate::workers::Numbers;
 
 /// `TRINC` and a version.
@@ -9,7 +10,84 @@ const MAGIC: &[u8; 8] = b"TRINC\0\0\x01";
 /// Precision, seed, architecture, mark, five counts, number of entries in `few`.
 const HEAD: usize = 10;
 
+/// What a network learned since a [mark](Mark), in natural parameters (precision, and precision times mean). Increments of networks that
+/// learned different rows from the same mark add up; see [`Network::merge`].
+///
+/// ```
+/// # use tractable::{Activation, Increment, Matrix, Network};
+/// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+/// let mark = net.mark()?;
+/// net.learn(&Matrix::column(vec![0.5])?, &Matrix::column(vec![1.0])?)?;
+/// let learned = net.since(&mark)?;
+/// assert_eq!(learned.rows(), 1);
+/// assert_eq!(Increment::from_bytes(&learned.to_bytes())?, learned);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Increment {
+    pub(super) from: From,
+    pub(super) done: Done,
+    /// Precision and shift of every parameter.
+    pub(super) many: Numbers,
+    /// Other sums: squares and entries of the noise, then rows and moments of normalisations.
+    pub(super) few: Vec<f64>,
+}
+
 impl Increment {
+    /// What was learned about one parameter.
+    pub(super) fn at(&self, parameter: usize) -> Learned {
+        Learned { precision: self.many.get(2 * parameter), shift: self.many.get(2 * parameter + 1) }
+    }
+
+    /// A share of it; see [`Mark::share`].
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// let nothing = net.since(&net.mark()?)?;
+    /// assert_eq!(nothing.times(0.5), nothing);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn times(&self, share: f64) -> Increment {
+        let mut part = self.clone();
+        part.many.times(share);
+        part
+    }
+
+    /// Rows it was learned from.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// assert_eq!(net.since(&net.mark()?)?.rows(), 0);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn rows(&self) -> usize {
+        self.done.rows as usize
+    }
+
+    /// The sum of two increments: of two workers since one mark, or of a shard's contribution and its change since a later mark.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
+    /// let nothing = net.since(&net.mark()?)?;
+    /// assert_eq!(nothing.plus(&nothing)?, nothing);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn plus(&self, more: &Increment) -> Result<Increment> {
+        From { mark: self.from.mark, ..more.from }.check(self.from)?;
+        let mut sum = self.clone();
+        let alike = sum.many.len() == more.many.len() && sum.few.len() == more.few.len();
+        if !alike || sum.many.is_double() != more.many.is_double() {
+            return Err(Error::invalid("increment", "its numbers do not fit the increment it is added to"));
+        }
+        sum.many.add(&more.many);
+        sum.few.iter_mut().zip(&more.few).for_each(|(sum, more)| *sum += more);
+        sum.done = sum.done.beside(more.done);
+        Ok(sum)
+    }
+
     /// As bytes, little endian: eight or sixteen for every parameter, for single or double precision.
     ///
     /// ```

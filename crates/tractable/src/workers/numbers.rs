@@ -24,6 +24,10 @@ impl Numbers {
         if double { Numbers::Double(Vec::new()) } else { Numbers::Single(Vec::new()) }
     }
 
+    pub(crate) fn zeros(n: usize, double: bool) -> Self {
+        if double { Numbers::Double(vec![0.0; n]) } else { Numbers::Single(vec![0.0; n]) }
+    }
+
     pub(crate) fn is_double(&self) -> bool {
         matches!(self, Numbers::Double(_))
     }
@@ -46,18 +50,16 @@ impl Numbers {
         }
     }
 
-    /// Appends both numbers of every pair.
-    pub(crate) fn extend_pairs(&mut self, pairs: impl ExactSizeIterator<Item = [f64; 2]>) {
-        let (from, to) = (self.len(), self.len() + 2 * pairs.len());
-        // Memory first, numbers then: appending them one by one takes several times as long.
-        either!(self, v => v.resize(to, 0.0));
+    /// Sets both numbers of every pair; the first is the pair `from`.
+    pub(crate) fn set_pairs(&mut self, from: usize, pairs: impl ExactSizeIterator<Item = [f64; 2]>) {
+        let range = 2 * from..2 * (from + pairs.len());
         match self {
             Numbers::Single(v) => {
-                let v = v[from..].as_chunks_mut().0.iter_mut();
+                let v = v[range].as_chunks_mut().0.iter_mut();
                 v.zip(pairs).for_each(|(v, pair)| *v = pair.map(|number| number as f32));
             }
             Numbers::Double(v) => {
-                v[from..].as_chunks_mut().0.iter_mut().zip(pairs).for_each(|(v, pair)| *v = pair)
+                v[range].as_chunks_mut().0.iter_mut().zip(pairs).for_each(|(v, pair)| *v = pair);
             }
         }
     }
@@ -69,10 +71,15 @@ impl Numbers {
         others: impl Iterator<Item = T>,
         mut f: impl FnMut(T, [f64; 2]),
     ) {
-        either!(self, v => {
-            let pairs = v[2 * from..].as_chunks().0.iter();
-            others.zip(pairs).for_each(|(other, &[a, b])| f(other, [f64::from(a), f64::from(b)]));
-        })
+        match self {
+            Numbers::Single(v) => {
+                let pairs = v[2 * from..].as_chunks().0.iter();
+                others.zip(pairs).for_each(|(other, pair)| f(other, pair.map(f64::from)));
+            }
+            Numbers::Double(v) => {
+                others.zip(v[2 * from..].as_chunks().0).for_each(|(other, pair)| f(other, *pair));
+            }
+        }
     }
 
     pub(crate) fn all_finite(&self) -> bool {
@@ -112,10 +119,7 @@ impl Numbers {
 
     /// Whole numbers from bytes; `None` where some are left over.
     pub(crate) fn from_bytes(bytes: &[u8], double: bool) -> Option<Self> {
-        let mut numbers = match double {
-            true => Numbers::Double(vec![0.0; bytes.len() / 8]),
-            false => Numbers::Single(vec![0.0; bytes.len() / 4]),
-        };
+        let mut numbers = Numbers::zeros(bytes.len() / if double { 8 } else { 4 }, double);
         let all = 0..numbers.len();
         numbers.set(all, bytes)?;
         Some(numbers)

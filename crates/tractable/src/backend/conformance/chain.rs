@@ -56,7 +56,7 @@ fn chain<B: Backend>(b: &B, rows: usize, channels: usize, pool: Pool, step: Step
     b.normalize_accumulate(&norm, &mut scratch[3], p1, n1, &mut sums);
     b.normalize_apply(&mut norm, &sums, steps, &mut status);
     for w in &weights {
-        let p = b.weights_parameters(w).unwrap();
+        let p = b.weights_parameters(w, 0..usize::MAX).unwrap();
         out.extend([
             ("weights", p.mean),
             ("their var", p.var),
@@ -113,7 +113,7 @@ fn first_layers<B: Backend>(
         b.activate_back(&a, &a, &mut z);
         b.map_learn(&mut w, &mut scratch, &x, &z, steps, &mut status);
     }
-    let p = b.weights_parameters(&w).unwrap();
+    let p = b.weights_parameters(&w, 0..usize::MAX).unwrap();
     vec![
         ("pooled", read(b, &pooled, Field::Mean)),
         ("its var", read(b, &pooled, Field::Var)),

@@ -216,8 +216,8 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn weights_parameters(&self, weights: &Weights) -> Result<Parameters> {
-        Ok(weights.parameters())
+    fn weights_parameters(&self, weights: &Weights, outputs: Range<usize>) -> Result<Parameters> {
+        Ok(weights.parameters(outputs))
     }
 
     fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Result<Norm> {

@@ -51,10 +51,11 @@ impl Weights {
         // In small blocks: neighbours in a panel are outputs, neighbours in a file are inputs.
         for panel in first / PANEL..outputs.end.div_ceil(PANEL) {
             let lanes = first.max(panel * PANEL)..outputs.end.min((panel + 1) * PANEL);
-            for block in (0..depth).step_by(BLOCK) {
+            for (block, in_files) in in_files.chunks(BLOCK).enumerate() {
                 for o in lanes.clone() {
-                    for k in block..depth.min(block + BLOCK) {
-                        f((o - first) * depth + in_files[k], (panel * depth + k) * LINE + o % PANEL);
+                    let here = (panel * depth + block * BLOCK) * LINE + o % PANEL;
+                    for (k, at) in in_files.iter().enumerate() {
+                        f((o - first) * depth + at, here + k * LINE);
                     }
                 }
             }
@@ -92,24 +93,24 @@ impl Weights {
         (self.panels, self.bias) = (panels, bias);
     }
 
-    pub(super) fn parameters(&self) -> Parameters {
-        let outputs = self.map.output.channels;
-        let n = outputs * self.depth();
+    pub(super) fn parameters(&self, outputs: Range<usize>) -> Parameters {
+        let outputs = outputs.start..outputs.end.min(self.map.output.channels);
+        let n = outputs.len() * self.depth();
         let mut p = Parameters {
             mean: vec![0.0; n],
             var: vec![0.0; n],
-            bias_mean: vec![0.0; outputs],
-            bias_var: vec![0.0; outputs],
+            bias_mean: vec![0.0; outputs.len()],
+            bias_var: vec![0.0; outputs.len()],
         };
         let (panels, bias) = (&self.panels, &self.bias);
-        self.places(0..outputs, |there, here| {
+        self.places(outputs.clone(), |there, here| {
             p.mean[there] = f64::from(panels[here]);
             p.var[there] = f64::from(panels[here + PANEL]);
         });
-        for o in 0..outputs {
+        for (there, o) in outputs.enumerate() {
             let here = o / PANEL * LINE + o % PANEL;
-            p.bias_mean[o] = f64::from(bias[here]);
-            p.bias_var[o] = f64::from(bias[here + PANEL]);
+            p.bias_mean[there] = f64::from(bias[here]);
+            p.bias_var[there] = f64::from(bias[here + PANEL]);
         }
         p
     }

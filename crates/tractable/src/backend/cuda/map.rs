@@ -251,14 +251,15 @@ impl Weights {
         part(&p.var, &p.bias_var, |w| &mut w.var);
     }
 
-    pub(super) fn parameters(&self) -> Result<Parameters> {
+    pub(super) fn parameters(&self, outputs: Range<usize>) -> Result<Parameters> {
         let g = Geometry::new(&self.map, 0);
-        let (per, depth, outputs) = (g.weight_stride as usize, g.depth as usize, g.outputs as usize);
+        let (per, depth) = (g.weight_stride as usize, g.depth as usize);
+        let outputs = outputs.start..outputs.end.min(g.outputs as usize);
         let part = |from: &Buffer<f32>| -> Result<[Vec<f64>; 2]> {
-            let here = from.read(g.plane())?;
-            let mut values = vec![0.0; outputs * self.map.fan_in()];
-            self.places(outputs, |to, at| values[to] = f64::from(here[at]));
-            Ok([values, (0..outputs).map(|o| f64::from(here[o * per + depth])).collect()])
+            let here = from.read_from(outputs.start * per, outputs.len() * per)?;
+            let mut values = vec![0.0; outputs.len() * self.map.fan_in()];
+            self.places(outputs.len(), |to, at| values[to] = f64::from(here[at]));
+            Ok([values, (0..outputs.len()).map(|o| f64::from(here[o * per + depth])).collect()])
         };
         let ([mean, bias_mean], [var, bias_var]) = (part(&self.mean)?, part(&self.var)?);
         Ok(Parameters { mean, var, bias_mean, bias_var })

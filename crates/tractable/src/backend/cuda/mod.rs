@@ -302,8 +302,8 @@ impl Backend for Cuda {
         self.gpu.alive()
     }
 
-    fn weights_parameters(&self, weights: &Weights) -> Result<Parameters> {
-        weights.parameters()
+    fn weights_parameters(&self, weights: &Weights, outputs: Range<usize>) -> Result<Parameters> {
+        weights.parameters(outputs)
     }
 
     fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Result<Norm> {

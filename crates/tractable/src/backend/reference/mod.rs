@@ -130,8 +130,13 @@ impl Backend for Reference {
         Ok(())
     }
 
-    fn weights_parameters(&self, weights: &Weights) -> Result<Parameters> {
-        Ok(weights.p.clone())
+    fn weights_parameters(&self, weights: &Weights, outputs: Range<usize>) -> Result<Parameters> {
+        let (p, each) = (&weights.p, weights.map.fan_in());
+        let outputs = outputs.start..outputs.end.min(p.bias_mean.len());
+        let inputs = outputs.start * each..outputs.end * each;
+        let [mean, var] = [&p.mean, &p.var].map(|v| v[inputs.clone()].to_vec());
+        let [bias_mean, bias_var] = [&p.bias_mean, &p.bias_var].map(|v| v[outputs.clone()].to_vec());
+        Ok(Parameters { mean, var, bias_mean, bias_var })
     }
 
     fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Result<Norm> {

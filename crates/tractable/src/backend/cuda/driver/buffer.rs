@@ -91,6 +91,15 @@ impl<T: Copy> Buffer<T> {
     where
         T: Default,
     {
+        self.read_from(0, n)
+    }
+
+    /// Waits for the device, and copies `n` numbers back, from number `first` on.
+    pub(in crate::backend::cuda) fn read_from(&self, first: usize, n: usize) -> Result<Vec<T>>
+    where
+        T: Default,
+    {
+        debug_assert!(first + n <= self.room);
         self.gpu.alive()?;
         let mut to = vec![T::default(); n];
         if n == 0 {
@@ -101,7 +110,7 @@ impl<T: Copy> Buffer<T> {
         let code = unsafe {
             (self.gpu.f.cuMemcpyDtoHAsync_v2)(
                 to.as_mut_ptr().cast(),
-                self.at,
+                self.at + (first * size_of::<T>()) as u64,
                 n * size_of::<T>(),
                 self.gpu.stream(),
             )
