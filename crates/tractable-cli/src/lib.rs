@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod help;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::time::Instant;
 use tractable_program::{cmd, console, report, team};
@@ -89,13 +89,24 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 fn run_here(args: &[OsString]) -> u8 {
-    let cli = match Cli::try_parse_from(args) {
+    let matches = Cli::command().try_get_matches_from(args);
+    let verb = matches.as_ref().ok().and_then(|m| m.subcommand_name()).unwrap_or("none").to_string();
+    if let Err(differ) = team::agree_on_verb(&verb) {
+        return report::exit_code(Err(differ));
+    }
+    let cli = match matches.and_then(|mut m| Cli::from_arg_matches_mut(&mut m)) {
         Ok(cli) => cli,
         Err(e) => return report::usage(&e),
     };
     let began = Instant::now();
     console::init(cli.console, args.iter().skip(1).map(|a| a.to_string_lossy().into_owned()).collect());
     console::say_machine();
+    let shares =
+        matches!(cli.command, Command::Train(_) | Command::Predict(_) | Command::Attack(_) | Command::Rl(_));
+    if let Some(refused) = (!shares).then(|| team::needs_one_process(&verb)).and_then(Result::err) {
+        // All processes say the same, the first one aloud.
+        return report::exit_code(Err(refused));
+    }
     let outcome = report::catch_panic(|| match cli.command {
         Command::Demo(args) => cmd::demo::run(&args),
         Command::Train(args) => cmd::train::run(&args),

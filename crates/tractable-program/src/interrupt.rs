@@ -6,8 +6,13 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+/// Signals that come together are one request: `timeout` sends one to the process and one to its group.
+const ONE_REQUEST: Duration = Duration::from_millis(200);
 static REQUESTED: AtomicBool = AtomicBool::new(false);
+/// When the first signal came.
+static FIRST: Mutex<Option<Instant>> = Mutex::new(None);
 static LISTENING: AtomicBool = AtomicBool::new(false);
 /// What is said by a process that a signal ends at once; none where signals are remembered.
 static AT_ONCE: Mutex<Option<String>> = Mutex::new(None);
@@ -27,8 +32,9 @@ pub fn listen() -> Result<(), Exit> {
     }
     ctrlc::set_handler(|| {
         let says = locked(&AT_ONCE).clone();
-        let again = REQUESTED.swap(true, Ordering::SeqCst);
-        if says.is_some() || again {
+        let first = *locked(&FIRST).get_or_insert_with(Instant::now);
+        REQUESTED.store(true, Ordering::SeqCst);
+        if says.is_some() || first.elapsed() > ONE_REQUEST {
             leave(says.as_deref());
         }
     })

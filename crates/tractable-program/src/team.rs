@@ -14,10 +14,12 @@ thread_local! {
     static TEAM: RefCell<Option<Rc<dyn Transport>>> = const { RefCell::new(None) };
 }
 
-/// How many processes `mpirun` started, from the environment variables of Open MPI, or of MPICH and similar.
+/// How many processes `mpirun` started, from the environment variables of Open MPI, or of MPICH and similar. A launcher that speaks PMIx,
+/// as `srun --mpi=pmix` does, may say only that there is one: then MPI itself knows.
 fn started() -> usize {
     let said = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().find_map(|name| std::env::var(name).ok());
-    said.and_then(|n| n.parse().ok()).unwrap_or(1)
+    let asks_mpi = cfg!(feature = "mpi") && std::env::var_os("PMIX_RANK").is_some();
+    said.and_then(|n| n.parse().ok()).unwrap_or(if asks_mpi { usize::MAX } else { 1 })
 }
 
 /// Finds the other processes, if there are any.
@@ -28,7 +30,9 @@ pub fn join() -> Outcome {
         _ => {
             let world = mpi::World::join()?;
             crate::console::set_first(world.rank() == 0);
-            TEAM.set(Some(Rc::new(world)));
+            if world.ranks() > 1 {
+                TEAM.set(Some(Rc::new(world)));
+            }
             Ok(())
         }
         #[cfg(not(feature = "mpi"))]
@@ -92,6 +96,22 @@ pub(crate) fn agree(said: &str) -> Outcome {
     let vectors = format!("{PROGRAM} {program:x} {:?}", pulp::Arch::new());
     heard(workers::agree(&*workers, "program or processor", vectors.as_bytes()))?;
     heard(workers::agree(&*workers, "settings or data", said.as_bytes()))
+}
+
+/// An error unless all processes were given the same verb, or all were given flags that cannot be read.
+pub fn agree_on_verb(verb: &str) -> Outcome {
+    match workers() {
+        None => Ok(()),
+        Some(workers) => heard(workers::agree(&*workers, "verb or one of its flags", verb.as_bytes())),
+    }
+}
+
+/// An error for a verb that would do the same work in every process.
+pub fn needs_one_process(verb: &str) -> Outcome {
+    match place().1 {
+        1 => Ok(()),
+        n => Err(Exit::Error(format!("`{verb}` uses one process, not {n}; start it without mpirun"))),
+    }
 }
 
 /// The end of a verb: an error in one process is an error in all.

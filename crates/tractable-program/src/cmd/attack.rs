@@ -6,7 +6,7 @@ use crate::console;
 use crate::console::note;
 use crate::files::{self, NewFile};
 use crate::image_sets::ImageSet;
-use crate::report::{Exit, Outcome, Report, file_error, json_line, table};
+use crate::report::{Exit, Outcome, Report, file_error, json_line, json_text, table};
 use crate::run::load_trained;
 use crate::settings::{DeviceName, whole};
 use crate::{interrupt, out, team};
@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tractable::attack::{Budget, Settings, Stop};
 use tractable::data::Images;
-use tractable::{Matrix, Network, Shape, metrics};
+use tractable::{Matrix, Network, Shape, fnv, metrics};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -153,6 +153,14 @@ fn attack(args: &Args) -> Outcome {
         }
     };
     let choice = choice(args, images.class_names())?;
+    if team::workers().is_some() {
+        let hash = |net: &Network| Ok::<_, Exit>(fnv::fnv1a_64(fnv::EMPTY, net.to_bytes()?));
+        let other = other.as_ref().map(|(_, other)| hash(other)).transpose()?;
+        let pixels = (0..images.len()).map(|i| images.pixels(i));
+        let pixels = pixels.fold(fnv::EMPTY, |hash, pixels| fnv::fnv1a_64(hash, pixels.iter().copied()));
+        let own = Args { model: PathBuf::new(), transfer: None, data: None, ..args.clone() };
+        team::agree(&format!("{:x} {other:x?} {pixels:x} {}", hash(&net)?, json_text(&own)))?;
+    }
     let frozen = args.frozen.as_deref().map(|path| frozen(path, images.shape())).transpose()?;
     interrupt::listen()?;
     // Created before hours of work, and removed if nothing is written.

@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> Outcome {
         args,
         names: model.output_names().to_vec(),
         classes: matches!(model.output(), Output::Classes { .. }),
-        report: Report::new(args.json),
+        report: Report::new(args.json).ignoring_closed_pipe(),
         log: args.run.join(STREAM),
         before: logged(&args.run.join(STREAM)),
         drift: Drift::default(),

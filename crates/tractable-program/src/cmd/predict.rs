@@ -6,14 +6,14 @@ use crate::interrupt;
 use crate::out::Target;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, count, json_text};
-use crate::run::{DataFiles, class_names, load_model, model_first};
+use crate::run::{DataFile, DataFiles, class_names, load_model, model_first};
 use crate::scores::in_parts;
 use crate::team;
 use serde::Serialize;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tractable::data::CsvRows;
-use tractable::{Ensemble, Gaussian, Input, Output, Prediction, metrics};
+use tractable::{Ensemble, Gaussian, Input, Output, Prediction, fnv, metrics};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -79,6 +79,14 @@ pub fn run(args: &Args) -> Outcome {
     let model = &if args.fast { model.quick() } else { model };
     let preparation = model.preparation().expect("a trained model has names");
     let file = DataFiles::once(&args.file)?;
+    if team::workers().is_some() {
+        if args.file == Path::new("-") {
+            return Err(Exit::Error("-: several processes cannot share standard input; use a file".into()));
+        }
+        let (model, data) = (fnv::fnv1a_64(fnv::EMPTY, model.to_bytes()?), DataFile::read(&file)?);
+        let settings = (args.level, &args.quantiles, args.fast, args.json);
+        team::agree(&format!("{model:x} {:?} {settings:?}", data.content()))?;
+    }
     let mut rows = CsvRows::open(&file.paths()[0], &preparation)?;
     csv::write_to(out, &args.file, |out, fail| predict(args, model, &mut rows, out, fail))
 }

@@ -90,10 +90,14 @@ impl<C: Serialize> Training<'_, C> {
         self.fit.patience = None;
         if team::share(&[])?[0] == [1] {
             let fit = self.fit.clone().first_epoch(net.epochs());
-            learn(&mut net, &self, &fit, |_| match interrupt::requested() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
+            // A signal to this process alone ends the run too, but only after an epoch: the first process may have to save it.
+            learn(&mut net, &self, &fit, |p| match p {
+                Progress::Epoch(..) if interrupt::requested() => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
             })?;
+            if team::share(&[])?[0] == [1] {
+                return Err(Exit::Interrupted(String::new()));
+            }
         }
         Ok(())
     }
@@ -159,10 +163,13 @@ impl<C: Serialize> Training<'_, C> {
             if let (Err(_), None, Some(fresh)) = (&result, session.saved, fresh) {
                 self.folder.forget(fresh);
             }
-            interrupted = result?.interrupted && interrupt::requested();
+            // By a signal to any process, unless training was over.
+            let stopped = result?.interrupted;
+            interrupted = stopped && (interrupt::requested() || !session.out_of_patience());
             if session.unsaved {
                 self.folder.save(&net, session.nothing_better())?;
             }
+            team::share(&[u8::from(interrupted)])?;
         }
         let (finished, out) = (session.finished, self.folder.path());
         if interrupted && !session.begun {

@@ -15,12 +15,17 @@ const NOISE_MEMORY: f64 = 4096.0;
 const LEAST_NOISE: f64 = 1e-12;
 
 impl InferredNoise {
-    /// T43. Running average of the squares so far, of the last rows if there are many. The initial value counts as one row.
-    pub(super) fn follow(&mut self, sums: &NoiseSums, rule: UpdateRule) {
-        let memory = match rule {
+    /// Rows that count: those before are forgotten little by little.
+    pub(crate) fn memory(rule: UpdateRule) -> f64 {
+        match rule {
             UpdateRule::Counted { rows, .. } => rows as f64,
             _ => NOISE_MEMORY,
-        };
+        }
+    }
+
+    /// T43. Running average of the squares so far, of the last rows if there are many. The initial value counts as one row.
+    pub(super) fn follow(&mut self, sums: &NoiseSums, rule: UpdateRule) {
+        let memory = Self::memory(rule);
         let seen = sums.squares.iter().zip(&sums.count);
         for ((var, rows), (square, &count)) in self.var.iter_mut().zip(&mut self.rows).zip(seen) {
             let gain = (count / (*rows + count + 1.0)).max((count / memory).min(1.0));

@@ -81,10 +81,13 @@ impl Done {
         Done { workers, rows, ..self.zip(other, u64::max) }
     }
 
-    /// T66. The sum of the steps that its updates allow.
-    pub(super) fn bound(self, rule: UpdateRule) -> Bound {
+    /// T66. The sum of the steps that its updates allow. Where a weight is `shared` by several positions, a single row is a sum too.
+    pub(super) fn bound(mut self, rule: UpdateRule, shared: bool) -> Bound {
         if rule == UpdateRule::Plain {
             return Bound { stds: f64::INFINITY, shrink: 0.0 };
+        }
+        if shared {
+            (self.single, self.small) = (0, self.single + self.small);
         }
         let many = |n: u64| n.min(10_000) as f64;
         let stds = 10.0 * many(self.single) + many(self.small) / 2.0 + many(self.large) / 3.0;

@@ -54,7 +54,8 @@ impl Network {
                 // T68
                 let squares =
                     noise_rows(after.rows[i]) * after.var[i] - noise_rows(before.rows[i]) * before.var[i];
-                few.extend([squares, after.rows[i] - before.rows[i]]);
+                let rows = after.rows[i] - before.rows[i];
+                few.extend([squares, rows * after.var[i], rows]);
             }
         }
         let rows = done.rows as f64;
@@ -123,10 +124,11 @@ impl Network {
             [] => first,
             _ => &others.iter().try_fold(first.clone(), |sum, more| sum.plus(more))?,
         };
-        let bound = sum.done.bound(self.spec.update);
         let mut info = LearnInfo { rows: sum.done.rows as usize, ..LearnInfo::default() };
         let mut running = self.merge_few(mark, &sum.few).into_iter();
         for part in self.parts()? {
+            let layer = &self.spec.layers[part.layer];
+            let bound = sum.done.bound(self.spec.update, !matches!(layer, Layer::Linear { .. }));
             let mut parameters = part.of(&mark.pairs);
             part.change(&mut parameters, &sum.many, |now, [precision, shift], most| {
                 let next = Learned { precision, shift }.times(share).merged(now, most, bound);
@@ -134,8 +136,7 @@ impl Network {
                 info.repaired += u64::from(next.repaired);
                 [next.mean, next.var]
             });
-            let norm = matches!(self.spec.layers[part.layer], Layer::BatchNorm { .. });
-            let running = if norm { running.next() } else { None };
+            let running = if let Layer::BatchNorm { .. } = layer { running.next() } else { None };
             self.fill(part.layer, part.outputs, &Contents { parameters, running })?;
         }
         self.done = Done { workers: 0, ..mark.done.zip(sum.done, |a, b| a + b) };
@@ -166,18 +167,21 @@ impl Network {
         let mut next = || few.next().expect("as many as there are");
         let InferredNoise { mut var, mut rows } = mark.noise.clone();
         if self.spec.output.noise() != Noise::Known {
+            let memory = InferredNoise::memory(self.spec.update);
             for (var, rows) in var.iter_mut().zip(&mut rows) {
                 // T68
-                let (squares, more) = (next(), next());
-                let total = noise_rows(*rows) * *var + squares;
-                // If the noise remembers only the last rows, sums may overshoot; no single step changes it by a factor of four.
-                *var = (total / noise_rows(*rows + more)).clamp(*var / 4.0, *var * 4.0);
-                *rows += more;
+                let (squares, of_workers, more) = (next(), next(), next());
+                let all = match *rows + more <= memory {
+                    true => (noise_rows(*rows) * *var + squares) / noise_rows(*rows + more),
+                    // The noise follows the last rows alone; the sum of how far workers moved it would overshoot.
+                    false => of_workers / more,
+                };
+                if all > 0.0 && all.is_finite() {
+                    (*var, *rows) = (all, *rows + more);
+                }
             }
-            self.spec.noise.0 = var.iter().map(|v| v.sqrt()).collect();
-            self.spec.noise_rows = rows;
+            self.set_noise_now(var, rows);
         }
-        self.engine.set_noise(self.spec.inferred_noise());
         let mut running = mark.running.clone();
         for (means, vars) in &mut running {
             let rows = next();
@@ -223,17 +227,64 @@ impl Network {
             });
             self.fill(part.layer, part.outputs, &contents)?;
         }
+        if self.spec.output.noise() != Noise::Known {
+            let InferredNoise { mut var, mut rows } = self.noise_now()?;
+            let memory = InferredNoise::memory(self.spec.update);
+            let sites = site.few.as_chunks::<3>().0;
+            for ((var, rows), [squares, _, less]) in var.iter_mut().zip(&mut rows).zip(sites) {
+                // T68. Rows that the noise has forgotten cannot be removed.
+                let rest = (noise_rows(*rows) * *var - squares) / noise_rows(*rows - less);
+                if *rows <= memory && less <= rows && rest > 0.0 && rest.is_finite() {
+                    (*var, *rows) = (rest, *rows - less);
+                }
+            }
+            self.set_noise_now(var, rows);
+        }
         Ok(())
+    }
+
+    fn set_noise_now(&mut self, var: Vec<f64>, rows: Vec<f64>) {
+        self.spec.noise.0 = var.iter().map(|v| v.sqrt()).collect();
+        self.spec.noise_rows = rows;
+        self.engine.set_noise(self.spec.inferred_noise());
     }
 
     fn check_fits(&self, mark: &Mark, increment: &Increment) -> Result<()> {
         self.check_from(mark.from)?;
         increment.from.check(mark.from)?;
-        self.check_size(increment)
+        self.check_size(increment)?;
+        match self.few_are_possible(increment) {
+            true => Ok(()),
+            false => Err(Error::invalid("increment", "its noise or its statistics are impossible")),
+        }
+    }
+
+    /// Whether the noise is positive and has no more rows than were learned, and whether moments of normalisations have a variance.
+    fn few_are_possible(&self, increment: &Increment) -> bool {
+        let rows = increment.done.rows as f64;
+        let noise = if self.spec.output.noise() == Noise::Known { 0 } else { 3 * self.spec.output.units() };
+        let (noise, mut norms) = increment.few.split_at(noise);
+        let sound = |[_, of_workers, more]: &[f64; 3]| *of_workers >= 0.0 && more.abs() <= rows;
+        if !noise.as_chunks().0.iter().all(sound) {
+            return false;
+        }
+        for (i, layer) in self.spec.layers.iter().enumerate() {
+            if let Layer::BatchNorm { .. } = layer {
+                let channels = self.graph.input_shape(i).channels;
+                let (norm, rest) = norms.split_at(1 + 2 * channels);
+                let (first, second) = norm[1..].split_at(channels);
+                let mut moments = first.iter().zip(second);
+                if norm[0] != rows || !moments.all(|(m, s)| m * m <= rows * s * (1.0 + 1e-6) + 1e-30) {
+                    return false;
+                }
+                norms = rest;
+            }
+        }
+        true
     }
 
     fn check_size(&self, increment: &Increment) -> Result<()> {
-        let noise = if self.spec.output.noise() == Noise::Known { 0 } else { 2 * self.spec.output.units() };
+        let noise = if self.spec.output.noise() == Noise::Known { 0 } else { 3 * self.spec.output.units() };
         let norms = (0..self.spec.layers.len()).map(|i| match self.spec.layers[i] {
             Layer::BatchNorm { .. } => 1 + 2 * self.graph.input_shape(i).channels,
             _ => 0,

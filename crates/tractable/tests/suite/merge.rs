@@ -248,6 +248,31 @@ fn noise_and_statistics_are_those_of_all_rows() {
     }
 }
 
+/// Noise that follows the last rows only: increments of many workers must not push it back and forth.
+#[test]
+fn inferred_noise_settles_over_many_rows() {
+    let mut net = Network::mlp([1, 8, 1], Activation::MixtureRelu).seed(3).build().unwrap();
+    let mut draw = rng::stream(1, "noise", 0);
+    let mut noise = Vec::new();
+    for _ in 0..12 {
+        let mark = net.mark().unwrap();
+        let mut increments = Vec::new();
+        for _ in 0..4 {
+            let mut worker = net.clone();
+            for _ in 0..8 {
+                let x: Vec<f64> = (0..200).map(|_| rng::uniform(-1.0, 1.0, &mut draw)).collect();
+                let y = x.iter().map(|x| 0.5 * x + rng::uniform(-0.52, 0.52, &mut draw)).collect();
+                worker.learn(&Matrix::column(x).unwrap(), &Matrix::column(y).unwrap()).unwrap();
+            }
+            increments.push(worker.since(&mark).unwrap());
+        }
+        net.merge_share(&mark, &increments, mark.share(&increments).unwrap()).unwrap();
+        noise.push(net.noise_std()[0]);
+    }
+    let late = &noise[6..];
+    assert!(late.iter().all(|n| (n / 0.3 - 1.0).abs() < 0.1), "{noise:?}");
+}
+
 /// Runs each worker in a thread; returns their final networks.
 fn together(
     ranks: usize,

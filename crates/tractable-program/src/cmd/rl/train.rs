@@ -148,7 +148,8 @@ pub(crate) fn run(args: &Args, world: World) -> Outcome {
     };
     // What cannot be made is said before anything is written.
     Agent::new(&*world.make()?, plan.settings.clone())?;
-    team::agree(&format!("{:?} {} {:?}", plan.settings, plan.steps, (plan.first, plan.seeds)))?;
+    let task = (world.task, world.engine, world.model.as_ref());
+    team::agree(&format!("{task:?} {:?} {} {:?}", plan.settings, plan.steps, (plan.first, plan.seeds)))?;
     team::first_then_all(|| match &args.out {
         Some(out) => prepare(out, args, &plan, old.as_ref(), &mut held),
         None => Ok(()),
