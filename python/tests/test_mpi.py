@@ -60,7 +60,8 @@ def test_shared_batches_are_one_batch() -> None:
     assert np.allclose(nets[0].predict(x).mean, one.predict(x).mean, atol=1e-9)
 
 
-def test_the_recipe_of_the_book_runs_in_two_processes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", ["2", "3"])
+def test_the_recipe_of_the_book_runs(tmp_path: Path, processes: str) -> None:
     pytest.importorskip("mpi4py", reason="mpi4py is not installed")
     beside = Path(sys.executable).parent / "mpirun"
     mpirun = str(beside) if beside.exists() else shutil.which("mpirun")
@@ -75,7 +76,7 @@ def test_the_recipe_of_the_book_runs_in_two_processes(tmp_path: Path) -> None:
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
     }
-    command = [mpirun, "-n", "2", sys.executable, "together.py"]
+    command = [mpirun, "-n", processes, sys.executable, "together.py"]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("error at 1:") == 1

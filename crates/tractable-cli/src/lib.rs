@@ -84,7 +84,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         return report::exit_code(Err(alone));
     }
     let code = run_here(&args);
-    team::over();
+    team::part();
     code
 }
 

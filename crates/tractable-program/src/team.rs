@@ -4,7 +4,7 @@
 mod mpi;
 
 use crate::report::{Exit, Outcome, PROGRAM};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tractable::fnv;
 use tractable::workers::{self, Transport};
@@ -12,6 +12,8 @@ use tractable::workers::{self, Transport};
 thread_local! {
     /// Set only on the thread that runs the verb, which sends all messages.
     static TEAM: RefCell<Option<Rc<dyn Transport>>> = const { RefCell::new(None) };
+    /// No more messages are sent.
+    static OVER: Cell<bool> = const { Cell::new(false) };
 }
 
 /// How many processes `mpirun` started, from the environment variables of Open MPI, or of MPICH and similar. A launcher that speaks PMIx,
@@ -44,11 +46,16 @@ pub fn join() -> Outcome {
 
 /// The processes, if there are several.
 pub(crate) fn workers() -> Option<Rc<dyn Transport>> {
-    TEAM.with_borrow(Clone::clone)
+    if OVER.get() { None } else { TEAM.with_borrow(Clone::clone) }
 }
 
 /// Sends no more messages, because this process has reported a failure or all processes are done.
-pub fn over() {
+fn over() {
+    OVER.set(true);
+}
+
+/// Ends MPI, once everything is printed: `mpirun` ends all processes as soon as one of them returns an error.
+pub fn part() {
     TEAM.set(None);
 }
 

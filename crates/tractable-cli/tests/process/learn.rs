@@ -3,7 +3,6 @@
 use crate::interrupt::signal;
 use crate::run::{Place, json_lines, wait_until};
 use serde_json::Value;
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::Stdio;
 
@@ -127,25 +126,75 @@ fn ctrl_c_saves_what_came_so_far() {
     assert_eq!(log.last().unwrap()["rows"], 25);
 }
 
+/// Rows of the stream that the model in a folder has read.
+fn read(place: &Place, run: &str) -> u64 {
+    let file = place.path(&format!("{run}/stream.json"));
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let kept: Vec<Value> = serde_json::from_str(&text).unwrap_or_default();
+    kept.last().map_or(0, |last| last["read"].as_u64().unwrap())
+}
+
 #[test]
-fn a_kill_leaves_a_whole_model() {
+fn killed_and_resumed_it_learns_every_row_once() {
     let place = Place::network();
-    for _ in 0..5 {
-        let mut child = place
-            .command(&["learn", "run", "-", "--every", "1", "-q"])
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut pipe = child.stdin.take().unwrap();
-        let mut text = with_header("");
-        write!(text, "{}", rows(0, 2000)).unwrap();
-        let writer = std::thread::spawn(move || drop(pipe.write_all(text.as_bytes())));
-        std::thread::sleep(std::time::Duration::from_millis(60));
+    std::fs::create_dir(place.path("whole")).unwrap();
+    for file in ["model.safetensors", "config.json"] {
+        std::fs::copy(place.path("run").join(file), place.path("whole").join(file)).unwrap();
+    }
+    place.write("new.csv", &with_header(&rows(0, 1500)));
+    let learn = |run: &str, more: &[&str]| {
+        let words = ["learn", run, "new.csv", "--score", "--window", "40", "-q"];
+        place.command(&[&words[..], more].concat())
+    };
+    for kill in 0..4 {
+        let before = read(&place, "run");
+        let resume: &[&str] = if kill == 0 { &[] } else { &["--resume"] };
+        let mut command = learn("run", &[&["--every", "25"], resume].concat());
+        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+        wait_until("two saves", || read(&place, "run") >= before + 50);
         child.kill().unwrap();
         child.wait().unwrap();
-        writer.join().unwrap();
         place.ok(&["predict", "run", "data.csv", "-q"]);
     }
+    let done = read(&place, "run");
+    assert!(done < 1500, "it was killed {done} rows into the stream");
+    assert!(learn("run", &["--resume"]).stdout(Stdio::null()).status().unwrap().success());
+    assert!(learn("whole", &[]).stdout(Stdio::null()).status().unwrap().success());
+    assert!(place.read("run/model.safetensors") == place.read("whole/model.safetensors"));
+    let log = json_lines(&place.text("run/stream.jsonl"));
+    let at: Vec<u64> = log.iter().map(|l| l["rows"].as_u64().unwrap()).collect();
+    assert!(at.is_sorted_by(|a, b| a < b) && at.last() == Some(&1500), "{at:?}");
+    place.refused(&["learn", "run", "data.csv", "--resume"], &["has read nothing of data.csv"]);
+}
+
+/// `timeout` sends two signals at once; they are one request to stop.
+#[test]
+fn two_signals_at_once_are_one() {
+    let place = Place::network();
+    let mut command = place.command(&["learn", "run", "-", "-q"]);
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(with_header(&rows(0, 25)).as_bytes()).unwrap();
+    pipe.flush().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    signal(&child, "-TERM");
+    signal(&child, "-TERM");
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(130) && err.contains("first 25 rows"), "{err}");
+    drop(pipe);
+}
+
+#[test]
+fn a_reader_that_leaves_loses_no_rows() {
+    let place = Place::network();
+    place.write("new.csv", &with_header(&rows(0, 400)));
+    let mut command =
+        place.command(&["learn", "run", "new.csv", "--score", "--window", "10", "--json", "-q"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert!(child.wait().unwrap().success());
+    assert_eq!(read(&place, "run"), 400);
 }
 
 #[test]

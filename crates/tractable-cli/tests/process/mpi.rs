@@ -145,3 +145,49 @@ fn a_process_that_dies_ends_the_job_and_the_last_checkpoint_is_whole() {
     let ran = ok(&place, 2, &format!("$T train --resume --epochs {} -o run --json", done + 2));
     assert!(ran.out.contains("\"type\":\"end\""), "{}", ran.out);
 }
+
+/// Different models, tasks, verbs and flags in the processes of one job.
+#[test]
+fn every_verb_refuses_what_differs() {
+    let place = Place::new();
+    for run in ["run0", "run1"] {
+        let seed = &run[3..];
+        let train = format!("{NETWORK} --seed {seed} -o {run}");
+        place.ok(&train.split(' ').collect::<Vec<_>>());
+    }
+    refused(&run(&place, 2, "$T predict run$R data.csv -o said.csv"), "settings or data differs");
+    assert!(!place.path("said.csv").exists());
+    let task = "if [ $R = 0 ]; then $T rl pendulum --steps 1024 --seeds 2; else $T rl half-cheetah --steps 1024 --seeds 2; fi";
+    refused(&run(&place, 2, task), "settings or data differs");
+    let flag = "if [ $R = 0 ]; then $T predict run0 data.csv; else $T predict run0 data.csv --bogus; fi";
+    refused(&run(&place, 2, flag), "verb or one of its flags differs");
+    refused(&run(&place, 2, "$T learn run0 data.csv"), "uses one process");
+    assert!(!place.path("run0/stream.json").exists());
+}
+
+/// A signal to a process other than the first ends the run after an epoch, as an interruption.
+#[test]
+fn a_signal_to_any_process_is_an_interruption() {
+    let place = Place::new();
+    let train = NETWORK.replace("--epochs 3", "--epochs 100000");
+    let shell = format!("echo $$ > pid$R; exec $T {train} -o run");
+    let job = mpirun(&place, 2, &shell).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    while !place.path("run/metrics.jsonl").exists() {
+        assert!(began.elapsed() < Duration::from_secs(60), "no epoch");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(Command::new("kill").args(["-INT", place.text("pid1").trim()]).status().unwrap().success());
+    let output = job.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(130) && err.contains("epochs are saved"), "{output:?}");
+    // What was saved is a whole epoch: training to the next one gives the network of a run without a break.
+    let done = place.text("run/metrics.jsonl").lines().count();
+    ok(&place, 2, &format!("$T train --resume --epochs {} -o run", done + 1));
+    ok(
+        &place,
+        2,
+        &format!("$T {} -o whole", NETWORK.replace("--epochs 3", &format!("--epochs {}", done + 1))),
+    );
+    assert!(place.read("run/model.safetensors") == place.read("whole/model.safetensors"));
+}

@@ -4,7 +4,7 @@ use crate::files;
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report, count, json_line};
-use crate::run::{Incoming, Next, RunFolder, STREAM, commands, load_any, model_first};
+use crate::run::{Followed, Incoming, Next, RunFolder, STREAM, commands, load_any, model_first};
 use crate::scores::{Scored, Tally};
 use crate::settings::whole;
 use serde::Serialize;
@@ -19,6 +19,7 @@ Examples:
   tractable learn run/ new.csv --score --json > scores.jsonl
   tail -n +1 -f log.csv | tractable learn run/ - --score --every 100
   tractable learn run/ new.csv --skip 5000          (the first 5000 were learned before)
+  tractable learn run/ new.csv --resume             (after a crash: continue where the saved model is)
 
 Each row is learned once, in order; nothing is retrained. Columns are found by name and read as in training; missing inputs
 are uncertain; a row without a target is skipped. - is stdin. The file may be larger than memory.
@@ -50,6 +51,9 @@ pub struct Args {
     /// Skip the first N rows
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip: u64,
+    /// Continue after the rows of this file that the saved model has read
+    #[arg(long, conflicts_with = "skip")]
+    resume: bool,
     /// Never forget, however surprising the rows are
     #[arg(long)]
     keep: bool,
@@ -89,6 +93,18 @@ pub fn run(args: &Args) -> Outcome {
         return Err(Exit::Error(format!("{}: {why}", args.run.display())));
     }
     let model = load_any(&args.run)?;
+    let followed = Followed::of(&args.run, &path);
+    let log = args.run.join(STREAM);
+    let before = followed.as_ref().map_or_else(|| logged(&log), |f| f.rows);
+    let skip = match (&followed, args.resume) {
+        (_, false) => args.skip,
+        (Some(at), true) if at.file == args.file => at.read,
+        _ => {
+            let why = "--resume: the model in this folder has read nothing of";
+            return Err(Exit::Error(format!("{why} {}", args.file.display())));
+        }
+    };
+    cut(&log, before)?;
     interrupt::listen()?;
     let rows = Incoming::open(&args.file, &model)?;
     let targets = match model.output() {
@@ -97,12 +113,14 @@ pub fn run(args: &Args) -> Outcome {
     };
     let mut session = Session {
         args,
+        skip,
         names: model.output_names().to_vec(),
         classes: matches!(model.output(), Output::Classes { .. }),
         report: Report::new(args.json).ignoring_closed_pipe(),
-        log: args.run.join(STREAM),
-        before: logged(&args.run.join(STREAM)),
-        drift: Drift::default(),
+        log,
+        before,
+        drift: followed.as_ref().map_or_else(Drift::default, |f| f.drift.clone()),
+        followed,
         window: vec![Tally::default(); targets],
         all: vec![Tally::default(); targets],
         in_window: 0,
@@ -124,8 +142,26 @@ fn logged(log: &Path) -> u64 {
     line.and_then(|l| l.get("rows")?.as_u64()).unwrap_or(0)
 }
 
+/// Removes the last lines of a log that was ahead of the model when a process was killed: their rows are learned again.
+fn cut(log: &Path, rows: u64) -> Outcome {
+    let text = if log.is_file() { files::read_text(log)? } else { String::new() };
+    let ahead = |line: &&str| {
+        let line = serde_json::from_str::<serde_json::Value>(line).ok();
+        line.and_then(|l| l.get("rows")?.as_u64()).is_none_or(|at| at > rows)
+    };
+    let kept: Vec<&str> = text.lines().filter(|line| !ahead(line)).collect();
+    match kept.len() == text.lines().count() {
+        true => Ok(()),
+        false => files::write(log, kept.iter().map(|l| format!("{l}\n")).collect::<String>().as_bytes()),
+    }
+}
+
 struct Session<'a> {
     args: &'a Args,
+    /// Rows at the start of the file that are left out.
+    skip: u64,
+    /// Where the model in the file is.
+    followed: Option<Followed>,
     names: Vec<String>,
     classes: bool,
     report: Report,
@@ -152,10 +188,10 @@ impl Session<'_> {
         loop {
             match rows.next() {
                 Next::Row(row) => {
-                    if self.seen == self.args.skip {
+                    if self.seen == self.skip {
                         commands::note(&self.args.run, false)?;
                     }
-                    if self.seen >= self.args.skip {
+                    if self.seen >= self.skip {
                         self.row(&row).map_err(|e| self.failed(e))?;
                     }
                     self.seen += 1;
@@ -186,8 +222,8 @@ impl Session<'_> {
         }
         self.save()?;
         self.log_window()?;
-        if self.seen < self.args.skip {
-            let why = format!("--skip {}: the file has only {}", self.args.skip, count(self.seen, "row"));
+        if self.seen < self.skip {
+            let why = format!("--skip {}: the file has only {}", self.skip, count(self.seen, "row"));
             return Err(Exit::Error(why));
         }
         progress.done(&self.pace());
@@ -198,7 +234,7 @@ impl Session<'_> {
             }
         }
         let (seconds, rows) = (self.began.elapsed().as_secs_f64(), self.learned);
-        let without_target = self.seen - self.args.skip - rows;
+        let without_target = self.seen - self.skip - rows;
         let forgot = self.all[0].forgot();
         let end = End { run: &self.args.run, model: &self.path, rows, without_target, forgot, seconds };
         self.report.say("end", &end, || {
@@ -278,10 +314,12 @@ impl Session<'_> {
 
     /// Saves the model and reads it back, so that learning continues from the file as after a restart.
     fn save(&mut self) -> Outcome {
-        if self.seen.max(self.args.skip) == self.saved.max(self.args.skip) {
+        if self.seen.max(self.skip) == self.saved.max(self.skip) {
             return Ok(());
         }
-        self.model.save(&self.path)?;
+        let at = Followed::new(&self.args.file, self.seen, self.before + self.learned, &self.drift);
+        let at = at.save(&self.args.run, &self.path, &self.model.to_bytes()?, &self.followed)?;
+        self.followed = Some(at);
         self.model = Ensemble::load(&self.path)?;
         (self.saved, self.last_save) = (self.seen, Instant::now());
         Ok(())
@@ -317,7 +355,7 @@ impl Session<'_> {
 
     /// What the model in the file has learned.
     fn stands(&self) -> String {
-        let saved = self.saved.max(self.args.skip);
+        let saved = self.saved.max(self.skip);
         if saved == 0 {
             return "the model is unchanged".into();
         }

@@ -24,11 +24,12 @@ pub(crate) struct Past {
 }
 
 /// Every file that a run may have.
-pub(super) const FILES: [&str; 12] = [
+pub(super) const FILES: [&str; 13] = [
     "config.json",
     "commands.jsonl",
     "metrics.jsonl",
     super::STREAM,
+    super::FOLLOWED,
     "model.safetensors",
     "last.safetensors",
     "best.safetensors",

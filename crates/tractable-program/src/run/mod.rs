@@ -9,6 +9,7 @@
 //! | `config.json` | settings and data of the run |
 //! | `commands.jsonl` | the commands that started and resumed it |
 //! | `stream.jsonl` | scores of rows that were learned later, by `tractable learn --score` |
+//! | `stream.json` | how far the model has followed a stream |
 //! | `curves.csv` | for images: noise, error, nll and speed of every epoch |
 //!
 //! Without calibration, the model is the network of the best or the last epoch, in that file.
@@ -23,6 +24,7 @@ mod config;
 mod curves;
 mod data_files;
 mod folder;
+mod followed;
 mod incoming;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -33,6 +35,7 @@ mod session;
 pub(crate) use config::{AnyConfig, DataFile, ImageConfig, ImageData, TableConfig};
 pub(crate) use data_files::DataFiles;
 pub(crate) use folder::RunFolder;
+pub(crate) use followed::Followed;
 pub(crate) use incoming::{Incoming, Next};
 pub(crate) use replace::settle;
 pub(crate) use rows::Rows;
@@ -45,6 +48,8 @@ use tractable::{Device, Ensemble, Network, Output};
 
 /// Scores of rows that a run learned after its training, oldest first.
 pub(crate) const STREAM: &str = "stream.jsonl";
+/// How far the model has followed a stream.
+pub(crate) const FOLLOWED: &str = "stream.json";
 
 /// The model in a run's folder, or the file itself.
 pub(crate) fn locate(path: &Path) -> Outcome<PathBuf> {

@@ -1,6 +1,7 @@
 //! Messages over MPI: the only part of the program that uses it.
 
 use crate::report::{Exit, Outcome};
+use mpi::collective::SystemOperation;
 use mpi::datatype::{Partition, PartitionMut};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives};
@@ -8,6 +9,9 @@ use mpi::{Count, Threading, environment::Universe};
 use std::borrow::Cow;
 use tractable::workers::Transport;
 use tractable::{Error, Result};
+
+/// Bytes sent by one process from which on sizes are checked: with less, even a thousand processes stay below MPI's limit.
+const LARGE: u64 = 1 << 20;
 
 /// The processes of one `mpirun`. Dropping it ends MPI.
 pub(super) struct World {
@@ -34,9 +38,21 @@ impl Transport for World {
 
     fn exchange(&self, to: &[&[u8]]) -> Result<Vec<Vec<u8>>> {
         let counts: Vec<u64> = to.iter().map(|message| message.len() as u64).collect();
-        let mut coming = vec![0u64; to.len()];
-        self.world.all_to_all_into(&counts[..], &mut coming[..]);
-        let (send, receive) = (places(&counts)?, places(&coming)?);
+        // Every process learns how much each of the others sends in all, so that all of them know whether a message may be too large.
+        let sent: u64 = counts.iter().sum();
+        let pairs: Vec<u64> = counts.iter().flat_map(|&count| [count, sent]).collect();
+        let mut said = vec![0u64; pairs.len()];
+        self.world.all_to_all_into(&pairs[..], &mut said[..]);
+        let coming: Vec<u64> = said.iter().step_by(2).copied().collect();
+        if said.iter().skip(1).step_by(2).any(|&sent| sent > LARGE) {
+            let (mine, mut most) = (sent.max(coming.iter().sum()), 0);
+            self.world.all_reduce_into(&mine, &mut most, SystemOperation::max());
+            if most > Count::MAX as u64 {
+                let why = format!("a process would send or receive {most} bytes at once; the limit is 2 GiB");
+                return Err(Error::Invalid { what: "message".into(), why });
+            }
+        }
+        let (send, receive) = (places(&counts), places(&coming));
         let mut received = vec![0u8; coming.iter().sum::<u64>() as usize];
         // With two workers there is one message in each direction; it is sent without a copy.
         let sent = match only(&counts) {
@@ -63,10 +79,8 @@ fn only(counts: &[u64]) -> Option<usize> {
     some.next().filter(|_| some.next().is_none())
 }
 
-/// Sizes and offsets of messages in MPI's integer type.
-fn places(counts: &[u64]) -> Result<(Vec<Count>, Vec<Count>)> {
-    let total = Count::try_from(counts.iter().sum::<u64>());
-    total.map_err(|_| Error::Invalid { what: "message".into(), why: "is larger than 2 GiB".into() })?;
+/// Sizes and offsets of messages, whose sum is checked, in MPI's integer type.
+fn places(counts: &[u64]) -> (Vec<Count>, Vec<Count>) {
     let starts = counts.iter().scan(0, |at, n| Some(std::mem::replace(at, *at + *n as Count)));
-    Ok((counts.iter().map(|&n| n as Count).collect(), starts.collect()))
+    (counts.iter().map(|&n| n as Count).collect(), starts.collect())
 }

@@ -138,18 +138,30 @@ pub(super) fn machines(file: &Value) -> Table {
 
 /// Speed of two processes.
 pub(super) fn speed(file: &Value) -> Table {
-    let of = |ranks: &str| number(file, &["speed", "images_per_second", ranks]);
-    let line = |what: &str, ranks: &str| -> Result<Vec<String>, String> {
-        Ok(vec![what.into(), format!("{:.0}", of(ranks)?), format!("x {:.2}", of(ranks)? / of("1")?)])
+    let best = number(file, &["speed", "images_per_second", "1"])?;
+    // Least and median time of the blocks.
+    let times = |blocks: &Value, name: &str| -> Result<[f64; 2], String> {
+        let mut seconds = list(blocks, name)?;
+        seconds.sort_by(f64::total_cmp);
+        let middle = seconds.len() / 2;
+        let upper = *seconds.get(middle).ok_or("no blocks")?;
+        let median = if seconds.len() % 2 == 0 { (upper + seconds[middle - 1]) / 2.0 } else { upper };
+        Ok([seconds[0], median])
     };
-    let apart = number(file, &["speed", "two_apart_over_one"])?;
-    let apart = vec![
-        "2 that share nothing, batches of 64".into(),
-        format!("{:.0}", apart * of("1")?),
-        format!("x {apart:.2}"),
+    let (speed, together) = (&file["speed"], &file["speed"]["seconds"]);
+    let one = times(together, "1")?;
+    let line = |what: &str, times: [f64; 2], share: f64| -> Vec<String> {
+        let [best_ratio, median_ratio] = [0, 1].map(|i| share * one[i] / times[i]);
+        let images = format!("{:.0}", best * best_ratio);
+        vec![what.into(), images, format!("x {best_ratio:.2}"), format!("x {median_ratio:.2}")]
+    };
+    let lines = vec![
+        line("1", one, 1.0),
+        line("2, `--sync batch`", times(together, "2")?, 1.0),
+        // Each of them learns all images.
+        line("2 that share nothing, batches of 64", times(speed, "seconds_apart")?, 2.0),
     ];
-    let lines = vec![line("1", "1")?, line("2, `--sync batch`", "2")?, apart];
-    let head = ["processes, one thread each", "images/s", "relative"];
+    let head = ["processes, one thread each", "images/s", "relative", "relative, medians"];
     let n = number(file, &["speed", "blocks"])?;
     Ok(markdown(file, &head, lines, &format!("MNIST CNN, batch 128, best of {n:.0} blocks")))
 }

@@ -72,15 +72,13 @@ impl<B: Backend> Loaded<B> {
         rows: &mut usize,
         workers: &dyn Transport,
     ) -> Result<()> {
-        let (_, mut few) = self.numbers_of(sums, false)?;
-        few.push(*rows as f64);
-        // A worker that failed says so here. Devices that add up directly cannot be told, and would wait for ever.
-        workers::add_few(workers, Doing::Learning, &mut few)?;
-        *rows = few.pop().unwrap_or(0.0) as usize;
         let mine = sums.downcast_ref::<LayerSums<B>>().ok_or_else(other_device)?;
         let maps: Vec<_> = self.maps(&mine.layers).collect();
         let is_done = self.layers.backend.sums_add(&maps, workers)?;
-        let mut many = self.numbers_of(sums, !is_done)?.0;
+        let (mut many, mut few) = self.numbers_of(sums, !is_done)?;
+        few.push(*rows as f64);
+        workers::add_few(workers, Doing::Learning, &mut few)?;
+        *rows = few.pop().unwrap_or(0.0) as usize;
         if !is_done {
             workers::add_many(workers, &mut many)?;
         }

@@ -38,6 +38,11 @@ struct End<'a> {
 
 /// `out` is the folder of the run; `old` its settings if it is restarted.
 pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSettings>>) -> Outcome {
+    if args.sync.is_some() {
+        let why =
+            "--sync: applies to images and to a single network with your own settings, such as --hidden";
+        return Err(Exit::Error(why.into()));
+    }
     let report = Report::new(args.json).ignoring_closed_pipe();
     let files = data_files(args, old.map(|o| &o.data))?;
     let (source, settings) = match old {

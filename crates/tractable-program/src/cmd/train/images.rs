@@ -11,7 +11,7 @@ use crate::settings::ImageSettings;
 use crate::team;
 use serde::Serialize;
 use std::path::Path;
-use tractable::Network;
+use tractable::{Network, Sync};
 
 #[derive(Serialize)]
 struct Start<'a> {
@@ -61,9 +61,9 @@ pub(super) fn run(args: &Args, out: &Path, set: ImageSet, old: Option<&ImageConf
         resumed: old.is_some(),
         force: args.force,
         report,
-        sync: args.sync,
+        sync: args.sync.unwrap_or(Sync::Batch),
     };
-    team::agree(&format!("{:?} {}", config.settings, config.images.hash))?;
+    team::agree(&format!("{:?} {} {:?}", config.settings, config.images.hash, training.sync))?;
     if team::place().0 > 0 {
         return training.follow(net);
     }

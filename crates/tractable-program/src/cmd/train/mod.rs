@@ -53,9 +53,9 @@ pub struct Args {
     /// Continue the run in the folder, or restart it, with its settings
     #[arg(long)]
     resume: bool,
-    /// With mpirun: share every batch, or merge after every N batches of each process
-    #[arg(long, value_name = "batch|N", default_value = "batch", value_parser = sync)]
-    sync: Sync,
+    /// With mpirun: share every batch, or merge after every N batches of each process [default: batch]
+    #[arg(long, value_name = "batch|N", value_parser = sync)]
+    sync: Option<Sync>,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,

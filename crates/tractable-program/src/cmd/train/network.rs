@@ -10,7 +10,7 @@ use crate::team;
 use serde::Serialize;
 use std::path::Path;
 use tractable::data::{ColumnAbout, Dataset, Target};
-use tractable::{Ensemble, Fit, Network};
+use tractable::{Ensemble, Fit, Network, Sync};
 
 #[derive(Serialize)]
 struct Start<'a> {
@@ -64,9 +64,9 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<TableSetting
         resumed: old.is_some(),
         force: args.force,
         report,
-        sync: args.sync,
+        sync: args.sync.unwrap_or(Sync::Batch),
     };
-    team::agree(&format!("{:?} {:?}", config.settings, config.data.content()))?;
+    team::agree(&format!("{:?} {:?} {:?}", config.settings, config.data.content(), training.sync))?;
     if team::place().0 > 0 {
         return training.follow(net);
     }

@@ -1,7 +1,7 @@
 //! Sums from GPU to GPU, over workers that have one GPU each.
 
 use super::Cuda;
-use super::driver::Team;
+use super::driver::{self, Team};
 use super::sums::Sums;
 use crate::error::Result;
 use crate::workers::{self, Transport};
@@ -18,10 +18,17 @@ impl Cuda {
             let _ = self.team.set(team);
         }
         let Some(Some(team)) = self.team.get() else { return Ok(false) };
-        for sums in sums {
-            if let Sums::Map(numbers, n) = sums {
-                team.add(numbers, *n)?;
-            }
+        self.gpu.alive()?;
+        let all = sums.iter().map(|sums| match sums {
+            Sums::Failed(why) => Err(driver::failed(why.clone())),
+            Sums::Map(numbers, n) => Ok(Some((numbers, *n))),
+            Sums::Norm(..) => Ok(None),
+        });
+        let all: Vec<_> = all.collect::<Result<_>>()?;
+        // A worker that failed says so here; NCCL would wait for it for ever.
+        workers::share(workers, &[])?;
+        for (numbers, n) in all.into_iter().flatten() {
+            team.add(numbers, n)?;
         }
         Ok(true)
     }
