@@ -3,6 +3,14 @@
 use super::{Table, markdown, number, or_dash, rows, word};
 use serde_json::Value;
 
+/// Images per second of cuTAGI on an H200: network, batch.
+const CUTAGI: [(&str, f64, f64); 4] = [
+    ("MNIST", 1024.0, 13.3e3),
+    ("CIFAR-10", 1024.0, 8.7e3),
+    ("784-128-128-11", 4096.0, 1.8e6),
+    ("784-4096-4096-11", 1024.0, 101e3),
+];
+
 /// Images per second for whole training steps, with PyTorch in the same run.
 pub(super) fn training(file: &Value) -> Table {
     let rate = |v: f64| match v {
@@ -11,12 +19,16 @@ pub(super) fn training(file: &Value) -> Table {
     };
     let one = |row: &Value| {
         let of = |name: &str| number(row, &[name]).map(rate);
-        let batch = format!("{:.0}", number(row, &["batch"])?);
-        Ok(vec![word(row, "network")?.to_string(), batch, of("fast")?, of("precise")?, of("torch")?])
+        let (network, batch) = (word(row, "network")?, number(row, &["batch"])?);
+        let cutagi = CUTAGI.iter().find(|(name, of, _)| *name == network && *of == batch);
+        let cutagi = cutagi.map_or("-".into(), |(.., images)| rate(*images));
+        let ours = [network.to_string(), format!("{batch:.0}"), of("fast")?, of("precise")?];
+        Ok(ours.into_iter().chain([of("torch")?, cutagi]).collect())
     };
     let lines = rows(file, "rows")?.iter().map(one).collect::<Result<_, String>>()?;
-    let head = ["network", "batch", "`cuda-fast`", "`cuda`", "PyTorch"];
-    Ok(markdown(file, &head, lines, word(file, "device")?))
+    let head = ["network", "batch", "`cuda-fast`", "`cuda`", "PyTorch", "cuTAGI"];
+    let about = format!("{}; cuTAGI: measured earlier, on such a GPU", word(file, "device")?);
+    Ok(markdown(file, &head, lines, &about))
 }
 
 /// Whole tasks, from files to a model or a table.
