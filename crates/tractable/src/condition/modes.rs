@@ -5,9 +5,9 @@ use crate::cholesky;
 use crate::error::Result;
 
 /// Between two modes the log-density falls by at least this much below that of both.
-const DEEP: f64 = 1.0;
+pub(super) const DEEP: f64 = 1.0;
 /// Minimum weight of a mode.
-const LEAST: f64 = 0.02;
+pub(super) const LEAST: f64 = 0.02;
 /// Representative points, paths tried between them, and points checked on a path.
 const STAND: usize = 64;
 const TRIES: usize = 400;
