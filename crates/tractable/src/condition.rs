@@ -7,6 +7,7 @@ mod iterate;
 mod lattice;
 pub(crate) mod linear;
 mod modes;
+mod paths;
 mod points;
 pub(crate) mod pool;
 mod posterior;
