@@ -318,7 +318,8 @@ impl Ensemble {
     }
 
     /// **Which input gives the output I want?** Points of the prior are weighted by the calibrated predictions
-    /// there. With more than 16 unknown entries, every network answers separately, and the answers are pooled.
+    /// there; several wanted outputs count as independent. With more than 16 unknown entries, and for maxima and minima, every
+    /// network answers separately, and the answers are pooled: modes that overlap are joined.
     ///
     /// ```
     /// # use tractable::{Ensemble, Gaussian, Matrix, Wanted, data::Dataset, ensemble::Settings};

@@ -168,7 +168,8 @@ impl Network {
 
     /// **What is the output?** Mean and variance of the output for every row of `x`, in one deterministic pass.
     /// The variance is that of the network's own output; the noise of a new observation is returned separately. For uncertain inputs,
-    /// covariances between units are included; for exact inputs, units are treated as independent. For classes the
+    /// covariances between units are included; for exact inputs, units are treated as independent. Each row is predicted
+    /// as if it were alone. For classes the
     /// output is the tree's nodes: see [`Network::predict_classes`]. Far from the data the variance is too small;
     /// use an `Ensemble` there.
     ///

@@ -262,7 +262,8 @@ impl Posterior {
     }
 
     /// Low-rank form of a row's covariance, `[k, width]`: the prior's covariance minus the sum of
-    /// `b' b` over these rows. For images, where a full covariance is too large. `None` if points were weighted.
+    /// `b' b` over these rows. For images, where a full covariance is too large. `None` if points were weighted, answers
+    /// were pooled, or the answer is a step against the curvature.
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Matrix, Network};

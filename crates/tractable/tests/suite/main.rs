@@ -8,6 +8,7 @@ mod checkpoint;
 mod condition;
 mod condition_ensemble;
 mod condition_extrema;
+mod condition_many;
 mod conventions;
 mod corpora;
 mod counting;
