@@ -55,21 +55,22 @@ fn answer(wishes: &mut Wishes<'_>, json: bool, out: &mut dyn Write, fail: Fail<'
         let (asked, batch) = wishes.batch(rows);
         // Answers come in any order and are written in that of the rows.
         let mut answers: Vec<Option<Outcome<String>>> = batch.rows.iter().map(|_| None).collect();
+        let mut next = 0;
         jobs::each(
             &batch.rows,
             |row| row.answer(asked, json),
             |i, answer| {
                 answers[i] = Some(answer);
+                while let Some(answer) = answers.get_mut(next).and_then(Option::take) {
+                    text += &answer?;
+                    out.write_all(text.as_bytes()).map_err(fail)?;
+                    text.clear();
+                    (next, rows) = (next + 1, rows + 1);
+                    progress.at(rows, || count(rows, "row"));
+                }
                 Ok(())
             },
         )?;
-        for answer in answers.into_iter().flatten() {
-            text += &answer?;
-            out.write_all(text.as_bytes()).map_err(fail)?;
-            text.clear();
-            rows += 1;
-            progress.at(rows, || count(rows, "row"));
-        }
         if batch.ended? {
             break;
         }
