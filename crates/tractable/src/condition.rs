@@ -7,7 +7,9 @@ mod iterate;
 mod lattice;
 pub(crate) mod linear;
 mod modes;
+mod paths;
 mod points;
+pub(crate) mod pool;
 mod posterior;
 mod prior;
 mod search;
@@ -171,27 +173,8 @@ impl Priors {
             let why = "a covariance can be given only for the input; for a hidden layer it is computed";
             return Err(Error::invalid("prior covariance", why));
         }
-        if given.rows() != d || given.width() != d {
-            let found = format!("{} x {}", given.rows(), given.width());
-            return Err(Error::shape("prior covariance", format!("{d} x {d} numbers"), found));
-        }
-        let entry = |i: usize, j: usize| given.data()[i * d + j];
-        for i in 0..d {
-            for j in 0..i {
-                if (entry(i, j) - entry(j, i)).abs() > 1e-9 * (entry(i, i) * entry(j, j)).abs().sqrt() {
-                    let why =
-                        format!("entries {i}, {j} and {j}, {i} differ: {} and {}", entry(i, j), entry(j, i));
-                    return Err(Error::invalid("prior covariance", why));
-                }
-            }
-        }
         let unit = |i: usize| net.scaler_at(0).map_or(1.0, |s| s.std()[i]);
-        let matrix = (0..d * d).map(|i| given.data()[i] / (unit(i / d) * unit(i % d))).collect();
-        let covariance = Covariance::full(matrix, d);
-        if matches!(covariance, Covariance::Full { factor: None, .. }) {
-            let why = "it is not positive definite, so it is not a covariance";
-            return Err(Error::invalid("prior covariance", why));
-        }
+        let covariance = Covariance::given(given, d, unit)?;
         Ok(Priors { at, shared: Some(covariance) })
     }
 

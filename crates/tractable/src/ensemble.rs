@@ -137,15 +137,16 @@ impl Member {
     /// In standardised units, `[rows, width]`. The doubt (weight uncertainty) is computed from all weights together if possible, otherwise from a
     /// pass, by rows or with independent units.
     fn say(&self, x: Input<'_>, by_rows: bool) -> Result<Vec<Said>> {
-        let predict = |x| if by_rows { self.net.predict_by_rows(x) } else { self.net.predict_standard(x) };
+        let predict =
+            |x| if by_rows { self.net.predict_with_covariances(x) } else { self.net.predict_standard(x) };
         let [mean, mut doubt, noise] = predict(x)?;
         let units = self.net.output().units();
         // Of inputs that are not known: what they leave open, which more data would not remove.
         let mut open = vec![0.0; mean.len()];
-        let uncertain = x.var().is_some_and(|v| v.iter().any(|v| *v > 0.0));
-        if uncertain {
+        let uncertain: Vec<bool> = (0..x.rows()).map(|row| x.is_uncertain(row)).collect();
+        if uncertain.contains(&true) {
             let at_mean = predict(Input::exact(x.mean(), x.width())?)?;
-            for i in 0..doubt.len() {
+            for i in (0..doubt.len()).filter(|i| uncertain[i / units]) {
                 open[i] = (doubt[i] - at_mean[1][i]).max(0.0);
                 doubt[i] = at_mean[1][i];
             }
@@ -317,7 +318,8 @@ impl Ensemble {
     }
 
     /// **Which input gives the output I want?** Points of the prior are weighted by the calibrated predictions
-    /// there. With more than 16 unknown entries, every network answers separately, and the answers are pooled.
+    /// there; several wanted outputs count as independent. With more than 16 unknown entries, and for maxima and minima, every
+    /// network answers separately, and the answers are pooled: modes that overlap are joined.
     ///
     /// ```
     /// # use tractable::{Ensemble, Gaussian, Matrix, Wanted, data::Dataset, ensemble::Settings};

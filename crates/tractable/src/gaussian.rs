@@ -369,6 +369,11 @@ impl<'a> Input<'a> {
         self.width
     }
 
+    /// Whether an entry of this row has a variance.
+    pub(crate) fn is_uncertain(&self, row: usize) -> bool {
+        self.var.is_some_and(|v| v[row * self.width..][..self.width].iter().any(|&v| v > 0.0))
+    }
+
     /// Rows `from..to`, without copying; panics if they do not exist, like a slice.
     ///
     /// ```

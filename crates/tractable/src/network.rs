@@ -9,6 +9,7 @@ mod merge;
 mod one;
 mod parts;
 #[cfg(feature = "csv")]
+mod predict;
 mod prepared;
 mod resident;
 mod rows;
@@ -167,7 +168,8 @@ impl Network {
 
     /// **What is the output?** Mean and variance of the output for every row of `x`, in one deterministic pass.
     /// The variance is that of the network's own output; the noise of a new observation is returned separately. For uncertain inputs,
-    /// covariances between units are included; for exact inputs, units are treated as independent. For classes the
+    /// covariances between units are included; for exact inputs, units are treated as independent. Each row is predicted
+    /// as if it were alone. For classes the
     /// output is the tree's nodes: see [`Network::predict_classes`]. Far from the data the variance is too small;
     /// use an `Ensemble` there.
     ///
@@ -185,19 +187,6 @@ impl Network {
         let [mean, var, noise] = self.predict_standard(x)?;
         let noise = self.scaler_at(output).map_or(noise.clone(), |s| s.undo_var(&noise));
         Prediction::new(self.in_users_units([mean, var], x.rows(), output)?, noise, vec![Tails::Normal])
-    }
-
-    /// Mean, variance and noise variance of the output, in the network's own units.
-    pub(crate) fn predict_standard(&self, x: Input<'_>) -> Result<[Vec<f64>; 3]> {
-        if x.var().is_some_and(|v| v.iter().any(|&v| v > 0.0)) {
-            return self.predict_by_rows(x);
-        }
-        self.in_parts(x.rows(), |rows| {
-            let n = rows.len();
-            let pass = self.forward(x.rows_between(rows.start, rows.end))?;
-            let [mean, var] = pass.read_prior(self.graph.output())?;
-            Ok([mean, var, self.noise_of(&*pass, n)?])
-        })
     }
 
     /// Variance of the noise of every entry of a pass, in the network's own units.

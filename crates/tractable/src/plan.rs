@@ -95,7 +95,8 @@ impl Graph {
     }
 
     /// Rows of a state down to another, and the covariance they have given that one; `slopes` and `spread` tell which
-    /// of the two is asked for. Without a state to end at, all that lies below is unknown.
+    /// of the two is asked for. Without a state to end at, all that lies below is unknown. Of a state inside a residual block, the
+    /// covariance with the path around it is ignored.
     pub(crate) fn rows(&self, from: usize, at: Option<usize>, slopes: bool, spread: bool) -> Vec<Op> {
         let own = |state: usize| spread && Some(state) != at && (state == 0 || self.has_own(state - 1));
         let needed = self.above(|s| (slopes && Some(s) == at) || own(s));

@@ -8,6 +8,7 @@ mod browser;
 #[cfg(unix)]
 mod chromium;
 mod condition;
+mod condition_edges;
 mod demo;
 mod documents;
 mod ensemble;

@@ -13,7 +13,8 @@ const OF_BUDGET: f64 = 0.33;
 /// Changes images until the network misclassifies them, by inference: repeatedly the posterior of the image given the
 /// target label. One result for each attack of `targets`, in their order.
 ///
-/// Without a target, the observed label is the most likely wrong one at the start. Results are
+/// Without a target and with known weights, as by default, any other label will do: every iteration moves towards the one that
+/// it takes least to reach. With uncertain weights the observed label is the most likely wrong one at the start. Results are
 /// bit-identical for any number of threads and any other images in the same call.
 ///
 /// # Errors

@@ -12,6 +12,8 @@ use crate::network::{Ask, Chosen, Network};
 const STEPS: usize = 10;
 /// The answer has converged when a step would move it by at most this share of its own standard deviation.
 pub(crate) const ENOUGH: f64 = 0.02;
+/// And its variances by at most this share. The last ones are half a step behind the factor: no more than that after convergence.
+const SETTLED: f64 = 0.1;
 
 /// Where it ended.
 #[derive(Debug, Clone)]
@@ -83,6 +85,7 @@ pub(crate) fn iterate<'n>(
             for u in 0..d {
                 let (mean, var) = (&mut mean[i * d + u], &mut var[i * d + u]);
                 converged &= (updated.mean[u] - *mean).powi(2) <= enough * enough * updated.var[u];
+                converged &= (updated.var[u] - *var).abs() <= SETTLED * updated.var[u];
                 *mean += share * (updated.mean[u] - *mean);
                 *var += share * (updated.var[u] - *var);
                 (updated.mean[u], updated.var[u]) = (*mean, *var);

@@ -1,17 +1,17 @@
 //! Modes of a posterior: regions that explain the wanted output, separated by unlikely ones.
 
+use super::paths::Paths;
 use super::points::{Around, Cloud};
 use crate::cholesky;
 use crate::error::Result;
 
 /// Between two modes the log-density falls by at least this much below that of both.
-const DEEP: f64 = 1.0;
+pub(super) const DEEP: f64 = 1.0;
 /// Minimum weight of a mode.
-const LEAST: f64 = 0.02;
-/// Representative points, paths tried between them, and points checked on a path.
+pub(super) const LEAST: f64 = 0.02;
+/// Representative points, and paths tried between two groups of them before they count as separate.
 const STAND: usize = 64;
-const TRIES: usize = 400;
-const BETWEEN: usize = 9;
+const TRIES: usize = 4;
 
 /// Weight, mean and covariance of every mode, the heaviest first. `ln_density` is that of the posterior.
 pub(crate) fn lumps(
@@ -49,7 +49,7 @@ fn on_a_line(cloud: &Cloud) -> Vec<(f64, Around)> {
     lumps
 }
 
-/// Joins representative points that are not separated by a valley.
+/// Joins representative points that a path connects without a valley.
 fn in_space(
     cloud: &Cloud,
     ln_density: &mut dyn FnMut(&[f64]) -> Result<Vec<f64>>,
@@ -64,22 +64,23 @@ fn in_space(
         pairs.extend((0..a).map(|b| (apart(chosen[a], chosen[b]), a, b)));
     }
     pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut left = TRIES;
+    // Paths that failed between two groups.
+    let (n, mut paths) = (chosen.len(), Paths::new(ln_density));
+    let mut failed = vec![0; n * n];
     for (_, a, b) in pairs {
-        if lump[a] == lump[b] || left == 0 {
+        let (gone, stays) = (lump[a], lump[b]);
+        if gone == stays || failed[gone * n + stays] >= TRIES {
             continue;
         }
-        left -= 1;
-        let (from, to) = (place(chosen[a]), place(chosen[b]));
-        let along = |step: usize| step as f64 / (BETWEEN - 1) as f64;
-        let way: Vec<f64> = (0..BETWEEN)
-            .flat_map(|step| from.iter().zip(to).map(move |(a, b)| a + along(step) * (b - a)))
-            .collect();
-        let ln = ln_density(&way)?;
-        let lowest = ln.iter().fold(f64::INFINITY, |m, &v| m.min(v));
-        if ln[0].min(ln[BETWEEN - 1]) - lowest < DEEP {
-            let (gone, stays) = (lump[a], lump[b]);
+        if paths.connect(place(chosen[a]), place(chosen[b]))? {
             lump.iter_mut().filter(|l| **l == gone).for_each(|l| *l = stays);
+            for other in 0..n {
+                let fewest = failed[gone * n + other].min(failed[stays * n + other]);
+                (failed[stays * n + other], failed[other * n + stays]) = (fewest, fewest);
+            }
+        } else {
+            failed[gone * n + stays] += 1;
+            failed[stays * n + gone] += 1;
         }
     }
     // Modes that are too light are merged into their neighbours.
@@ -189,6 +190,22 @@ mod tests {
             assert_eq!(found(width, |_| 0.0).len(), 1, "{width}");
             // Too light.
             assert_eq!(found(width, two(1.0, 0.2, 0.005)).len(), 1, "{width}");
+        }
+    }
+
+    /// A sphere is one answer, however thin; without its belt it is two.
+    #[test]
+    fn a_thin_curved_shell_is_one() {
+        for (width, noise) in [(2, 0.03), (2, 0.01), (3, 0.03), (3, 0.01), (5, 0.03)] {
+            let shell = move |u: &[f64]| {
+                let square: f64 = u.iter().map(|u| 0.49 * u * u).sum();
+                -0.5 * ((square - 1.0) / noise).powi(2)
+            };
+            let lumps = found(width, shell);
+            assert_eq!(lumps.len(), 1, "{width}, {noise}: {lumps:?}");
+            let lumps = found(width, move |u: &[f64]| shell(u) - if u[0].abs() < 0.5 { 20.0 } else { 0.0 });
+            assert_eq!(lumps.len(), 2, "{width}, {noise}: {lumps:?}");
+            assert!((lumps[0].0 - 0.5).abs() < 0.1, "{width}, {noise}: {lumps:?}");
         }
     }
 

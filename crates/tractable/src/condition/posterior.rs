@@ -142,39 +142,6 @@ impl Posterior {
         Ok(Posterior { all: Gaussian::computed(means, vars, width), rows })
     }
 
-    /// Pools several posteriors of the same rows, with weights that sum to 1: their mean and covariance.
-    pub(crate) fn pooled(said: &[(f64, Posterior)]) -> Result<Self> {
-        let (rows, d) = (said[0].1.rows(), said[0].1.width());
-        let mut answers = Vec::with_capacity(rows);
-        for row in 0..rows {
-            let place = |p: &'_ Posterior| p.mean()[row * d..][..d].to_vec();
-            let mut mean = vec![0.0; d];
-            for (weight, p) in said {
-                mean.iter_mut().zip(place(p)).for_each(|(m, own)| *m += weight * own);
-            }
-            let mut covariance = vec![0.0; d * d];
-            for (weight, p) in said {
-                let (own, place) = (p.covariance(row)?, place(p));
-                for (i, c) in covariance.iter_mut().enumerate() {
-                    let apart = (place[i / d] - mean[i / d]) * (place[i % d] - mean[i % d]);
-                    *c += weight * (own.data()[i] + apart);
-                }
-            }
-            let var: Vec<f64> = (0..d).map(|i| covariance[i * d + i]).collect();
-            let modes = vec![Mode { weight: 1.0, mean: mean.clone(), var: var.clone() }];
-            let steps = said.iter().map(|(_, p)| match p.found(row) {
-                Found::Linearised { steps, converged } => (steps, converged),
-                Found::Points { .. } => (1, true),
-            });
-            let found = Found::Linearised {
-                steps: steps.clone().map(|s| s.0).max().unwrap_or(0),
-                converged: steps.into_iter().all(|s| s.1),
-            };
-            answers.push(Answer { mean, var, covariance: Learned::Full(covariance), modes, found });
-        }
-        Ok(Posterior::of(answers, None).expect("what is finite stays so"))
-    }
-
     /// One row, in the user's units.
     pub(crate) fn answer(&self, row: usize) -> Result<Answer> {
         let at = row * self.width()..(row + 1) * self.width();
@@ -295,7 +262,8 @@ impl Posterior {
     }
 
     /// Low-rank form of a row's covariance, `[k, width]`: the prior's covariance minus the sum of
-    /// `b' b` over these rows. For images, where a full covariance is too large. `None` if points were weighted.
+    /// `b' b` over these rows. For images, where a full covariance is too large. `None` if points were weighted, answers
+    /// were pooled, or the answer is a step against the curvature.
     ///
     /// ```
     /// # use tractable::{Activation, Gaussian, Matrix, Network};

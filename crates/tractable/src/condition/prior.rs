@@ -2,6 +2,8 @@
 
 use super::points;
 use crate::cholesky;
+use crate::error::{Error, Result};
+use crate::gaussian::Matrix;
 use std::sync::Arc;
 
 /// A mean, and a covariance.
@@ -20,6 +22,32 @@ pub(crate) enum Covariance {
 }
 
 impl Covariance {
+    /// The user's matrix for this many entries, divided by the units of each: checked to be a covariance.
+    pub(crate) fn given(given: &Matrix, width: usize, unit: impl Fn(usize) -> f64) -> Result<Self> {
+        let d = width;
+        if given.rows() != d || given.width() != d {
+            let found = format!("{} x {}", given.rows(), given.width());
+            return Err(Error::shape("prior covariance", format!("{d} x {d} numbers"), found));
+        }
+        let entry = |i: usize, j: usize| given.data()[i * d + j];
+        for i in 0..d {
+            for j in 0..i {
+                if (entry(i, j) - entry(j, i)).abs() > 1e-9 * (entry(i, i) * entry(j, j)).abs().sqrt() {
+                    let why =
+                        format!("entries {i}, {j} and {j}, {i} differ: {} and {}", entry(i, j), entry(j, i));
+                    return Err(Error::invalid("prior covariance", why));
+                }
+            }
+        }
+        let matrix = (0..d * d).map(|i| given.data()[i] / (unit(i / d) * unit(i % d))).collect();
+        let covariance = Covariance::full(matrix, d);
+        if matches!(covariance, Covariance::Full { factor: None, .. }) {
+            let why = "it is not positive definite, so it is not a covariance";
+            return Err(Error::invalid("prior covariance", why));
+        }
+        Ok(covariance)
+    }
+
     pub(crate) fn full(matrix: Vec<f64>, width: usize) -> Self {
         let mut factor = matrix.clone();
         let factor = cholesky::factor(&mut factor, width).then(|| Arc::new(factor));
@@ -38,6 +66,15 @@ impl Prior {
             Covariance::Full { matrix, .. } => {
                 (0..self.width()).map(|i| matrix[i * (self.width() + 1)]).collect()
             }
+        }
+    }
+
+    /// An entry of the covariance.
+    pub(crate) fn entry(&self, i: usize, j: usize) -> f64 {
+        match &self.covariance {
+            Covariance::Diagonal(var) if i == j => var[i],
+            Covariance::Diagonal(_) => 0.0,
+            Covariance::Full { matrix, .. } => matrix[i * self.width() + j],
         }
     }
 

@@ -1,7 +1,7 @@
 //! Conditioning with all networks of a model: points are weighted by the calibrated predictions there.
 
 use super::Ensemble;
-use crate::condition::{Answer, Covariance, EXACTLY, MOST_POINTS, Posterior, Prior};
+use crate::condition::{Answer, Covariance, EXACTLY, MOST_POINTS, Posterior, Prior, pool};
 use crate::error::{Error, Result};
 use crate::gaussian::{Input, Matrix};
 use crate::output::{Aim, DefaultNoise, ObservationBuffer, Output, Wanted};
@@ -17,11 +17,14 @@ pub(super) fn condition(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> R
     let first = model.networks().next().expect("a model has networks");
     let x = first.check_input(x)?;
     first.moving(x, &wanted)?;
-    let free = |v: &[f64]| v.iter().filter(|&&v| v > 0.0).count();
-    let most = x.var().map_or(0, |v| v.chunks_exact(x.width()).map(free).max().unwrap_or(0));
-    let few = wanted.covariance.is_none() && most <= MOST_POINTS;
     let Aim::Output(observation) = &wanted.goal else { return pooled(model, x, wanted) };
-    if !few {
+    let shared = wanted.covariance.map(|c| Covariance::given(c, x.width(), |_| 1.0)).transpose()?;
+    let free = |v: &[f64]| v.iter().filter(|&&v| v > 0.0).count();
+    let most = match (&shared, x.var()) {
+        (Some(_), _) => x.width(),
+        (None, var) => var.map_or(0, |v| v.chunks_exact(x.width()).map(free).max().unwrap_or(0)),
+    };
+    if most > MOST_POINTS {
         return pooled(model, x, wanted);
     }
     let (output, mut buffer) = (first.output(), ObservationBuffer::default());
@@ -31,7 +34,8 @@ pub(super) fn condition(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> R
     for row in 0..x.rows() {
         let one = x.rows_between(row, row + 1);
         let var = one.var().map_or(vec![0.0; x.width()], <[f64]>::to_vec);
-        let prior = Prior { mean: one.mean().to_vec(), covariance: Covariance::Diagonal(var) };
+        let covariance = shared.clone().unwrap_or(Covariance::Diagonal(var));
+        let prior = Prior { mean: one.mean().to_vec(), covariance };
         let wish = buffer.rows_between(row..row + 1, units);
         let seen = wish.seen(units);
         let is_seen = |o: &usize| seen.seen.is_none_or(|s| s[*o]);
@@ -84,7 +88,11 @@ fn least_noise(model: &Ensemble, prior: &Prior) -> Result<Vec<f64>> {
     Ok((0..units).map(|o| EXACTLY * EXACTLY * var(o)).collect())
 }
 
-/// Every network answers for itself, and the answers are put together.
+/// Every network answers for itself, and the answers are pooled. The answer of a single network is left as it is.
 fn pooled(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> Result<Posterior> {
-    Posterior::pooled(&model.ask(|_| true, x.rows(), |m| m.net.condition(x, wanted))?)
+    let mut said = model.ask(|_| true, x.rows(), |m| m.net.condition(x, wanted))?;
+    if said.len() == 1 {
+        return Ok(said.swap_remove(0).1);
+    }
+    pool::pooled(&said)
 }

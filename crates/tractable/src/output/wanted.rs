@@ -269,7 +269,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// Return the posterior of this hidden layer instead of the input's; see
-    /// [`Network::layer_names`](crate::Network::layer_names).
+    /// [`Network::layer_names`](crate::Network::layer_names). Inside a residual block, its covariance with the skip path is ignored.
     ///
     /// ```
     /// # use tractable::{Matrix, Wanted};

@@ -11,6 +11,8 @@ use tractable::{Found, Matrix, Mode, Posterior, rng};
 const FEW: f64 = 64.0;
 /// Maximum number of unknown inputs with a covariance in the output.
 const MOST_TOLD: usize = 16;
+/// Maximum number of unknown inputs in the text.
+const MOST_LISTED: usize = 40;
 /// Points to try around a mean that is not an answer.
 const TRIED: usize = 512;
 /// Probability of the interval.
@@ -22,8 +24,13 @@ pub(super) struct Answer<'a> {
     pub(super) posterior: Posterior,
     /// At every mode.
     pub(super) predicted: Vec<Predicted>,
-    /// Distance of the prediction at the likeliest mode from the wanted output, and whether it is reached.
+    /// The smallest variance of every wanted value.
+    pub(super) least: Vec<f64>,
+    /// Distance of the prediction at the likeliest mode from the wanted output, and whether it is reached. Of a maximum or minimum,
+    /// how much better it is than the start.
     off: f64,
+    /// Whether a mode lies off the answers around it.
+    curved: bool,
     pub(super) reached: Option<Reached>,
 }
 
@@ -80,16 +87,26 @@ impl<'a> Answer<'a> {
         let places: Vec<f64> = posterior.modes(0).iter().flat_map(|m| m.mean.iter().copied()).collect();
         let places = Matrix::new(places, asked.inputs.len())?;
         let predicted = predict(asked, &places)?;
-        let off = question.wish.off(asked.say(&places)?.row(0));
+        let least = asked.least_noise(question)?;
+        let said = asked.say(&places)?;
+        let misses =
+            |row: usize| question.wish.off(said.row(row)).is_some_and(|off| question.wish.missed(off));
+        let curved = question.unknown().len() > 1 && (0..said.rows()).any(misses);
+        let mut off = question.wish.off(said.row(0));
         let reached = match off {
-            None => further(asked, question, &predicted[0])?,
+            None => {
+                let gain = gain(asked, question, &predicted[0])?;
+                off = Some(gain);
+                let converged = !matches!(posterior.found(0), Found::Linearised { converged: false, .. });
+                Some(if gain >= 0.0 && converged { Reached::Yes } else { Reached::No })
+            }
             Some(off) if !question.wish.missed(off) => Some(Reached::Yes),
-            Some(_) => Some(match around(asked, question, &posterior)? {
+            Some(_) => Some(match around(asked, question, &least, &posterior)? {
                 Some(around) => Reached::Around(Example { around }),
                 None => Reached::No,
             }),
         };
-        Ok(Answer { asked, question, posterior, predicted, off: off.unwrap_or(0.0), reached })
+        Ok(Answer { asked, question, posterior, predicted, least, off: off.unwrap_or(0.0), curved, reached })
     }
 
     pub(super) fn modes(&self) -> &[Mode] {
@@ -136,7 +153,7 @@ impl<'a> Answer<'a> {
         let (unknown, prior) = (self.question.unknown(), &self.question.prior);
         let (mean, std) = (self.posterior.mean(), self.posterior.std());
         let mut rows = vec![["input", "before", "after", "90 % interval"].map(String::from).to_vec()];
-        for &i in &unknown {
+        for &i in unknown.iter().take(MOST_LISTED) {
             let (low, high) = self.interval(i);
             rows.push(vec![
                 self.asked.inputs[i].clone(),
@@ -146,23 +163,35 @@ impl<'a> Answer<'a> {
             ]);
         }
         let mut text = table(&rows, &[0, 1, 2, 3]);
+        if unknown.len() > MOST_LISTED {
+            text += &format!("and {} more; --json has all of them\n", unknown.len() - MOST_LISTED);
+        }
         let known: Vec<String> = (0..prior.len())
             .filter(|i| !unknown.contains(i))
             .map(|i| format!("{} = {}", self.asked.inputs[i], short(prior[i].mean)))
             .collect();
         if !known.is_empty() {
-            text += &format!("known: {}\n", escape::name(&known.join(", ")));
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            text += &format!("known: {}\n", escape::name(&super::listed(&known)));
         }
         match self.modes() {
             [_] => text += &format!("there the model predicts {}\n", escape::name(&self.said(0))),
             modes => {
-                text +=
-                    &format!("{} answers; the mean lies between them and is not one of them:\n", modes.len());
+                text += &match self.curved {
+                    true => format!("{} groups of answers, each on a curve around its mean:\n", modes.len()),
+                    false => {
+                        format!(
+                            "{} answers; the mean lies between them and is not one of them:\n",
+                            modes.len()
+                        )
+                    }
+                };
                 for (k, mode) in modes.iter().enumerate() {
                     let place = unknown.iter().map(|&i| {
                         format!("{} = {}", self.asked.inputs[i], spread(mode.mean[i], mode.var[i].sqrt()))
                     });
-                    let place = place.collect::<Vec<_>>().join(", ");
+                    let place: Vec<String> = place.collect();
+                    let place = super::listed(&place.iter().map(String::as_str).collect::<Vec<_>>());
                     let line = format!("{:>5.1} %  {place}: predicts {}", 100.0 * mode.weight, self.said(k));
                     text += &format!("{}\n", escape::name(&line));
                 }
@@ -221,9 +250,17 @@ impl<'a> Answer<'a> {
         let mut lines = Vec::new();
         let how_far = match self.question.wish {
             Wish::Class(_) => "another class is likelier there".into(),
-            _ => format!("the prediction is {:.1} standard deviations from the wanted value", self.off),
+            _ if self.off < 1e4 => {
+                format!("the prediction is {:.1} standard deviations from the wanted value", self.off)
+            }
+            _ => format!("the prediction is {} standard deviations from the wanted value", short(self.off)),
         };
         match &self.reached {
+            Some(Reached::No) if matches!(self.question.wish, Wish::Extremum { .. }) && self.off >= 0.0 => lines
+                .push(
+                    "not reached: this is one step towards it; start closer, or use `tractable optimize --model`"
+                        .into(),
+                ),
             Some(Reached::No) if matches!(self.question.wish, Wish::Extremum { .. }) => lines.push(
                 "the step went too far: the start was better; use a smaller standard deviation, or `tractable optimize --model`"
                     .into(),
@@ -307,20 +344,21 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Whether the search for a maximum or minimum improved on its start.
-fn further(asked: &Asked<'_>, question: &Question, there: &Predicted) -> tractable::Result<Option<Reached>> {
+/// How much better a maximum or minimum is than the start.
+fn gain(asked: &Asked<'_>, question: &Question, there: &Predicted) -> tractable::Result<f64> {
     let (Wish::Extremum { output, highest }, Predicted::Values { mean, .. }) = (&question.wish, there) else {
-        return Ok(None);
+        return Ok(0.0);
     };
     let began = Matrix::new(question.place(&[], &[]), question.prior.len())?;
-    let gain = mean[*output] - asked.say(&began)?.row(0)[*output];
-    Ok(Some(if (gain < 0.0) == *highest && gain != 0.0 { Reached::No } else { Reached::Yes }))
+    let higher = mean[*output] - asked.say(&began)?.row(0)[*output];
+    Ok(if *highest { higher } else { -higher })
 }
 
 /// The likeliest of some points of the posterior, as a Gaussian, where the wanted output is met.
 fn around(
     asked: &Asked<'_>,
     question: &Question,
+    least: &[f64],
     posterior: &Posterior,
 ) -> tractable::Result<Option<Vec<f64>>> {
     let unknown = question.unknown();
@@ -344,7 +382,7 @@ fn around(
     let met =
         (0..TRIED).filter(|&i| question.wish.off(said.row(i)).is_some_and(|off| !question.wish.missed(off)));
     let likely = |i: usize| {
-        let likelihood = question.wish.ln_likelihood(said.row(i), asked.known_weights).unwrap_or(0.0);
+        let likelihood = question.wish.ln_likelihood(said.row(i), least, asked.known_weights).unwrap_or(0.0);
         likelihood + question.ln_prior(&unknown, &places[i])
     };
     let best = met.max_by(|&a, &b| likely(a).total_cmp(&likely(b)));

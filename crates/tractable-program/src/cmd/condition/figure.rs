@@ -4,7 +4,7 @@ use super::answer::Answer;
 use super::question::{Asked, Question, Wish};
 use crate::plot::{Color, Figure, Panel};
 use crate::report::{Exit, Outcome};
-use tractable::{Found, Matrix};
+use tractable::{Found, Matrix, Mode};
 
 /// Places along one input, and around every mode.
 const LINE: usize = 241;
@@ -77,50 +77,78 @@ fn name(asked: &Asked<'_>, output: usize) -> String {
     }
 }
 
-/// `ln` of the posterior's density at a place of which the model says this; as it was found: by the places themselves, or the
-/// Gaussian of an answer that was linearised.
+/// `ln` of the posterior's density at a place of which the model says this; as it was found: by the places themselves, or as
+/// Gaussians: that of an answer that was linearised, or the modes of a maximum or minimum.
 struct Density<'a> {
     question: &'a Question,
     varied: &'a [usize],
     known_weights: bool,
-    /// Mean and inverse covariance.
-    gaussian: Option<(Vec<f64>, Vec<f64>)>,
+    least: &'a [f64],
+    gaussians: Option<Vec<Bump>>,
+}
+
+/// A Gaussian with a weight.
+struct Bump {
+    ln_height: f64,
+    mean: Vec<f64>,
+    /// Of the covariance.
+    inverse: Vec<f64>,
+}
+
+impl Bump {
+    fn new(weight: f64, mean: Vec<f64>, of: &dyn Fn(usize, usize) -> f64) -> Self {
+        let (det, inverse) = match mean.len() {
+            1 => (of(0, 0), vec![1.0 / of(0, 0)]),
+            _ => {
+                let det = of(0, 0) * of(1, 1) - of(0, 1) * of(1, 0);
+                (det, [of(1, 1), -of(0, 1), -of(1, 0), of(0, 0)].map(|v| v / det).to_vec())
+            }
+        };
+        Bump { ln_height: weight.ln() - 0.5 * det.ln(), mean, inverse }
+    }
+
+    fn ln(&self, place: &[f64]) -> f64 {
+        let d = place.len();
+        let off = |i: usize| place[i] - self.mean[i];
+        self.ln_height - 0.5 * (0..d * d).map(|k| off(k / d) * self.inverse[k] * off(k % d)).sum::<f64>()
+    }
 }
 
 impl<'a> Density<'a> {
     fn new(asked: &Asked<'_>, answer: &'a Answer<'_>, varied: &'a [usize]) -> tractable::Result<Self> {
-        let points = matches!(answer.posterior.found(0), Found::Points { .. });
-        let gaussian = if points {
-            None
-        } else {
-            let covariance = answer.posterior.covariance(0)?;
-            let of = |i: usize, j: usize| covariance.row(varied[i])[varied[j]];
-            let inverse = match varied.len() {
-                1 => vec![1.0 / of(0, 0)],
-                _ => {
-                    let det = of(0, 0) * of(1, 1) - of(0, 1) * of(1, 0);
-                    [of(1, 1), -of(0, 1), -of(1, 0), of(0, 0)].map(|v| v / det).to_vec()
-                }
-            };
-            Some((varied.iter().map(|&i| answer.posterior.mean()[i]).collect(), inverse))
+        let linearised = matches!(answer.posterior.found(0), Found::Linearised { .. });
+        let extremum = matches!(answer.question.wish, Wish::Extremum { .. });
+        let some = |all: &[f64]| varied.iter().map(|&i| all[i]).collect::<Vec<f64>>();
+        let gaussians = match answer.modes() {
+            _ if !linearised && !extremum => None,
+            [one] => {
+                let covariance = answer.posterior.covariance(0)?;
+                let of = |i: usize, j: usize| covariance.row(varied[i])[varied[j]];
+                Some(vec![Bump::new(1.0, some(&one.mean), &of)])
+            }
+            modes => {
+                let bump = |m: &Mode| {
+                    let of = |i: usize, j: usize| if i == j { m.var[varied[i]] } else { 0.0 };
+                    Bump::new(m.weight, some(&m.mean), &of)
+                };
+                Some(modes.iter().map(bump).collect())
+            }
         };
-        Ok(Density { question: answer.question, varied, known_weights: asked.known_weights, gaussian })
+        let (question, known_weights, least) = (answer.question, asked.known_weights, &answer.least);
+        Ok(Density { question, varied, known_weights, least, gaussians })
     }
 
     fn ln(&self, place: &[f64], said: &[f64]) -> f64 {
-        match &self.gaussian {
+        match &self.gaussians {
             None => {
-                let weighed = self.question.wish.ln_likelihood(said, self.known_weights).unwrap_or(0.0);
-                let ln = weighed + self.question.ln_prior(self.varied, place);
-                if ln.is_nan() { f64::NEG_INFINITY } else { ln }
+                let wish = &self.question.wish;
+                let weighed = wish.ln_likelihood(said, self.least, self.known_weights).unwrap_or(0.0);
+                weighed + self.question.ln_prior(self.varied, place)
             }
-            Some((mean, inverse)) => {
-                let d = place.len();
-                let term = |k: usize| {
-                    let (i, j) = (k / d, k % d);
-                    (place[i] - mean[i]) * inverse[k] * (place[j] - mean[j])
-                };
-                -0.5 * (0..d * d).map(term).sum::<f64>()
+            Some(bumps) => {
+                let ln: Vec<f64> = bumps.iter().map(|b| b.ln(place)).collect();
+                let most = ln.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                most + ln.iter().map(|l| (l - most).exp()).sum::<f64>().ln()
             }
         }
     }
@@ -129,6 +157,9 @@ impl<'a> Density<'a> {
 /// Of logarithms: numbers whose largest is 1.
 fn relative(ln: &[f64]) -> Vec<f64> {
     let most = ln.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if most == f64::NEG_INFINITY {
+        return vec![0.0; ln.len()];
+    }
     ln.iter().map(|l| (l - most).exp()).collect()
 }
 
@@ -228,7 +259,7 @@ fn map(asked: &Asked<'_>, answer: &Answer<'_>, varied: [usize; 2]) -> tractable:
     for (i, shade) in shades.iter().enumerate() {
         averaged[i / fine / INSIDE * cells + i % fine / INSIDE] += shade;
     }
-    let most = averaged.iter().copied().fold(0.0, f64::max);
+    let most = averaged.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     averaged.iter_mut().for_each(|s| *s *= 0.85 / most);
 
     let edges = ranges.map(|r| evenly(r, cells + 1));

@@ -4,7 +4,7 @@ use crate::report::{Exit, Outcome};
 use crate::run::class_names;
 use std::borrow::Cow;
 use tractable::data::{Preparation, Scaler, nearest};
-use tractable::{Ensemble, Gaussian, Matrix, Observation, Output, Posterior, Wanted};
+use tractable::{Ensemble, Gaussian, Matrix, Observation, Output, Posterior, Wanted, rng};
 
 /// A number with a standard deviation; 0: known, or wanted, exactly.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -155,18 +155,16 @@ impl<'m> Asked<'m> {
 
     /// What is wanted of which output.
     pub(super) fn wish(&self, entries: &[(String, String)]) -> Read<Wish> {
-        let mut values = vec![None; self.targets.len()];
-        for (i, (name, value)) in entries.iter().enumerate() {
+        for (i, (name, _)) in entries.iter().enumerate() {
             if entries[..i].iter().any(|(other, _)| other == name) {
                 return Err(format!("`{name}` is given twice"));
             }
-            if self.is_classes() {
-                // It may be asked for without the name of its column.
-                if name != "class" {
-                    find("output", &self.targets, name)?;
-                }
-                return Ok(Wish::Class(find("class", &self.classes, value)?));
-            }
+        }
+        if self.is_classes() {
+            return self.class(entries);
+        }
+        let mut values = vec![None; self.targets.len()];
+        for (name, value) in entries {
             let output = find("output", &self.targets, name)?;
             if value == "max" || value == "min" {
                 if entries.len() > 1 {
@@ -183,6 +181,44 @@ impl<'m> Asked<'m> {
             values[output] = Some(belief(value).map_err(|why| format!("`{name}`: {why}"))?);
         }
         Ok(Wish::Values(values))
+    }
+
+    /// The one class that is wanted.
+    fn class(&self, entries: &[(String, String)]) -> Read<Wish> {
+        let mut labels = Vec::with_capacity(entries.len());
+        for (name, value) in entries {
+            // It may be asked for without the name of its column.
+            if name != "class" {
+                find("output", &self.targets, name)?;
+            }
+            labels.push(find("class", &self.classes, value)?);
+        }
+        match labels[..] {
+            [label] => Ok(Wish::Class(label)),
+            _ => Err(format!("{} classes are wanted; ask for one", labels.len())),
+        }
+    }
+
+    /// The smallest variance of every wish: a value that is wanted exactly is met to a thousandth of the output's range over the
+    /// prior, as in the library. Empty for classes and extrema.
+    pub(super) fn least_noise(&self, question: &Question) -> tractable::Result<Vec<f64>> {
+        let Wish::Values(values) = &question.wish else { return Ok(Vec::new()) };
+        let (unknown, mut random) = (question.unknown(), rng::stream(0, "least noise", 0));
+        let mut draw =
+            |i: usize| question.prior[i].mean + question.prior[i].std * rng::standard_normal(&mut random);
+        let places: Vec<f64> = (0..DRAWN)
+            .flat_map(|_| {
+                let drawn: Vec<f64> = unknown.iter().map(|&i| draw(i)).collect();
+                question.place(&unknown, &drawn)
+            })
+            .collect();
+        let said = self.say(&Matrix::new(places, question.prior.len())?)?;
+        let least = |o: usize| {
+            let of = |i: usize| said.row(i)[o];
+            let mean = (0..DRAWN).map(of).sum::<f64>() / DRAWN as f64;
+            EXACTLY * EXACTLY * (0..DRAWN).map(|i| (of(i) - mean).powi(2)).sum::<f64>() / DRAWN as f64
+        };
+        Ok((0..values.len()).map(least).collect())
     }
 
     /// The posterior of the inputs.
@@ -257,9 +293,9 @@ impl Wish {
         off > if matches!(self, Wish::Class(_)) { 1.0 } else { FAR }
     }
 
-    /// `ln p(wish | place)` up to a constant, by a row of [`Asked::say`], as the model weighs places. A maximum is not
-    /// weighed.
-    pub(super) fn ln_likelihood(&self, said: &[f64], known_weights: bool) -> Option<f64> {
+    /// `ln p(wish | place)` up to a constant, by a row of [`Asked::say`], as the model weighs places, with at least this noise
+    /// in every output. A maximum is not weighed.
+    pub(super) fn ln_likelihood(&self, said: &[f64], least: &[f64], known_weights: bool) -> Option<f64> {
         match self {
             Wish::Extremum { .. } => None,
             Wish::Class(label) => Some(said[*label].ln()),
@@ -267,7 +303,11 @@ impl Wish {
                 let entry = |(o, b): (usize, &Option<Belief>)| {
                     let b = (*b)?;
                     let own = if known_weights { 0.0 } else { said[values.len() + o] };
-                    let (var, off) = (own + b.std * b.std, b.mean - said[o]);
+                    let (var, off) = (own + (b.std * b.std).max(least[o]), b.mean - said[o]);
+                    // The output is the same everywhere, and known.
+                    if var == 0.0 {
+                        return Some(if off == 0.0 { 0.0 } else { f64::NEG_INFINITY });
+                    }
                     Some(-0.5 * (off * off / var + var.ln()))
                 };
                 Some(values.iter().enumerate().filter_map(entry).sum())
@@ -281,6 +321,13 @@ const FAR: f64 = 3.0;
 
 /// A prediction that differs by this share is the wish.
 const DIGITS: f64 = 2e-3;
+
+/// A wish is met exactly to this share of the output's range over the prior, and points to measure it.
+const EXACTLY: f64 = 1e-3;
+const DRAWN: usize = 64;
+
+/// The largest number of an input or a wish: its square must not overflow.
+const LARGEST: f64 = 1e150;
 
 /// Variance of a wish that is to be met exactly, beside others that are not.
 const EXACT: f64 = 1e-60;
@@ -328,7 +375,8 @@ fn belief(text: &str) -> Read<Belief> {
 
 pub(super) fn number(text: &str) -> Read<f64> {
     match text.trim().parse::<f64>() {
-        Ok(v) if v.is_finite() => Ok(v),
+        Ok(v) if v.abs() <= LARGEST => Ok(v),
+        Ok(v) if v.is_finite() => Err(format!("{v:e} is out of range; at most {LARGEST:e} can be used")),
         Ok(_) => Err(format!("\"{}\" is not a finite number", text.trim())),
         Err(_) => Err(format!("\"{}\" is not a number", text.trim())),
     }

@@ -4,12 +4,14 @@ use super::answer::{Answer, Predicted, Reached};
 use super::question::{Asked, Belief, Question, number, std};
 use crate::console::note;
 use crate::csv::{self, Fail};
+use crate::jobs;
 use crate::out::Target;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, count, json_line};
 use crate::run::DataFiles;
 use std::io::Write;
 use std::path::Path;
+use tractable::Error;
 use tractable::data::CsvCells;
 
 /// Where in the file the numbers of a name are.
@@ -49,21 +51,73 @@ fn answer(wishes: &mut Wishes<'_>, json: bool, out: &mut dyn Write, fail: Fail<'
     if !json {
         csv::texts(&mut text, &header(wishes.asked));
     }
-    while let Some(question) = wishes.next()? {
-        let answer = Answer::find(wishes.asked, &question).map_err(|e| wishes.at_row(e))?;
+    loop {
+        let (asked, batch) = wishes.batch(rows);
+        // Answers come in any order and are written in that of the rows.
+        let mut answers: Vec<Option<Outcome<String>>> = batch.rows.iter().map(|_| None).collect();
+        let mut next = 0;
+        jobs::each(
+            &batch.rows,
+            |row| row.answer(asked, json),
+            |i, answer| {
+                answers[i] = Some(answer);
+                while let Some(answer) = answers.get_mut(next).and_then(Option::take) {
+                    text += &answer?;
+                    out.write_all(text.as_bytes()).map_err(fail)?;
+                    text.clear();
+                    (next, rows) = (next + 1, rows + 1);
+                    progress.at(rows, || count(rows, "row"));
+                }
+                Ok(())
+            },
+        )?;
+        if batch.ended? {
+            break;
+        }
+    }
+    progress.done(&count(rows, "row"));
+    Ok(())
+}
+
+/// Rows that are read before they are answered in parallel.
+const TOGETHER: usize = 256;
+
+/// Some rows of the file, and whether it ended after them; or why the next row cannot be read.
+struct Batch {
+    rows: Vec<Row>,
+    ended: Outcome<bool>,
+}
+
+/// The question of a row, its number, and an error that names its line.
+struct Row {
+    question: Question,
+    number: u64,
+    at: Error,
+}
+
+impl Row {
+    /// A line of the output.
+    fn answer(&self, asked: &Asked<'_>, json: bool) -> Outcome<String> {
+        let answer = Answer::find(asked, &self.question).map_err(|e| self.named(e))?;
+        let mut text = String::new();
         if json {
-            text += &json_line("answer", &answer.json(rows));
+            text += &json_line("answer", &answer.json(self.number));
             text.push('\n');
         } else {
             csv::texts(&mut text, &cells(&answer));
         }
-        out.write_all(text.as_bytes()).map_err(fail)?;
-        text.clear();
-        rows += 1;
-        progress.at(rows, || count(rows, "row"));
+        Ok(text)
     }
-    progress.done(&count(rows, "row"));
-    Ok(())
+
+    /// An error with the row it came from.
+    fn named(&self, e: Exit) -> Exit {
+        match (e, &self.at) {
+            (Exit::Error(why), Error::Data { path, line, column, .. }) => {
+                Error::Data { path: path.clone(), line: *line, column: column.clone(), why }.into()
+            }
+            (e, _) => e,
+        }
+    }
 }
 
 fn header(asked: &Asked<'_>) -> Vec<String> {
@@ -161,6 +215,25 @@ impl<'a> Wishes<'a> {
         Ok(Wishes { file, asked, inputs, targets, others })
     }
 
+    /// The next rows, numbered from here.
+    fn batch(&mut self, from: u64) -> (&'a Asked<'a>, Batch) {
+        let mut rows = Vec::new();
+        let ended = loop {
+            if rows.len() == TOGETHER {
+                break Ok(false);
+            }
+            match self.next() {
+                Ok(None) => break Ok(true),
+                Err(e) => break Err(e),
+                Ok(Some(question)) => {
+                    let number = from + rows.len() as u64;
+                    rows.push(Row { question, number, at: self.file.error(None, "") });
+                }
+            }
+        };
+        (self.asked, Batch { rows, ended })
+    }
+
     /// The question of the next row.
     fn next(&mut self) -> Outcome<Option<Question>> {
         if !self.file.advance()? {
@@ -216,13 +289,5 @@ impl<'a> Wishes<'a> {
             text => std(text).map_err(|why| error(columns.std, why))?,
         };
         Ok(Some(Belief { mean, std }))
-    }
-
-    /// An error with the row it came from.
-    fn at_row(&self, e: Exit) -> Exit {
-        match e {
-            Exit::Error(why) => self.file.error(None, why).into(),
-            other => other,
-        }
     }
 }
