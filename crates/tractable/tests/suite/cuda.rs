@@ -1,5 +1,10 @@
 //! Networks on a GPU: the same answers as on the CPU. Skipped, with a message, if there is no GPU.
 
+mod branches;
+mod layouts;
+mod limits;
+mod memory;
+
 use std::ops::ControlFlow;
 use tractable::data::{self, Augment};
 use tractable::workers::Threads;
