@@ -19,8 +19,8 @@ pub(crate) enum DeviceName {
     Reference,
 }
 
-/// Floating-point operations per batch above which a GPU is faster: a GPU needs about 150 microseconds for any batch, and
-/// two cores do about this many in that time.
+/// Floating-point operations per batch above which a GPU is faster: a GPU needs at least about 80 microseconds for any batch, often
+/// twice that, and two cores do about this many in that time.
 const WORTH_A_GPU: f64 = 3e7;
 
 /// The GPU of this process: the processes on one machine are assigned its GPUs in turn.

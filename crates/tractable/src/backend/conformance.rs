@@ -29,6 +29,7 @@ macro_rules! on {
 mod chain;
 mod derivative;
 mod rows;
+mod tiles;
 
 const EPSILON: f64 = f32::EPSILON as f64;
 
