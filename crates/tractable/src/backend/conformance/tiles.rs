@@ -5,17 +5,21 @@ use super::*;
 /// A ReLU that may be a view, then a map: forward pass, backward pass, and one update.
 fn through<B: Backend>(b: &B, map: Map, case: &Case, exact: bool) -> Vec<Named> {
     let mut w = filled(b, map, &parameters(&map, 1));
-    let ((mut x, mut z), mut a) = (case.start(b), b.state(map.input));
+    let ((mut below, mut z), mut activated) = (case.start(b), b.state(map.input));
     let (mut scratch, mut status) = Default::default();
     if !exact {
-        b.activate(Activation::Relu, &x, &mut a, Purpose::Learn);
-        std::mem::swap(&mut a, &mut x);
+        b.activate(Activation::Relu, &below, &mut activated, Purpose::Learn);
     }
-    b.map(&w, &mut scratch, &x, &mut z, Purpose::Learn);
+    let x = if exact { &mut below } else { &mut activated };
+    b.map(&w, &mut scratch, x, &mut z, Purpose::Learn);
     case.innovate(b, &mut z);
-    b.map_back(&w, &mut scratch, &z, &mut x);
-    let mut out = parts(b, &z, &x);
-    b.map_learn(&mut w, &mut scratch, &x, &z, [Step::Capped(2.0); 2], &mut status);
+    b.map_back(&w, &mut scratch, &z, x);
+    if !exact {
+        b.activate_back(&activated, &activated, &mut below);
+    }
+    let mut out = parts(b, &z, &below);
+    let x = if exact { &below } else { &activated };
+    b.map_learn(&mut w, &mut scratch, x, &z, [Step::Capped(2.0); 2], &mut status);
     b.status(&mut status).unwrap();
     let p = b.weights_parameters(&w, 0..usize::MAX).unwrap();
     out.extend([("weights", p.mean), ("their var", p.var)]);
