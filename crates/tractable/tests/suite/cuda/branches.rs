@@ -1,7 +1,7 @@
 //! Layers that branch, with ReLU: while a network learns, ReLU is only a view of the state below it.
 
 use super::{apart, gpu};
-use tractable::{Activation, Device, Layer, Matrix, Network, Shape};
+use tractable::{Activation, Device, Layer, Matrix, Network, Shape, Wanted};
 
 /// Three layers read `linear1`, and one of them is ReLU.
 fn branched(device: Device) -> Network {
@@ -49,7 +49,7 @@ fn innovations_of_branches_are_apart() {
             net.learn(&x, &y).unwrap();
         }
         let given = tractable::Gaussian::new(x.data().to_vec(), vec![0.04; 30], 3).unwrap();
-        let posterior = net.condition(&given, &y).unwrap();
+        let posterior = net.search(&given, Wanted::from(&y).noise_var(0.5).rounds(2)).unwrap();
         [net.predict(&x).unwrap().mean(), posterior.mean()].concat()
     });
     let off = apart(&theirs, &mine);
