@@ -104,10 +104,25 @@ impl ImageSet {
             ImageSet::FashionMnist => data::fashion_mnist(self.folder(folder)?),
             ImageSet::Cifar10 => data::cifar10(self.folder(folder)?),
         };
-        let cure = format!("`tractable data fetch {}` downloads a good one", self.name());
-        let (train, test) = read.map_err(|e| Exit::Error(format!("{e}; {cure}")))?;
+        let (train, test) = read.map_err(|e| self.unread(e))?;
         let limit = limit.unwrap_or(usize::MAX);
         Ok((train.take(limit)?, test.take(limit)?))
+    }
+
+    /// The test images alone, at most `limit`: the files of the others are not read.
+    pub(crate) fn load_test(self, folder: Option<&Path>, limit: Option<usize>) -> Outcome<Images> {
+        let limit = limit.unwrap_or(usize::MAX);
+        let read = match self {
+            ImageSet::Digits => return Ok(data::digits(DIGITS[1].min(limit), 1)?),
+            ImageSet::Mnist => data::mnist_test(self.folder(folder)?),
+            ImageSet::FashionMnist => data::fashion_mnist_test(self.folder(folder)?),
+            ImageSet::Cifar10 => data::cifar10_test(self.folder(folder)?),
+        };
+        Ok(read.map_err(|e| self.unread(e))?.take(limit)?)
+    }
+
+    fn unread(self, e: tractable::Error) -> Exit {
+        Exit::Error(format!("{e}; `tractable data fetch {}` downloads a good one", self.name()))
     }
 }
 

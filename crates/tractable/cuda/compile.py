@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles the kernels to PTX for compute_80 and code for sm_90a, and stores both compressed with the hash of their source.
+"""Compiles the kernels to PTX for compute_80 and code for sm_90a, and stores both compressed, with hashes of them and their source.
 
 Needs no GPU and no toolkit: `pip install nvidia-cuda-nvrtc-cu12==12.4.127`. A later version makes PTX that older drivers refuse.
 """
@@ -22,7 +22,7 @@ def source():
 
 
 def fnv(data):
-    """FNV-1a, 64 bits: a test compares it with the source."""
+    """FNV-1a, 64 bits: a test compares it with the source and with both results."""
     h = 0xCBF29CE484222325
     for byte in data:
         h = (h ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
@@ -60,13 +60,15 @@ def compile(lib, text, target):
 
 def main():
     text, lib = source(), nvrtc()
+    hashes = [fnv(text.encode())]
     for name, target in TARGETS.items():
         began = time.time()
         code = compile(lib, text, target)
         packed = gzip.compress(code, 9, mtime=0)
         (HERE / f"{name}.gz").write_bytes(packed)
+        hashes.append(fnv(packed))
         print(f"{name}.gz: {target}, {len(code)} bytes, {len(packed)} compressed, {time.time() - began:.1f} s")
-    (HERE / "kernels.hash").write_text(f"{fnv(text.encode()):016x}\n")
+    (HERE / "kernels.hash").write_text("".join(f"{h:016x}\n" for h in hashes))
 
 
 if __name__ == "__main__":

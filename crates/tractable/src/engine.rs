@@ -460,15 +460,13 @@ impl<B: Backend> Engine for Loaded<B> {
         pass.noise.begin(self.noise.var.len());
         let joined = self.joined.as_ref().filter(|_| self.layers.joins(pass));
         self.layers.run(pass, joined.unwrap_or(&self.learn), Some(with_noise(seen, &self.noise)));
+        // Nothing may fail once the first layer has learned.
+        self.layers.reserve(pass, joined.is_some())?;
         if seen.infer {
             self.noise.follow(&pass.noise, update.rule);
         }
         let Layers { backend, graph, blocks, priors } = &mut self.layers;
         let Pass { states, scratch, sums, status, .. } = pass;
-        if sums.is_empty() {
-            let of_norm = |b: &Block<B>| if matches!(b, Block::Norm(_)) { b.sums(backend) } else { None };
-            sums.extend(blocks.iter().map(of_norm));
-        }
         let pool = joined.and_then(|_| blocks[2].pool());
         for (i, block) in blocks.iter_mut().enumerate() {
             let Some(priors) = priors[i] else { continue };
@@ -529,6 +527,7 @@ impl<B: Backend> Engine for Loaded<B> {
 
     fn apply(&mut self, sums: &OnDevice, update: Update, rows: usize) -> Result<()> {
         let sums = sums.downcast_ref::<LayerSums<B>>().ok_or_else(other_device)?;
+        sums.layers.iter().flatten().try_for_each(|s| self.layers.backend.check_sums(s))?;
         self.noise.follow(&sums.noise, update.rule);
         let status = &mut mine(&mut self.learning).status;
         let Layers { backend, blocks, priors, .. } = &mut self.layers;

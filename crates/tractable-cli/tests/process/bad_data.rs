@@ -157,6 +157,7 @@ fn predict_and_evaluate_refuse_what_does_not_fit_the_model() {
     );
     place.refused(&["train", "data.csv", "--target", "y", "-o", "data.csv/run"], &["data.csv/run"]);
     place.refused(&["evaluate", "run", "data.csv", "--max-error", "0.1"], &["--max-rmse"]);
+    place.refused(&["evaluate", "run", "data.csv", "--device", "cuda"], &["--device: applies to images"]);
     // What was there stays until the new one is whole.
     place.write("out.csv", "precious");
     place.refused(&["predict", "run", "text.csv", "-o", "out.csv", "-q", "--force"], &["line 3"]);

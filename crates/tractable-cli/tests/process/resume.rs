@@ -89,6 +89,9 @@ fn a_resumed_run_keeps_its_settings_and_data() {
         &["the run has noise \"inferred\", not \"known\""],
     );
     place.refused(&["train", "--resume", "-o", "run", "--classes"], &["classes"]);
+    // Only the device may change.
+    place.ok(&["train", "--resume", "-o", "run", "--device", "reference", "--epochs", "7"]);
+    assert!(place.text("run/config.json").contains("\"reference\""));
     place.ok(&["train", "data.csv", "--target", "y", "--resume", "-o", "run", "--batch", "16"]);
     let data = place.text("data.csv");
     place.write("data.csv", &data.replacen("30", "31", 1));

@@ -87,7 +87,7 @@ pub fn test_images(
     };
     // The run's own folder counts for the run's own set.
     let folder = run.filter(|run| run.set == set).and_then(|run| run.folder);
-    Ok((set, set.load(data.or(folder.as_deref()), Some(limit))?.1))
+    Ok((set, set.load_test(data.or(folder.as_deref()), Some(limit))?))
 }
 
 /// Images the network can be shown, with as many classes as it has.
@@ -149,12 +149,15 @@ impl Job<'_> {
         let (rank, ranks) = team::place();
         let mut shared: Vec<Vec<Attacked>> = Vec::new();
         for (part, chunk) in index.chunks(self.at_once()).enumerate() {
-            let images = self.part(chunk)?.0;
+            let (images, labels) = self.part(chunk)?;
             // With several processes, each attacks one part of a round.
             if part % ranks == 0 {
-                let own = part + rank;
-                let mine = match index.chunks(self.at_once()).nth(own) {
-                    Some(chunk) => self.attack(own, chunk, &given)?,
+                let mine = match index.chunks(self.at_once()).nth(part + rank) {
+                    Some(_) if rank == 0 => self.attack(part, &images, &labels, &given)?,
+                    Some(chunk) => {
+                        let (images, labels) = self.part(chunk)?;
+                        self.attack(part + rank, &images, &labels, &given)?
+                    }
                     None => Vec::new(),
                 };
                 shared = all_of(mine, ranks)?;
@@ -193,21 +196,20 @@ impl Job<'_> {
         if self.net.device().is_gpu() { AT_ONCE_ON_GPU } else { AT_ONCE }
     }
 
-    fn attack(&self, part: usize, chunk: &[usize], given: &[usize]) -> Outcome<Vec<Attacked>> {
-        let (x, labels) = self.part(chunk)?;
+    fn attack(&self, part: usize, x: &Matrix, labels: &[usize], given: &[usize]) -> Outcome<Vec<Attacked>> {
         // Each part has its own seed: otherwise all would draw the same numbers.
         let seed = self.seed ^ ((part as u64) << 32);
         let targets = match self.choice {
-            Choice::All => Targets::all_wrong(&labels),
-            Choice::LeastLikely => Targets::least_likely(&labels),
-            Choice::Untargeted => Targets::untargeted(&labels),
+            Choice::All => Targets::all_wrong(labels),
+            Choice::LeastLikely => Targets::least_likely(labels),
+            Choice::Untargeted => Targets::untargeted(labels),
             Choice::Random | Choice::One(_) => {
-                Targets::given(&labels, &given[part * self.at_once()..][..chunk.len()])
+                Targets::given(labels, &given[part * self.at_once()..][..labels.len()])
             }
         };
         let settings = self.settings.clone();
         let settings = if self.random_start { settings.random_start(seed) } else { settings };
-        Ok(self.method.attack(self.net, &x, &targets, &settings)?)
+        Ok(self.method.attack(self.net, x, &targets, &settings)?)
     }
 
     /// One target per image where they do not depend on the network: drawn for all images at once, as the library draws

@@ -235,8 +235,13 @@ fn images_of(args: &Args) -> Outcome<Source<'_>> {
             return Err(Exit::Error("specify a CSV file with targets, or an image set".into()));
         }
         (Some(file), None, _) => {
-            let flags =
-                [args.ood.map(|_| "ood"), args.limit.map(|_| "limit"), args.data.as_ref().map(|_| "data")];
+            let elsewhere = !matches!(args.device, DeviceName::Cpu | DeviceName::Auto);
+            let flags = [
+                args.ood.map(|_| "ood"),
+                args.limit.map(|_| "limit"),
+                args.data.as_ref().map(|_| "data"),
+                elsewhere.then_some("device"),
+            ];
             return match flags.into_iter().flatten().next() {
                 Some(flag) => Err(Exit::Error(format!("--{flag}: applies to images, not to CSV files"))),
                 None => Ok(Source::Table(file)),
@@ -253,7 +258,7 @@ fn images(args: &Args, net: &Network, set: ImageSet, folder: Option<&Path>, limi
     if args.max_rmse.is_some() {
         return Err(Exit::Error("--max-rmse: images have classes; use --max-error".into()));
     }
-    let (_, test) = set.load(folder, limit)?;
+    let test = set.load_test(folder, limit)?;
     if net.class_names() != test.class_names() {
         let why = format!("{}: its classes differ from the model's", set.name());
         return Err(Exit::Error(format!(
@@ -265,7 +270,7 @@ fn images(args: &Args, net: &Network, set: ImageSet, folder: Option<&Path>, limi
         None => None,
         Some(other) => {
             let folder = args.ood_data.as_deref().or(args.data.as_deref());
-            Some((other.name(), other.load(folder, args.limit)?.1))
+            Some((other.name(), other.load_test(folder, args.limit)?))
         }
     };
     let report = Report::new(args.json);

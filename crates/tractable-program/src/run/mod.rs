@@ -99,14 +99,14 @@ pub(crate) fn load_any(path: &Path) -> Outcome<Ensemble> {
 /// Loads the network of a run or file, for what asks more of it than predictions: an epoch of it is finished.
 pub fn load_trained(path: &Path, device: Device) -> Outcome<Network> {
     let path = locate(path)?;
-    let net = match Network::load(&path, device) {
+    let net = match Network::load(&path, &device) {
         Ok(net) => net,
         // A calibrated model may contain one network; other files give their own error.
         Err(_) => {
             let model = Ensemble::load(&path)?;
             let mut networks = model.networks();
             match (networks.next(), networks.count()) {
-                (Some(net), 0) => net.clone(),
+                (Some(net), 0) => Network::from_bytes(&net.to_bytes()?, device)?,
                 (_, more) => {
                     let why = format!("has {} networks, but one is needed; train with --single", more + 1);
                     return Err(Exit::Error(format!("{}: {why}", path.display())));

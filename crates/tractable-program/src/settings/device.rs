@@ -19,8 +19,8 @@ pub(crate) enum DeviceName {
     Reference,
 }
 
-/// Floating-point operations per batch above which a GPU is faster: a GPU needs about 150 microseconds for any batch, and
-/// two cores do about this many in that time.
+/// Floating-point operations per batch above which a GPU is faster: a GPU needs at least about 80 microseconds for any batch, often
+/// twice that, and two cores do about this many in that time.
 const WORTH_A_GPU: f64 = 3e7;
 
 /// The GPU of this process: the processes on one machine are assigned its GPUs in turn.
@@ -33,12 +33,21 @@ fn turn(place: usize, gpus: usize) -> usize {
 }
 
 impl DeviceName {
-    /// The device for any kind of work.
+    /// Whether this is a GPU on this machine, in whatever mode.
+    pub(crate) fn is_gpu(self) -> bool {
+        match self {
+            DeviceName::Cuda | DeviceName::CudaFast => true,
+            DeviceName::Auto => !Device::gpus().is_empty(),
+            DeviceName::Cpu | DeviceName::Reference => false,
+        }
+    }
+
+    /// The device for any kind of work; `Auto` is a GPU if there is one.
     pub(crate) fn with(self, threads: usize) -> tractable::Result<Device> {
         match self {
             DeviceName::Cpu => Ok(Device::cpu(threads)),
             DeviceName::Cuda => Device::cuda(gpu()),
-            DeviceName::CudaFast => Device::cuda(gpu())?.fast(),
+            DeviceName::CudaFast => format!("cuda-fast:{}", gpu()).parse(),
             DeviceName::Auto => Ok(Device::cuda(gpu()).unwrap_or_else(|_| Device::cpu(threads))),
             DeviceName::Reference => Ok(Device::reference()),
         }
@@ -52,13 +61,16 @@ impl DeviceName {
         net: impl FnOnce() -> tractable::Result<Network>,
     ) -> tractable::Result<Device> {
         match self {
-            DeviceName::Auto if !Device::gpus().is_empty() => {
-                let work = flops_of_learning(&net()?)? * batch as f64;
-                if work < WORTH_A_GPU { DeviceName::Cpu.with(threads) } else { self.with(threads) }
-            }
+            DeviceName::Auto if self.is_gpu() => suited(&net()?, batch)?.with(threads),
             _ => self.with(threads),
         }
     }
+}
+
+/// The device that `Auto` is for a network that learns in batches, on a machine with a GPU.
+fn suited(net: &Network, batch: usize) -> tractable::Result<DeviceName> {
+    let work = flops_of_learning(net)? * batch as f64;
+    Ok(if work < WORTH_A_GPU { DeviceName::Cpu } else { DeviceName::Auto })
 }
 
 /// Floating-point operations to learn one sample: for every use of a weight, three multiply-adds in the forward pass, two
@@ -92,8 +104,8 @@ mod tests {
 
     #[test]
     fn a_small_network_stays_on_the_cpu() {
-        let small = || Network::mlp([1, 8, 1], tractable::Activation::Relu).build();
-        let device = DeviceName::Auto.to_train(1, 16, small).unwrap();
-        assert_eq!(device, Device::cpu(1));
+        let net = |width| Network::mlp([1, width, width, 1], tractable::Activation::Relu).build().unwrap();
+        assert_eq!(suited(&net(8), 16).unwrap(), DeviceName::Cpu);
+        assert_eq!(suited(&net(512), 1024).unwrap(), DeviceName::Auto);
     }
 }

@@ -164,11 +164,11 @@ impl ImageFlags {
         Ok(settings)
     }
 
-    /// The settings of a resumed run: its own. Flags may repeat them; only the epochs may differ.
+    /// The settings of a resumed run: its own. Flags may repeat them; only the epochs and the device may differ.
     pub(crate) fn settings_of(&self, flags: &TrainFlags, run: &ImageSettings) -> Outcome<ImageSettings> {
         let asked = self.asked(flags)?;
-        let epochs = settings::same_but_epochs(&asked, &settings::to_map(run))?;
-        let settings = ImageSettings { epochs: epochs.unwrap_or(run.epochs), ..run.clone() };
+        let epochs = settings::same_but_epochs(&asked, &settings::to_map(run))?.unwrap_or(run.epochs);
+        let settings = ImageSettings { epochs, device: flags.device().unwrap_or(run.device), ..run.clone() };
         settings.check()?;
         Ok(settings)
     }

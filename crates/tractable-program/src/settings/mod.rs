@@ -311,10 +311,15 @@ impl TrainFlags {
         self.single
     }
 
-    /// The settings of a resumed run: its own. Flags may repeat them; only the epochs may differ.
+    /// The device that was asked for.
+    pub(crate) fn device(&self) -> Option<DeviceName> {
+        self.device
+    }
+
+    /// The settings of a resumed run: its own. Flags may repeat them; only the epochs and the device may differ.
     pub(crate) fn settings_of(&self, run: &TableSettings) -> Outcome<TableSettings> {
-        let epochs = same_but_epochs(&self.given(), &to_map(run))?;
-        let settings = TableSettings { epochs: epochs.unwrap_or(run.epochs), ..run.clone() };
+        let epochs = same_but_epochs(&self.given(), &to_map(run))?.unwrap_or(run.epochs);
+        let settings = TableSettings { epochs, device: self.device.unwrap_or(run.device), ..run.clone() };
         settings.check()?;
         Ok(settings)
     }
@@ -332,12 +337,12 @@ fn with_given<T: Serialize + for<'a> Deserialize<'a>>(usual: &T, given: Map<Stri
     Ok(serde_json::from_value(Value::Object(all)).expect("flags have the settings' types"))
 }
 
-/// The epochs asked for, once everything else that was given is what the run has.
+/// The epochs asked for, once everything else that was given is what the run has. A run may change its device.
 pub(crate) fn same_but_epochs(
     given: &Map<String, Value>,
     own: &Map<String, Value>,
 ) -> Outcome<Option<usize>> {
-    for (name, value) in given.iter().filter(|(name, _)| *name != "epochs") {
+    for (name, value) in given.iter().filter(|(name, _)| !["epochs", "device"].contains(&&name[..])) {
         if own.get(name) != Some(value) {
             let own = own.get(name).unwrap_or(&Value::Null);
             return Err(Exit::Error(format!(

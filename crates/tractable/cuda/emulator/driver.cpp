@@ -1,17 +1,21 @@
 // An emulator of the CUDA driver's library, for tests on machines without a GPU: memory is the host's, kernels run immediately.
 //
-// EMULATED_CUDA=none: no device; devices=N: N devices; memory=N: N bytes of memory; lost=N: the device is lost after N launches; skip: kernels do
+// EMULATED_CUDA=none: no device; devices=N: N devices; memory=N: N bytes of memory; faults=PATH: a file that says
+// which allocations fail, `beyond N` bytes or only the one that follows N others, `after N`, counted from when the file changes; lost=N: the device is lost after N launches; skip: kernels do
 // nothing and memory holds 0.1 everywhere, so that a profile shows only the host's time.
 #include <algorithm>
 #include <functional>
+#include <atomic>
 #include <map>
 #include <mutex>
+#include <set>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string>
 #include <vector>
 #include <dlfcn.h>
+#include <unistd.h>
 #include "emulator.h"
 
 Index threadIdx, blockIdx, blockDim, gridDim;
@@ -126,9 +130,28 @@ static const char *setting(const char *name) {
     return value.c_str();
 }
 static size_t memory() { const char *m = setting("memory"); return m ? (size_t)atoll(m) : (size_t)8 << 30; }
+static bool refuses(size_t n) {
+    if (used + n > memory()) return true;
+    static std::string last;
+    static size_t made;
+    const char *path = setting("faults");
+    FILE *file = path ? fopen(path, "r") : nullptr;
+    if (!file) return false;
+    char text[64] = "";
+    size_t number = 0;
+    if (!fgets(text, sizeof text, file)) text[0] = 0;
+    fclose(file);
+    if (last != text) last = text, made = 0;
+    if (sscanf(text, "beyond %zu", &number) == 1) return used + n > number;
+    return sscanf(text, "after %zu", &number) == 1 && made++ == number;
+}
 static bool lost() { const char *l = setting("lost"); return l && launches > atol(l); }
 static bool skips() { static bool skip = setting("skip"); return skip; }
-enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, NOT_FOUND = 500, LAUNCH_FAILED = 719 };
+enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, NOT_FOUND = 500, LAUNCH_FAILED = 719, CAPTURE_UNSUPPORTED = 900 };
+// Less than a real device has, so that tests notice what is not given back.
+static const size_t MOST_PINNED = 4 << 20;
+static const int MOST_STREAMS = 128;
+static std::atomic<int> streams;
 #define API extern "C" __attribute__((visibility("default"))) int
 #define ALIVE if (lost()) return LAUNCH_FAILED
 
@@ -145,8 +168,14 @@ API cuDeviceGetAttribute(int *v, int what, int) {
 API cuDeviceTotalMem_v2(size_t *n, int) { *n = memory(); return OK; }
 API cuDevicePrimaryCtxRetain(void **c, int) { *c = (void *)1; return OK; }
 API cuCtxSetCurrent(void *) { return OK; }
-API cuStreamCreate(void **s, unsigned) { *s = (void *)2; return OK; }
-API cuStreamSynchronize(void *) { ALIVE; return OK; }
+// A stream on which work is recorded takes nothing else.
+static std::mutex recorded_lock;
+static std::set<void *> recorded;
+static bool is_recorded(void *stream) { std::lock_guard<std::mutex> hold(recorded_lock); return recorded.count(stream); }
+#define OPEN(stream) if (is_recorded(stream)) return CAPTURE_UNSUPPORTED
+API cuStreamCreate(void **s, unsigned) { static std::atomic<uintptr_t> next{16}; *s = (void *)next++; return ++streams > MOST_STREAMS ? OUT_OF_MEMORY : OK; }
+API cuStreamDestroy_v2(void *) { streams--; return OK; }
+API cuStreamSynchronize(void *stream) { ALIVE; OPEN(stream); return OK; }
 API cuStreamWaitEvent(void *, void *, unsigned) { ALIVE; return OK; }
 API cuEventCreate(void **e, unsigned) { *e = (void *)3; return OK; }
 API cuEventRecord(void *, void *) { ALIVE; return OK; }
@@ -155,10 +184,11 @@ API cuEventDestroy_v2(void *) { return OK; }
 API cuDeviceGetDefaultMemPool(void **pool, int) { *pool = (void *)5; return OK; }
 API cuMemPoolSetAttribute(void *, int, void *) { return OK; }
 API cuMemGetInfo_v2(size_t *free, size_t *total) { *total = memory(); *free = used < *total ? *total - used : 0; return OK; }
-API cuMemAllocAsync(void **p, size_t n, void *) {
+API cuMemAllocAsync(void **p, size_t n, void *stream) {
     ALIVE;
+    OPEN(stream);
     std::lock_guard<std::mutex> hold(lock);
-    if (used + n > memory()) return OUT_OF_MEMORY;
+    if (refuses(n)) return OUT_OF_MEMORY;
     *p = aligned_alloc(1024, (n + 1023) / 1024 * 1024);
     if (skips()) std::fill_n((float *)*p, n / 4, 0.1f);
     else memset(*p, 0xff, n); // NaN, so that reading uninitialised memory shows
@@ -175,11 +205,12 @@ API cuMemFreeAsync(void *p, void *) {
     free(p);
     return OK;
 }
-API cuMemAllocHost_v2(void **p, size_t n) { *p = malloc(n); return OK; }
+API cuMemAllocHost_v2(void **p, size_t n) { if (n > MOST_PINNED) return OUT_OF_MEMORY; *p = malloc(n); return OK; }
 API cuMemFreeHost(void *p) { free(p); return OK; }
-API cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t n, void *) { ALIVE; memcpy(to, from, n); return OK; }
-API cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t n, void *) { ALIVE; memcpy(to, from, n); return OK; }
+API cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t n, void *stream) { ALIVE; OPEN(stream); memcpy(to, from, n); return OK; }
+API cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t n, void *stream) { ALIVE; OPEN(stream); memcpy(to, from, n); return OK; }
 API cuModuleLoadData(void **m, const void *) { *m = (void *)4; return OK; }
+API cuModuleUnload(void *) { return OK; }
 API cuModuleGetFunction(void **f, void *, const char *name) {
     Dl_info here;
     dladdr((void *)cuInit, &here);
@@ -190,8 +221,20 @@ API cuFuncSetAttribute(void *, int, int) { return OK; }
 // Captured work is stored in a graph; arguments stay in the caller's memory.
 typedef std::vector<std::function<int()>> Work;
 static thread_local Work *captured;
-API cuStreamBeginCapture_v2(void *, unsigned) { captured = new Work; return OK; }
-API cuStreamEndCapture(void *, void **graph) { *graph = captured; captured = nullptr; return OK; }
+API cuStreamBeginCapture_v2(void *stream, unsigned) {
+    std::lock_guard<std::mutex> hold(recorded_lock);
+    recorded.insert(stream);
+    captured = new Work;
+    return OK;
+}
+API cuStreamEndCapture(void *stream, void **graph) {
+    usleep(1000); // so that other threads come between
+    std::lock_guard<std::mutex> hold(recorded_lock);
+    recorded.erase(stream);
+    *graph = captured;
+    captured = nullptr;
+    return OK;
+}
 API cuGraphInstantiateWithFlags(void **made, void *graph, u64) { *made = new Work(*(Work *)graph); return OK; }
 API cuGraphDestroy(void *graph) { delete (Work *)graph; return OK; }
 API cuGraphExecDestroy(void *graph) { delete (Work *)graph; return OK; }
@@ -207,6 +250,7 @@ API cuMemsetD32Async(u32 *to, u32 value, size_t n, void *) {
     return OK;
 }
 API cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned, unsigned, unsigned shared, void *, void **args, void **) {
+    if (gy > 65535 || gz > 65535) return INVALID;
     if (captured) {
         void *kept = args[0];
         captured->push_back([=] { void *again = kept; return cuLaunchKernel(f, gx, gy, gz, bx, 1, 1, shared, nullptr, &again, nullptr); });

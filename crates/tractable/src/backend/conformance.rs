@@ -29,6 +29,7 @@ macro_rules! on {
 mod chain;
 mod derivative;
 mod rows;
+mod tiles;
 
 const EPSILON: f64 = f32::EPSILON as f64;
 
@@ -429,10 +430,10 @@ fn noise_that_is_inferred_agrees() {
         {
             agree(&format!("noise of {shape:?}, {rows} rows, head {with_head}"), rows, |b| {
                 on!(b, b => {
-                    let ((output, _), (mut u, _)) = (case.start(b), head.start(b));
+                    let ((mut output, _), (mut u, _)) = (case.start(b), head.start(b));
                     let mut sums = NoiseSums::zeros(shape.len());
                     let seen = Seen { y: &y, noise: NoiseVar::PerOutput(&var), seen, infer: true, rows: None };
-                    b.infer_noise(&output, with_head.then_some(&mut u), seen, &mut sums);
+                    b.infer_noise(&mut output, with_head.then_some(&mut u), seen, &mut sums);
                     let mut out = vec![("squares", sums.squares), ("count", sums.count)];
                     if with_head {
                         out.extend([("d_mean", read(b, &u, Field::DMean)), ("d_var", read(b, &u, Field::DVar))]);

@@ -278,7 +278,7 @@ impl std::str::FromStr for Device {
         match (kind, number) {
             ("cpu", threads) => Ok(Device::cpu(threads.unwrap_or(0))),
             ("cuda", ordinal) => Device::cuda(ordinal.unwrap_or(0)),
-            ("cuda-fast", ordinal) => Device::cuda(ordinal.unwrap_or(0))?.fast(),
+            ("cuda-fast", ordinal) => Self::gpu(ordinal.unwrap_or(0), true),
             ("reference", None) => Ok(Device::reference()),
             _ => Err(unknown()),
         }

@@ -360,6 +360,10 @@ pub(crate) trait Backend: Send + Sync + 'static {
     }
     /// Sets the batch to these rows, known exactly.
     fn gather(&self, table: &Self::RowStore, rows: &[usize], state: &mut Self::State);
+    /// An error if the host knows of one since the last call of `status`; does not wait for the device.
+    fn lacks(&self, _: &mut Self::Status) -> Result<()> {
+        Ok(())
+    }
     /// What was recorded since the last call.
     fn status(&self, status: &mut Self::Status) -> Result<Noted>;
     /// Records the first of these states, in order, that is not finite, unless the last one is finite.
@@ -401,6 +405,17 @@ pub(crate) trait Backend: Send + Sync + 'static {
         sums: &mut Self::Sums,
     );
     fn map_apply(&self, w: &mut Self::Weights, sums: &Self::Sums, steps: Steps, status: &mut Self::Status);
+    /// Makes room for what `map_accumulate` and `map_learn` need, so that none of the layers learns if there is no room for one of them:
+    /// then the status has an error.
+    fn map_reserve(
+        &self,
+        _w: &Self::Weights,
+        _scratch: &mut Self::Scratch,
+        _x: &Self::State,
+        _z: &Self::State,
+        _status: &mut Self::Status,
+    ) {
+    }
     /// Accumulates one batch and applies it.
     fn map_learn(
         &self,
@@ -426,6 +441,16 @@ pub(crate) trait Backend: Send + Sync + 'static {
         _pooled: &mut Self::State,
     ) {
         unreachable!("this device does not join layers");
+    }
+    /// Makes room for what `join_learn` needs, as [`map_reserve`](Backend::map_reserve) does.
+    fn join_reserve(
+        &self,
+        _w: &Self::Weights,
+        _scratch: &mut Self::Scratch,
+        _x: &Self::State,
+        _pooled: &Self::State,
+        _status: &mut Self::Status,
+    ) {
     }
     /// Learns the convolution from the innovation of `pooled`.
     #[allow(clippy::too_many_arguments)]
@@ -481,6 +506,10 @@ pub(crate) trait Backend: Send + Sync + 'static {
         status: &mut Self::Status,
     );
     fn clear(&self, sums: &mut Self::Sums);
+    /// An error if there was no memory for these sums.
+    fn check_sums(&self, _: &Self::Sums) -> Result<()> {
+        Ok(())
+    }
     /// Adds the sums of maps over all workers from device to device if possible; returns whether it did.
     fn sums_add(&self, _: &[&Self::Sums], _: &dyn Transport) -> Result<bool> {
         Ok(false)
@@ -513,7 +542,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// Infers the noise of the observation, added to the sums, and the innovation of the noise head, if there is one.
     fn infer_noise(
         &self,
-        output: &Self::State,
+        output: &mut Self::State,
         head: Option<&mut Self::State>,
         seen: Seen<'_>,
         sums: &mut NoiseSums,

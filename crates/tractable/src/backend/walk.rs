@@ -28,8 +28,8 @@ pub(crate) trait Walk<S>: Send {
     fn place(&mut self, slots: &[usize], input: &mut S);
     /// Sets the rows of the outputs that the placed searches use.
     fn rows(&self, rows: &mut S);
-    /// Computes where the placed searches move, from the output and the rows at the input.
-    fn step(&self, input: &S, output: &S, rows: &S);
+    /// Computes where the placed searches move, from the output and the rows at the input. An error if one of them has failed.
+    fn step(&self, input: &S, output: &S, rows: &S) -> Result<()>;
     /// Moves these searches to the computed positions.
     fn go(&mut self, slots: &[usize]) -> Result<()>;
     /// The positions of these slots.

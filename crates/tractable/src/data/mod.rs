@@ -79,5 +79,7 @@ pub use idx::idx;
 pub(crate) use images::unit;
 pub use images::{Images, PixelScaling};
 pub use scaler::Scaler;
-pub use sets::{CIFAR10, FASHION_MNIST, cifar10, fashion_mnist, mnist};
+pub use sets::{
+    CIFAR10, FASHION_MNIST, cifar10, cifar10_test, fashion_mnist, fashion_mnist_test, mnist, mnist_test,
+};
 pub use spelling::nearest;

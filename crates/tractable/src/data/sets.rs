@@ -7,6 +7,9 @@ use super::images::Images;
 use crate::error::Result;
 use std::path::{Path, PathBuf};
 
+/// Classes of MNIST.
+const MNIST: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+
 /// Classes of CIFAR-10.
 ///
 /// ```
@@ -31,7 +34,17 @@ pub const FASHION_MNIST: [&str; 10] =
 /// # Ok::<(), tractable::Error>(())
 /// ```
 pub fn mnist(folder: impl AsRef<Path>) -> Result<(Images, Images)> {
-    four_files(folder.as_ref(), &["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"])
+    four_files(folder.as_ref(), &MNIST)
+}
+
+/// Reads the test images of [`mnist`] alone.
+///
+/// ```no_run
+/// assert_eq!(tractable::data::mnist_test("data/mnist")?.len(), 10_000);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn mnist_test(folder: impl AsRef<Path>) -> Result<Images> {
+    two_files(folder.as_ref(), "t10k", &MNIST)
 }
 
 /// Reads Fashion-MNIST, whose files have MNIST's names and format.
@@ -44,6 +57,16 @@ pub fn fashion_mnist(folder: impl AsRef<Path>) -> Result<(Images, Images)> {
     four_files(folder.as_ref(), &FASHION_MNIST)
 }
 
+/// Reads the test images of [`fashion_mnist`] alone.
+///
+/// ```no_run
+/// assert_eq!(tractable::data::fashion_mnist_test("data/fashion-mnist")?.len(), 10_000);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn fashion_mnist_test(folder: impl AsRef<Path>) -> Result<Images> {
+    two_files(folder.as_ref(), "t10k", &FASHION_MNIST)
+}
+
 /// Reads CIFAR-10 from the folder with its six binary batches, or its parent.
 ///
 /// ```no_run
@@ -53,22 +76,38 @@ pub fn fashion_mnist(folder: impl AsRef<Path>) -> Result<(Images, Images)> {
 /// ```
 pub fn cifar10(folder: impl AsRef<Path>) -> Result<(Images, Images)> {
     let folder = folder.as_ref();
-    let inner = folder.join("cifar-10-batches-bin");
-    let folder = if inner.is_dir() { &inner } else { folder };
-    let names = || CIFAR10.map(String::from).to_vec();
     let train: Vec<PathBuf> =
-        (1..=5).map(|i| find(folder, &format!("data_batch_{i}.bin"))).collect::<Result<_>>()?;
-    let test = find(folder, "test_batch.bin")?;
-    Ok((cifar_batches(&train, names())?, cifar_batches(&[test], names())?))
+        (1..=5).map(|i| find(&batches(folder), &format!("data_batch_{i}.bin"))).collect::<Result<_>>()?;
+    let test = cifar10_test(folder)?;
+    Ok((cifar_batches(&train, CIFAR10.map(String::from).to_vec())?, test))
+}
+
+/// Reads the test images of [`cifar10`] alone.
+///
+/// ```no_run
+/// assert_eq!(tractable::data::cifar10_test("data/cifar10")?.len(), 10_000);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn cifar10_test(folder: impl AsRef<Path>) -> Result<Images> {
+    let test = find(&batches(folder.as_ref()), "test_batch.bin")?;
+    cifar_batches(&[test], CIFAR10.map(String::from).to_vec())
+}
+
+/// The folder with the binary batches.
+fn batches(folder: &Path) -> PathBuf {
+    let inner = folder.join("cifar-10-batches-bin");
+    if inner.is_dir() { inner } else { folder.into() }
+}
+
+/// The images and labels of one part.
+fn two_files(folder: &Path, part: &str, names: &[&str]) -> Result<Images> {
+    let images = find(folder, &format!("{part}-images-idx3-ubyte"))?;
+    let labels = find(folder, &format!("{part}-labels-idx1-ubyte"))?;
+    idx(images, labels, names.iter().map(|n| n.to_string()).collect())
 }
 
 fn four_files(folder: &Path, names: &[&str]) -> Result<(Images, Images)> {
-    let names = || names.iter().map(|n| n.to_string()).collect();
-    let part = |part: &str| {
-        let images = find(folder, &format!("{part}-images-idx3-ubyte"))?;
-        idx(images, find(folder, &format!("{part}-labels-idx1-ubyte"))?, names())
-    };
-    let (train, test) = (part("train")?, part("t10k")?);
+    let (train, test) = (two_files(folder, "train", names)?, two_files(folder, "t10k", names)?);
     if train.shape() != test.shape() {
         let why = format!("training images are {}, test images {}", train.shape(), test.shape());
         return Err(data_error(folder, 0, None, why));

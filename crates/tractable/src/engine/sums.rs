@@ -1,6 +1,6 @@
 //! Sums of updates: accumulated from batches, and as numbers that add up over workers.
 
-use super::{ActivePass, Batch, Layers, Loaded, OnDevice, Pass, other_device, with_noise};
+use super::{Batch, Layers, Loaded, OnDevice, Pass, other_device, with_noise};
 use crate::backend::{Backend, NoiseSums, Seen};
 use crate::error::Result;
 use crate::layer::{Block, Together};
@@ -14,6 +14,33 @@ pub(super) struct LayerSums<B: Backend> {
 }
 
 impl<B: Backend> Layers<B> {
+    /// Makes room for what layers need to learn from a batch, with fused first layers if `joined`; records an error in the status.
+    fn reserve_maps(&self, pass: &mut Pass<B>, joined: bool) {
+        let Pass { states, scratch, status, .. } = pass;
+        for (i, block) in self.blocks.iter().enumerate() {
+            let (x, z) = (&states[self.graph.inputs[i][0]], &states[i + 1]);
+            match block {
+                Block::Map(w, _) if joined && i == 0 => {
+                    self.backend.join_reserve(w, &mut scratch[0], x, &states[3], status);
+                }
+                _ => block.reserve(&self.backend, &mut scratch[i], x, z, status),
+            }
+        }
+    }
+
+    /// The same, with the sums of normalisations; returns the error.
+    pub(super) fn reserve(&self, pass: &mut Pass<B>, joined: bool) -> Result<()> {
+        if pass.sums.is_empty() {
+            let of_norm =
+                |b: &Block<B>| if matches!(b, Block::Norm(_)) { b.sums(&self.backend) } else { None };
+            let sums: Vec<_> = self.blocks.iter().map(of_norm).collect();
+            sums.iter().flatten().try_for_each(|s| self.backend.check_sums(s))?;
+            pass.sums = sums;
+        }
+        self.reserve_maps(pass, joined);
+        self.backend.lacks(&mut pass.status)
+    }
+
     /// If an operation is a normalisation of the batch, runs it with the statistics of all workers; returns whether it did.
     fn normalize_together(&self, pass: &mut Pass<B>, op: &Op, together: &mut Together<'_>) -> Result<bool> {
         let Op::Forward { layer, .. } = *op else { return Ok(false) };
@@ -39,22 +66,24 @@ impl<B: Backend> Loaded<B> {
         together: Option<Together<'_>>,
     ) -> Result<()> {
         let sums = sums.downcast_mut::<LayerSums<B>>().ok_or_else(other_device)?;
+        sums.layers.iter().flatten().try_for_each(|s| self.layers.backend.check_sums(s))?;
         let mut lent = self.lend();
         self.layers.set(lent.pass_mut(), batch)?;
         lent.pass_mut().noise = sums.noise.clone();
         let seen = with_noise(seen, &self.noise);
         match together {
-            None => lent.run(&self.learn, Some(seen))?,
+            None => self.layers.run(lent.pass_mut(), &self.learn, Some(seen)),
             Some(mut together) => {
                 for op in &self.learn {
                     if !self.layers.normalize_together(lent.pass_mut(), op, &mut together)? {
                         self.layers.run(lent.pass_mut(), std::slice::from_ref(op), Some(seen));
                     }
                 }
-                self.layers.told(&mut lent.pass_mut().status)?;
             }
         }
         let pass = lent.pass_mut();
+        self.layers.reserve_maps(pass, false);
+        self.layers.told(&mut pass.status)?;
         sums.noise = std::mem::take(&mut pass.noise);
         for (i, (block, sums)) in self.layers.blocks.iter().zip(&mut sums.layers).enumerate() {
             let (x, z) = (&pass.states[self.layers.graph.inputs[i][0]], &pass.states[i + 1]);

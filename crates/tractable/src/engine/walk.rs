@@ -55,8 +55,9 @@ impl<B: Backend> ActiveWalk for LentWalk<'_, B> {
         backend.rows(&pass.states[output], self.k, &mut pass.rows[output]);
         walk.rows(&mut pass.rows[output]);
         layers.run(pass, &self.rows, None);
-        walk.step(&pass.states[0], &pass.states[output], &pass.rows[0]);
+        let stepped = walk.step(&pass.states[0], &pass.states[output], &pass.rows[0]);
         layers.told(&mut pass.status)?;
+        stepped?;
         let output = &pass.states[output];
         Ok([backend.read(output, Field::Mean)?, backend.read(output, Field::Var)?])
     }

@@ -204,6 +204,20 @@ impl<B: Backend> Block<B> {
         }
     }
 
+    /// Makes room for what [`accumulate`](Block::accumulate) and [`learn`](Block::learn) need; records an error in the status.
+    pub(crate) fn reserve(
+        &self,
+        backend: &B,
+        scratch: &mut B::Scratch,
+        x: &B::State,
+        z: &B::State,
+        status: &mut B::Status,
+    ) {
+        if let Block::Map(weights, _) = self {
+            backend.map_reserve(weights, scratch, x, z, status);
+        }
+    }
+
     /// Accumulates and applies one batch; `sums` are those of a normalisation.
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn learn(

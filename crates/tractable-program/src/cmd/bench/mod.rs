@@ -85,7 +85,7 @@ pub fn run(args: &Args) -> Outcome {
         return Err(Exit::Error(format!("--seconds: {} is not a positive number", args.seconds)));
     }
     let budget = Duration::from_secs_f64(args.seconds.clamp(0.01, 600.0));
-    if matches!(args.device, DeviceName::Cuda | DeviceName::CudaFast) {
+    if args.device.is_gpu() {
         return gpu::run(args, clock, &report, budget);
     }
     let machine = Machine {

@@ -342,7 +342,13 @@ impl Backend for Cpu {
         self.output_innovation(output, seen);
     }
 
-    fn infer_noise(&self, output: &State, head: Option<&mut State>, seen: Seen<'_>, sums: &mut NoiseSums) {
+    fn infer_noise(
+        &self,
+        output: &mut State,
+        head: Option<&mut State>,
+        seen: Seen<'_>,
+        sums: &mut NoiseSums,
+    ) {
         self.noise_innovation(output, head, seen, sums);
     }
 

@@ -52,6 +52,7 @@ functions! {
     cuDevicePrimaryCtxRetain(*mut Pointer, c_int);
     cuCtxSetCurrent(Pointer);
     cuStreamCreate(*mut Pointer, c_uint);
+    cuStreamDestroy_v2(Pointer);
     cuStreamSynchronize(Pointer);
     cuStreamWaitEvent(Pointer, Pointer, c_uint);
     cuEventCreate(*mut Pointer, c_uint);
@@ -69,6 +70,7 @@ functions! {
     cuMemcpyDtoHAsync_v2(Pointer, u64, usize, Pointer);
     cuMemsetD32Async(u64, c_uint, usize, Pointer);
     cuModuleLoadData(*mut Pointer, *const c_void);
+    cuModuleUnload(Pointer);
     cuModuleGetFunction(*mut Pointer, Pointer, *const c_char);
     cuFuncSetAttribute(Pointer, c_int, c_int);
     cuLaunchKernel(Pointer, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Pointer, *mut Pointer, *mut Pointer);
@@ -171,6 +173,8 @@ pub(crate) struct Gpu {
     context: usize,
     /// The main stream and the side streams, each with an event that marks its progress.
     streams: [Stream; 1 + BESIDE],
+    /// Streams on which nothing runs: graphs are recorded there, while other threads use those above.
+    recording: [usize; 1 + BESIDE],
     queue: Mutex<Queue>,
     /// Bits of the streams that the main one has not waited for yet.
     busy: AtomicUsize,
@@ -196,6 +200,9 @@ struct Stream {
 
 /// Number of side streams.
 const BESIDE: usize = 4;
+
+/// Maximum number of blocks of a grid in its second and third direction.
+pub(super) const MOST_DOWN: usize = 65_535;
 
 thread_local! {
     /// The stream this thread launches on; zero is the main one.
@@ -223,12 +230,17 @@ struct Slot {
     event: usize,
 }
 
-/// Copies in progress at the same time.
+/// Copies in progress at the same time, and the most bytes of one.
 const SLOTS: usize = 16;
+const MOST_STAGED: usize = 4 << 20;
 
 impl Gpu {
-    /// Opens a GPU with these kernels: code for Hopper, PTX for all others.
-    pub(super) fn open(ordinal: usize, code: &[u8], ptx: &[u8]) -> Result<Self> {
+    /// Opens a GPU with one of these kernels: code for Hopper, PTX for all others.
+    pub(super) fn open(
+        ordinal: usize,
+        code: fn() -> &'static [u8],
+        ptx: fn() -> &'static [u8],
+    ) -> Result<Self> {
         let f = functions()?;
         let (mut count, mut device) = (0, 0);
         let [mut context, mut module, mut pool] = [std::ptr::null_mut(); 3];
@@ -270,13 +282,20 @@ impl Gpu {
                 check((f.cuEventCreate)(&mut end, NO_TIMING), "opening the device")?;
                 *one = Stream { stream: stream as usize, end: end as usize };
             }
+            let mut recording = [0; 1 + BESIDE];
+            for one in &mut recording {
+                let mut stream = std::ptr::null_mut();
+                check((f.cuStreamCreate)(&mut stream, 1), "opening the device")?;
+                *one = stream as usize;
+            }
             let has_wgmma = (major, minor) == (9, 0);
-            let image = if has_wgmma { code } else { ptx };
+            let image = if has_wgmma { code() } else { ptx() };
             check((f.cuModuleLoadData)(&mut module, image.as_ptr().cast()), "loading the kernels")?;
             Ok(Gpu {
                 f,
                 context: context as usize,
                 streams,
+                recording,
                 queue: Mutex::default(),
                 busy: AtomicUsize::new(0),
                 next: AtomicUsize::new(0),
@@ -322,17 +341,22 @@ impl Gpu {
 
     /// Makes the main stream wait for all work on side streams.
     fn join(&self) {
+        // Under one lock: otherwise another thread could queue work between the two steps.
+        let mut queued = self.queued();
         let busy = self.busy.swap(0, Relaxed);
         for other in (1..=BESIDE).filter(|n| busy >> n & 1 != 0) {
-            self.follow(0, other);
+            queued.push(self.after(0, other));
         }
     }
 
     /// Makes a stream wait for everything launched on another one.
     fn follow(&self, stream: usize, other: usize) {
+        self.queued().push(self.after(stream, other));
+    }
+
+    fn after(&self, stream: usize, other: usize) -> [Item; 2] {
         let end = self.streams[other].end;
-        let record = Item { stream: other, what: What::Record(end) };
-        self.queued().push([record, Item { stream, what: What::Wait(end) }]);
+        [Item { stream: other, what: What::Record(end) }, Item { stream, what: What::Wait(end) }]
     }
 
     /// Runs the launches of `f` on a side stream: after the mark, if it was set since the last flush, otherwise after all earlier
@@ -378,11 +402,6 @@ impl Gpu {
         if code != 0 {
             let _ = self.lost.set(format!("{doing} failed ({})", name_of(self.f, code)));
         }
-    }
-
-    /// Marks the device as lost.
-    pub(super) fn lose(&self, why: String) {
-        let _ = self.lost.set(why);
     }
 
     /// An error if the device was lost.
@@ -452,6 +471,14 @@ impl Gpu {
 
     /// Copies numbers to the device without waiting for it.
     fn upload<T: Copy>(&self, to: u64, from: &[T]) {
+        let per = (MOST_STAGED / size_of::<T>()).max(1);
+        for (i, some) in from.chunks(per).enumerate() {
+            self.upload_some(to + (i * per * size_of::<T>()) as u64, some);
+        }
+    }
+
+    /// The same for numbers that fit into one slot.
+    fn upload_some<T: Copy>(&self, to: u64, from: &[T]) {
         let bytes = size_of_val(from);
         if self.lost.get().is_some() || bytes == 0 {
             return;
@@ -489,6 +516,32 @@ impl Gpu {
             code
         };
         self.note(code, "copying to the device");
+    }
+}
+
+impl Drop for Gpu {
+    /// Gives everything back when the last network, buffer and handle are gone.
+    fn drop(&mut self) {
+        self.enter();
+        let queue = self.queue.get_mut().unwrap_or_else(|e| e.into_inner());
+        queue.forget(self.f);
+        let staging = self.staging.get_mut().unwrap_or_else(|e| e.into_inner());
+        // SAFETY: handles of ours that nobody else has; the driver ends work on a stream before it closes the stream.
+        unsafe {
+            for one in &self.streams {
+                (self.f.cuStreamSynchronize)(one.stream as Pointer);
+                (self.f.cuEventDestroy_v2)(one.end as Pointer);
+                (self.f.cuStreamDestroy_v2)(one.stream as Pointer);
+            }
+            for &stream in &self.recording {
+                (self.f.cuStreamDestroy_v2)(stream as Pointer);
+            }
+            for slot in &staging.slots {
+                (self.f.cuEventDestroy_v2)(slot.event as Pointer);
+                (self.f.cuMemFreeHost)(slot.memory as Pointer);
+            }
+            (self.f.cuModuleUnload)(self.module as Pointer);
+        }
     }
 }
 

@@ -79,6 +79,27 @@ impl Cuda {
         self.gpu.launch(kernel, [blocks, tiles, 1], THREADS, 0, &args);
     }
 
+    /// Segments of a row, and parts of the sums: all warps have the same number of segments, and all are on the device at once.
+    fn sums_parts(&self, g: &Geometry) -> (usize, usize) {
+        let segments = (g.across as usize / 8).clamp(1, 3);
+        let items = g.rows as usize / ROWS * g.down as usize * segments;
+        let warps = 2 * self.gpu.multiprocessors * THREADS / 32;
+        (segments, items.div_ceil(items.div_ceil(warps)).div_ceil(THREADS / 32))
+    }
+
+    pub(super) fn reserve_joined(
+        &self,
+        w: &Weights,
+        s: &mut Scratch,
+        x: &State,
+        pooled: &State,
+        status: &mut Status,
+    ) {
+        let g = Geometry::new(&w.map, x.rows);
+        let (_, parts) = self.sums_parts(&g);
+        self.reserve(s, 2 * parts * g.plane(), [x, pooled], status);
+    }
+
     #[allow(clippy::too_many_arguments)]
     pub(super) fn learn_joined(
         &self,
@@ -90,6 +111,7 @@ impl Cuda {
         steps: Steps,
         status: &mut Status,
     ) {
+        self.reserve_joined(w, s, x, pooled, status);
         if status.failed.is_some() {
             return;
         }
@@ -105,18 +127,9 @@ impl Cuda {
             (_, Precision::Precise) => ("first_sums_3_precise", 3),
         };
         let (tiles, windows) = ((g.outputs as usize).div_ceil(32), deep.div_ceil(sixteens));
-        // All warps have the same number of row segments, and all warps are on the device at once.
-        let segments = (g.across as usize / 8).clamp(1, 3);
-        let (items, warps) =
-            (x.rows / ROWS * g.down as usize * segments, 2 * self.gpu.multiprocessors * THREADS / 32);
-        let parts = items.div_ceil(items.div_ceil(warps)).div_ceil(THREADS / 32);
-        let numbers = 2 * parts * (g.outputs * g.weight_stride) as usize;
-        if s.floats(&self.gpu, numbers).is_none() {
-            status.failed = s.failed.clone();
-            return;
-        }
+        let (segments, parts) = self.sums_parts(&g);
         // No thread handles columns of padding.
-        s.clear_floats(numbers);
+        s.clear_floats(2 * parts * g.plane());
         let shared = THREADS / 32 * 2 * 32 * (16 * sixteens + 1) * 4;
         let args = FirstArgs { segments: segments as i32, ..self.first_args(w, s, pool, x, pooled) };
         self.gpu.launch(kernel, [parts, tiles, windows], THREADS, shared, &args);

@@ -1,7 +1,7 @@
 //! Data that the host sends with a batch or has stored on the device: rows of a table, images as bytes, observations.
 
 use super::Cuda;
-use super::driver::{self, Buffer, Gpu};
+use super::driver::{self, Buffer, Gpu, MOST_DOWN};
 use super::state::{Bytes, INNOVATION, Layout, Part, RowStore, State};
 use super::unitwise::single;
 use crate::backend::{Change, NoiseSums, NoiseVar, Seen};
@@ -112,9 +112,9 @@ impl Given {
 
     /// Sends row numbers; returns their address.
     fn number(&mut self, rows: &[usize]) -> Result<u64> {
+        self.rows.clear();
         self.numbers.grow(rows.len())?;
         self.numbers.write(0, &rows.iter().map(|&r| r as u32).collect::<Vec<_>>());
-        self.rows.clear();
         self.rows.extend_from_slice(rows);
         Ok(self.numbers.at())
     }
@@ -139,6 +139,7 @@ impl Given {
             NoiseVar::Inferred => unreachable!("the engine puts its own in place"),
         };
         if values != self.known {
+            self.known.clear();
             self.noise.grow(values.len())?;
             self.noise.write(0, &values);
             self.known = values;
@@ -216,10 +217,18 @@ impl Cuda {
         let bytes = images.bytes.as_ref().expect("a table of images");
         let len = bytes.shape.len();
         if state.shape.is_flat() && bytes.shape.channels == 1 && changes.is_empty() && len.is_multiple_of(4) {
-            let [pixels, scaled, rows_at, mean] =
-                [bytes.pixels.at(), bytes.scaled.at(), numbers.at(), state.mean.at()];
-            let args = GatherFlatArgs { fours: len as i32 / 4, pixels, scaled, rows: rows_at, mean };
-            return self.gpu.launch("gather_flat", [(len / 4).div_ceil(128), rows.len(), 1], 128, 0, &args);
+            for first in (0..rows.len()).step_by(MOST_DOWN) {
+                let some = MOST_DOWN.min(rows.len() - first);
+                let args = GatherFlatArgs {
+                    fours: len as i32 / 4,
+                    pixels: bytes.pixels.at(),
+                    scaled: bytes.scaled.at(),
+                    rows: numbers.at() + 4 * first as u64,
+                    mean: state.mean.at() + 4 * (first * len) as u64,
+                };
+                self.gpu.launch("gather_flat", [(len / 4).div_ceil(128), some, 1], 128, 0, &args);
+            }
+            return;
         }
         if let Err(e) = state.given.change(changes) {
             return state.failed = Some(driver::why(e));

@@ -1,6 +1,6 @@
 //! Products for Hopper in fast precision: weights are packed into tiles after every change.
 
-use super::driver::Buffer;
+use super::driver::{Buffer, MOST_DOWN};
 use super::map::{Geometry, Weights};
 use super::state::State;
 use super::{Cuda, Precision};
@@ -77,6 +77,7 @@ impl Cuda {
     fn streams(&self, g: &Geometry, blocks: usize) -> bool {
         let pays = g.depth >= LEAST_DEPTH && g.rows >= LEAST_ROWS && 2 * blocks >= self.gpu.multiprocessors;
         let able = self.precision == Precision::Fast && self.gpu.has_wgmma && g.is_dense();
+        let able = able && g.taps() <= MOST_DOWN;
         able && (pays && g.sizes()[0] >= self.worth || self.worth == 0)
     }
 

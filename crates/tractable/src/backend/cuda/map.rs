@@ -91,7 +91,7 @@ impl Geometry {
     }
 
     /// Parameters, padding included.
-    fn plane(&self) -> usize {
+    pub(super) fn plane(&self) -> usize {
         self.outputs as usize * self.weight_stride as usize
     }
 
@@ -308,6 +308,8 @@ impl Cuda {
     }
 
     pub(super) fn map_state_back(&self, w: &Weights, z: &State, x: &mut State) {
+        // Tensor cores do not take the layout of input images.
+        x.rows_in_planes(false);
         x.receive(z);
         if x.failed.is_some() {
             return;
@@ -350,20 +352,41 @@ impl Cuda {
         }
     }
 
+    /// Numbers of the sums of a batch with this many parts.
+    fn sum_numbers(&self, w: &Weights, x: &State) -> usize {
+        let g = Geometry::new(&w.map, x.rows);
+        2 * g.plane() * self.tensor_sums_form(&g, x).map_or_else(|| self.plain_parts(&g), |form| form.parts)
+    }
+
+    /// Parts of the sums without tensor cores: enough blocks to fill the device, but each with enough positions.
+    fn plain_parts(&self, g: &Geometry) -> usize {
+        let tiles = (g.weight_stride as usize).div_ceil(TILE) * (g.outputs as usize).div_ceil(TILE);
+        (4 * self.gpu.multiprocessors).div_ceil(tiles).min(g.positions().div_ceil(32)).max(1)
+    }
+
+    pub(super) fn reserve_map(
+        &self,
+        w: &Weights,
+        s: &mut Scratch,
+        x: &State,
+        z: &State,
+        status: &mut Status,
+    ) {
+        self.reserve(s, self.sum_numbers(w, x), [x, z], status);
+    }
+
     /// Sums over the batch, in parts; returns the number of parts, or `None` if a state or its memory is missing.
     fn sum_up(&self, w: &Weights, s: &mut Scratch, x: &State, z: &State) -> Option<usize> {
         if x.failed.is_some() || z.failed.is_some() {
             return None;
         }
-        if let Some(parts) = self.tensor_sums(w, s, x, z) {
-            return Some(parts);
-        }
+        s.floats(&self.gpu, self.sum_numbers(w, x))?;
         let g = Geometry::new(&w.map, x.rows);
-        let tiles = (g.weight_stride as usize).div_ceil(TILE) * (g.outputs as usize).div_ceil(TILE);
-        let positions = g.positions();
-        // Enough blocks to fill the device, but each with enough positions.
-        let parts = (4 * self.gpu.multiprocessors).div_ceil(tiles).min(positions.div_ceil(32)).max(1);
-        s.floats(&self.gpu, 2 * parts * g.plane())?;
+        if let Some(form) = self.tensor_sums_form(&g, x) {
+            self.tensor_sums(&g, s, x, z, &form);
+            return Some(form.parts);
+        }
+        let parts = self.plain_parts(&g);
         let args = SumsArgs {
             g,
             x: x.layout(),
@@ -380,10 +403,12 @@ impl Cuda {
 
     pub(super) fn accumulate_map(&self, w: &Weights, s: &mut Scratch, x: &State, z: &State, sums: &mut Sums) {
         let Sums::Map(total, _) = sums else { return };
-        if let Some(parts) = self.sum_up(w, s, x, z) {
-            let args = LearnArgs { sums: total.at(), ..learn_args(w, parts, s.floats_at()) };
-            self.learn_from(&args);
-        }
+        let Some(parts) = self.sum_up(w, s, x, z) else {
+            let why = x.failed.clone().or(z.failed.clone()).or(s.failed.clone());
+            return *sums = Sums::Failed(why.unwrap_or_default());
+        };
+        let args = LearnArgs { sums: total.at(), ..learn_args(w, parts, s.floats_at()) };
+        self.learn_from(&args);
     }
 
     pub(super) fn apply_map(&self, w: &mut Weights, sums: &Sums, steps: Steps, status: &mut Status) {

@@ -141,8 +141,7 @@ impl Scratch {
 impl Cuda {
     /// Opens a GPU.
     pub(super) fn open(ordinal: usize, precision: Precision) -> Result<Self> {
-        let [code, ptx] = image::images();
-        let gpu = Arc::new(Gpu::open(ordinal, code, ptx)?);
+        let gpu = Arc::new(Gpu::open(ordinal, image::code, image::ptx)?);
         let (ones, team) = (tensor::ones(&gpu)?, OnceLock::new());
         Ok(Cuda { ones, gpu, ordinal, precision, worth: tensor::WORTH, team })
     }
@@ -168,6 +167,16 @@ impl Cuda {
     /// Launches a kernel with one thread for each of `n` numbers.
     fn over<A: Copy + PartialEq + Send + 'static>(&self, kernel: &'static str, n: usize, args: &A) {
         self.gpu.launch(kernel, [n.div_ceil(256), 1, 1], 256, 0, args);
+    }
+
+    /// Makes room for the numbers of a layer's sums; records in the status what is missing.
+    fn reserve(&self, s: &mut Scratch, numbers: usize, states: [&State; 2], status: &mut Status) {
+        self.status_at(status);
+        let failed = states.into_iter().find_map(|state| state.failed.clone());
+        status.failed = status.failed.take().or(failed);
+        if status.failed.is_none() && s.floats(&self.gpu, numbers).is_none() {
+            status.failed = s.failed.clone();
+        }
     }
 
     /// Address of a status on the device; `None` if it cannot be allocated.
@@ -265,11 +274,13 @@ impl Backend for Cuda {
         self.gather_rows(table, rows, state);
     }
 
-    fn status(&self, status: &mut Status) -> Result<Noted> {
+    fn lacks(&self, status: &mut Status) -> Result<()> {
         self.gpu.alive()?;
-        if let Some(why) = status.failed.take() {
-            return Err(driver::failed(why));
-        }
+        status.failed.take().map_or(Ok(()), |why| Err(driver::failed(why)))
+    }
+
+    fn status(&self, status: &mut Status) -> Result<Noted> {
+        self.lacks(status)?;
         let Some(on_device) = &mut status.on_device else { return Ok(Noted::default()) };
         let w = on_device.read(STATUS_WORDS)?;
         on_device.clear(STATUS_WORDS);
@@ -334,6 +345,10 @@ impl Backend for Cuda {
         self.apply_map(w, sums, steps, status);
     }
 
+    fn map_reserve(&self, w: &Weights, scratch: &mut Scratch, x: &State, z: &State, status: &mut Status) {
+        self.reserve_map(w, scratch, x, z, status);
+    }
+
     fn map_learn(
         &self,
         w: &mut Weights,
@@ -352,6 +367,17 @@ impl Backend for Cuda {
 
     fn join(&self, w: &Weights, scratch: &mut Scratch, pool: Window, x: &State, pooled: &mut State) {
         self.joined(w, scratch, pool, x, pooled);
+    }
+
+    fn join_reserve(
+        &self,
+        w: &Weights,
+        scratch: &mut Scratch,
+        x: &State,
+        pooled: &State,
+        status: &mut Status,
+    ) {
+        self.reserve_joined(w, scratch, x, pooled, status);
     }
 
     fn join_learn(
@@ -419,6 +445,13 @@ impl Backend for Cuda {
         }
     }
 
+    fn check_sums(&self, sums: &Sums) -> Result<()> {
+        match sums {
+            Sums::Failed(why) => Err(driver::failed(why.clone())),
+            _ => Ok(()),
+        }
+    }
+
     fn sums_add(&self, sums: &[&Sums], workers: &dyn Transport) -> Result<bool> {
         self.add_directly(sums, workers)
     }
@@ -466,12 +499,17 @@ impl Backend for Cuda {
         self.observe_state(output, seen);
     }
 
-    fn infer_noise(&self, output: &State, head: Option<&mut State>, seen: Seen<'_>, sums: &mut NoiseSums) {
-        // The status already says why an output has failed.
+    fn infer_noise(
+        &self,
+        output: &mut State,
+        head: Option<&mut State>,
+        seen: Seen<'_>,
+        sums: &mut NoiseSums,
+    ) {
         if output.failed.is_none()
             && let Err(e) = self.infer_noise_of(output, head, seen, sums)
         {
-            self.gpu.lose(driver::why(e));
+            output.failed = Some(driver::why(e));
         }
     }
 
@@ -490,7 +528,7 @@ impl Backend for Cuda {
     fn rows(&self, of: &State, k: usize, rows: &mut State) {
         rows.made_from(of, of.planes);
         rows.rows = of.rows * k;
-        rows.means_only = true;
+        (rows.means_only, rows.several) = (true, k > 1);
     }
 
     fn spread_begin(&self, of: &State, k: usize, spread: &mut Spread) {

@@ -152,6 +152,7 @@ impl Cuda {
     }
 
     pub(super) fn normalize_state_back(&self, norm: &Norm, s: &Scratch, z: &State, x: &mut State) {
+        x.rows_in_planes(z.planes);
         x.receive(z);
         if x.failed.is_some() {
             return;

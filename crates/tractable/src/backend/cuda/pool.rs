@@ -1,6 +1,7 @@
 //! Pooling.
 
 use super::Cuda;
+use super::driver::MOST_DOWN;
 use super::state::{Layout, PRIOR, Part, State};
 use crate::backend::Pool;
 use crate::shape::Window;
@@ -59,7 +60,7 @@ impl Cuda {
             broken: z.flag(false),
             ..PoolArgs::new(pool, window, x, z)
         };
-        match pool == Pool::Average && !x.planes {
+        match pool == Pool::Average && !x.planes && z.shape.pixels() <= MOST_DOWN {
             true => self.over_pixels("average_four", args.z, &args),
             false => self.over("pool", args.z.numbers(), &args),
         }
@@ -93,7 +94,8 @@ impl Cuda {
             broken: x.flag(true),
             ..PoolArgs::new(pool, window, x, z)
         };
-        match pool == Pool::Average && !x.planes && !x.means_only {
+        let plain = x.means_only || x.shape.pixels() > MOST_DOWN;
+        match pool == Pool::Average && !x.planes && !plain {
             true => self.over_pixels("average_four_back", args.x, &args),
             false => self.over("pool_back", args.x.numbers(), &args),
         }

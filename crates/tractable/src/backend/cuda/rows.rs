@@ -1,6 +1,6 @@
 //! Covariance of rows, and derivatives with respect to the units of dense layers.
 
-use super::driver::Buffer;
+use super::driver::{Buffer, MOST_DOWN};
 use super::map::Weights;
 use super::state::{Layout, State, padded};
 use super::unitwise::number;
@@ -80,7 +80,13 @@ impl DerivedUnits {
 impl Cuda {
     pub(super) fn begin_spread(&self, of: &State, k: usize, spread: &mut Spread) {
         (spread.k, spread.samples) = (k, of.rows);
-        spread.failed = of.failed.clone();
+        let many = k * k > MOST_DOWN;
+        spread.failed = of.failed.clone().or_else(|| {
+            many.then(|| format!("covariances of {k} outputs are more than a GPU can handle; use the CPU"))
+        });
+        if spread.failed.is_some() {
+            return;
+        }
         let entries = spread.entries.get_or_insert_with(|| Buffer::none(&self.gpu));
         match entries.grow(of.rows * k * k) {
             Ok(()) => entries.clear(of.rows * k * k),
@@ -110,16 +116,18 @@ impl Cuda {
         }
     }
 
+    /// Launches a kernel unless its inputs have failed.
     fn launch_derivative(
         &self,
         kernel: &'static str,
         args: DerivativeArgs,
         units: &Units<'_, State>,
+        failed: Option<String>,
         d: &mut Derivative,
     ) {
         let n = units.z.rows * units.z.shape.len();
         d.n = n;
-        d.failed = units.z.failed.clone();
+        d.failed = failed.or_else(|| units.z.failed.clone()).or_else(|| units.a.failed.clone());
         let parts = d.parts.get_or_insert_with(|| Buffer::none(&self.gpu));
         match parts.grow(7 * n) {
             Ok(()) if d.failed.is_none() => {
@@ -133,7 +141,7 @@ impl Cuda {
 
     pub(super) fn derive_output(&self, units: Units<'_, State>, output: usize, d: &mut Derivative) {
         let args = DerivativeArgs { output: output as i32, ..Default::default() };
-        self.launch_derivative("derivative_output", args, &units, d);
+        self.launch_derivative("derivative_output", args, &units, None, d);
     }
 
     /// Through weights, or without them through a sum.
@@ -159,8 +167,10 @@ impl Cuda {
             d_above: d_above.parts.as_ref().map_or(0, Buffer::at),
             ..Default::default()
         };
-        self.launch_derivative("derivative_below", args, &below, d);
-        d.failed = d.failed.take().or_else(|| above.z.failed.clone()).or_else(|| d_above.failed.clone());
+        // A sum that has failed stays so when more is added.
+        let before = if more { d.failed.take() } else { None };
+        let failed = [&above.z.failed, &above.a.failed, &d_above.failed].into_iter().find_map(Clone::clone);
+        self.launch_derivative("derivative_below", args, &below, before.or(failed), d);
     }
 
     pub(super) fn read_derivative(&self, d: &Derivative) -> Result<[Vec<f64>; 3]> {

@@ -77,15 +77,19 @@ pub(crate) struct State {
     pub(super) d_var: Numbers,
     /// Kernels set the first flag if a mean or variance they wrote is not finite, the second for innovations.
     pub(super) flags: [Numbers<u32>; 2],
-    /// Means and variances are those of pre-activations: code that reads them applies ReLU first, and code that sends innovations here
-    /// sends none where a mean is not positive.
+    /// A view: means and variances are those of pre-activations, in their memory. Code that reads them applies ReLU first, and code that
+    /// sends innovations here sends none where a mean is not positive.
     pub(super) relu: bool,
+    /// The innovation is in the memory of a view of this state.
+    borrows: bool,
     /// The means are known exactly: variances are zero.
     pub(super) exact: bool,
     /// How many variances, from the first on, are known to be zero.
     pub(super) zeros: usize,
     /// Rows: innovations of means alone.
     pub(super) means_only: bool,
+    /// Rows, several per sample: kernels do not expect the layout of their state.
+    pub(super) several: bool,
     /// Data that the host sent for this batch.
     pub(super) given: Given,
     /// Why the state has no numbers: there was no memory for it, or for a state it was computed from.
@@ -124,9 +128,11 @@ impl State {
             d_var: none(),
             flags: [0; 2].map(|_| Arc::new(Buffer::none(gpu))),
             relu: false,
+            borrows: false,
             exact: false,
             zeros: 0,
             means_only: false,
+            several: false,
             given: Given::new(gpu),
             failed: None,
         }
@@ -138,12 +144,27 @@ impl State {
 
     /// Becomes a batch computed from `from`, with this layout. If `from` has failed, so has this state.
     pub(super) fn made_from(&mut self, from: &State, planes: bool) {
+        self.give_back();
         self.rows = from.rows;
         self.planes = planes;
         self.exact = false;
-        self.means_only = false;
-        self.relu = false;
+        (self.means_only, self.several) = (false, false);
         self.failed = from.failed.clone();
+    }
+
+    /// Leaves memory of other states to them, before this state is written again.
+    fn give_back(&mut self) {
+        let none = || Arc::new(Buffer::none(&self.gpu));
+        if self.relu {
+            (self.mean, self.var) = (none(), none());
+            self.flags[0] = Arc::new(Buffer::none(&self.gpu));
+            (self.relu, self.zeros) = (false, 0);
+        }
+        if self.borrows {
+            (self.d_mean, self.d_var) = (none(), none());
+            self.flags[1] = Arc::new(Buffer::none(&self.gpu));
+            self.borrows = false;
+        }
     }
 
     /// Becomes a view of `z` with ReLU, without numbers of its own.
@@ -161,6 +182,7 @@ impl State {
         self.failed = self.failed.take().or_else(|| view.failed.clone());
         (self.d_mean, self.d_var) = (view.d_mean.clone(), view.d_var.clone());
         self.flags[1] = view.flags[1].clone();
+        self.borrows = true;
     }
 
     /// Makes room for these parts; if there is no memory, the state has failed.
@@ -175,12 +197,11 @@ impl State {
     fn try_room(&mut self, parts: &[Part]) -> Result<()> {
         let n = self.layout().numbers();
         let gpu = self.gpu.clone();
-        for flag in &mut self.flags {
+        for part in parts {
+            let flag = &mut self.flags[matches!(part, Part::DMean | Part::DVar) as usize];
             if flag.at() == 0 {
                 *flag = Arc::new(Buffer::zeros(&gpu, 1)?);
             }
-        }
-        for part in parts {
             match part {
                 Part::Mean => grow(&gpu, &mut self.mean, n)?,
                 Part::Var => {
@@ -233,22 +254,24 @@ impl State {
         self.exact = true;
         if self.failed.is_none() && zeros < n {
             self.room([Part::Var]);
-            self.var.clear(n);
-            self.zeros = n;
+            if self.failed.is_none() {
+                self.var.clear(n);
+                self.zeros = n;
+            }
         }
     }
 
     /// Becomes an input batch, whose numbers are set later.
     pub(super) fn begin(&mut self, rows: usize) {
+        self.give_back();
         self.rows = rows;
         self.planes = !self.shape.is_flat() && !self.shape.channels.is_multiple_of(4);
         self.means_only = false;
-        self.relu = false;
         self.failed = None;
     }
 }
 
-/// Makes room for `n` numbers. Memory shared with other states is left to them.
+/// Makes room for `n` numbers. Views of the old memory keep it until they are made again.
 fn grow<T: Copy>(gpu: &Arc<Gpu>, numbers: &mut Numbers<T>, n: usize) -> Result<()> {
     if numbers.room() < n {
         // Freed first if it is not shared.

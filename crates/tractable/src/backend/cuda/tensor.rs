@@ -52,6 +52,16 @@ const MOST_DEPTH: usize = 512;
 /// Rows that sums on Hopper process at a time; a part has a multiple of these.
 const STREAMED: usize = 32;
 
+/// A kernel for sums, its launch, and into how many parts it divides the positions.
+pub(super) struct SumsForm {
+    kernel: &'static str,
+    grid: [usize; 3],
+    threads: usize,
+    shared: usize,
+    pub(super) parts: usize,
+    per: usize,
+}
+
 /// Names of a kernel in the two precisions.
 macro_rules! named {
     ($self:expr, $name:literal) => {
@@ -149,15 +159,14 @@ impl Cuda {
         true
     }
 
-    /// Sums for learning, in parts; returns the number of parts, or `None` if the plain kernel must do it.
-    pub(super) fn tensor_sums(&self, w: &Weights, s: &mut Scratch, x: &State, z: &State) -> Option<usize> {
-        let g = Geometry::new(&w.map, x.rows);
-        if !self.is_large(&g) || (x.planes && (!x.rows.is_multiple_of(4) || x.relu)) {
+    /// How sums for learning are computed; `None` if the plain kernel must do it.
+    pub(super) fn tensor_sums_form(&self, g: &Geometry, x: &State) -> Option<SumsForm> {
+        if !self.is_large(g) || (x.planes && (!x.rows.is_multiple_of(4) || x.relu)) {
             return None;
         }
         let (outputs, positions) = (g.outputs as usize, g.positions());
         let depth = if x.planes { g.window() } else { g.depth as usize };
-        let streams = self.streams_sums(&g, x);
+        let streams = self.streams_sums(g, x);
         let (kernel, threads, bm, bn) = match () {
             _ if streams && outputs <= 32 => ("stream_sums_32", 128, 128, 32),
             _ if streams => ("stream_sums_64", 128, 128, 64),
@@ -176,15 +185,24 @@ impl Cuda {
         let wanted = if tiles >= self.gpu.multiprocessors { 1 } else { per_device / tiles };
         let wanted = wanted.min(positions / 128).max(1);
         let per = positions.div_ceil(wanted).next_multiple_of(STREAMED);
+        let shared = match streams {
+            true => 2 * STREAMED * (bm + 2 * bn) * 4,
+            false => (4 * 16 * (bm + 2 * bn)).max(2 * bn * (bm + 4)) * 4,
+        };
         let parts = positions.div_ceil(per);
-        let plane = outputs * g.weight_stride as usize;
-        s.floats(&self.gpu, 2 * parts * plane)?;
+        let grid = [(depth + 1).div_ceil(bm), outputs.div_ceil(bn), parts];
+        Some(SumsForm { kernel, grid, threads, shared, parts, per })
+    }
+
+    /// Sums for learning, in parts, for which there is room.
+    pub(super) fn tensor_sums(&self, g: &Geometry, s: &Scratch, x: &State, z: &State, form: &SumsForm) {
+        let &SumsForm { kernel, grid, threads, shared, parts, per } = form;
         if x.planes {
             // No thread handles columns of padding.
-            s.clear_floats(2 * parts * plane);
+            s.clear_floats(2 * parts * g.plane());
         }
         let args = SumsArgs {
-            g,
+            g: *g,
             x: x.layout(),
             relu: x.relu as i32,
             parts: parts as i32,
@@ -194,18 +212,7 @@ impl Cuda {
             ones: self.ones.at(),
             partial: s.floats_at(),
         };
-        let shared = match streams {
-            true => 2 * STREAMED * (bm + 2 * bn) * 4,
-            false => (4 * 16 * (bm + 2 * bn)).max(2 * bn * (bm + 4)) * 4,
-        };
-        self.gpu.launch(
-            kernel,
-            [(depth + 1).div_ceil(bm), outputs.div_ceil(bn), parts],
-            threads,
-            shared,
-            &args,
-        );
-        Some(parts)
+        self.gpu.launch(kernel, grid, threads, shared, &args);
     }
 }
 

@@ -174,6 +174,7 @@ impl Cuda {
             Field::DMean | Field::DVar => state,
             _ => self.solid(state, &mut copy),
         };
+        state.check()?;
         let (n, from) = (state.rows * state.shape.len(), state.field(field));
         if from.at() == 0 {
             return Ok(vec![if field == Field::Slope { 1.0 } else { 0.0 }; n]);
@@ -224,6 +225,7 @@ impl Cuda {
         if forward.relu {
             return z.share_innovation(a);
         }
+        z.rows_in_planes(a.planes);
         z.receive(a);
         if z.failed.is_some() {
             return;
@@ -261,6 +263,9 @@ impl Cuda {
         for (i, x) in numbers.iter().map(|&n| &states[n]).enumerate() {
             let mut copy = None;
             let x = self.solid(x, &mut copy);
+            if x.failed.is_some() {
+                return z.failed = x.failed.clone();
+            }
             let pairs = [[x.mean.at(), x.var.at()], [z.mean.at(), z.var.at()]];
             self.combine(x, z, i > 0, pairs, false);
         }
@@ -302,9 +307,11 @@ impl Cuda {
 
     pub(super) fn forget(&self, state: &mut State) {
         state.room(INNOVATION);
-        let n = state.layout().numbers();
-        state.d_mean.clear(n);
-        state.d_var.clear(n);
+        if state.failed.is_none() {
+            let n = state.layout().numbers();
+            state.d_mean.clear(n);
+            state.d_var.clear(n);
+        }
     }
 
     pub(super) fn posterior_of(&self, state: &mut State) {
@@ -356,6 +363,13 @@ impl State {
     pub(super) fn receive(&mut self, from: &State) {
         self.failed = self.failed.take().or_else(|| from.failed.clone());
         self.room(INNOVATION);
+    }
+
+    /// Chooses the layout of rows, which need not be that of their state.
+    pub(super) fn rows_in_planes(&mut self, planes: bool) {
+        if self.several {
+            self.planes = planes;
+        }
     }
 
     /// Both innovations; rows have only one, and computing the other does no harm.

@@ -1,6 +1,6 @@
 //! Searches that stay on the device: their records, and the launches of a round.
 
-use super::driver::{self, Buffer, Gpu};
+use super::driver::{self, Buffer, Gpu, MOST_DOWN};
 use super::state::{INNOVATION, Layout, Part, State};
 use crate::backend::walk::{Walk, WalkForm};
 use crate::error::Result;
@@ -105,17 +105,25 @@ impl Searches {
     /// Copies `width` numbers of every slot; each side has an address, a stride, and whether its rows are slots.
     fn copy(&mut self, slots: &[usize], width: usize, from: Side, to: Side) -> Result<()> {
         number(&mut self.slots, slots)?;
-        let args = CopyArgs {
-            width: width as i32,
-            from_stride: from.1 as i32,
-            to_stride: to.1 as i32,
-            from_slots: from.2 as i32,
-            to_slots: to.2 as i32,
-            slots: self.slots.at(),
-            from: from.0,
-            to: to.0,
+        // Rows without gaps begin later for a later part of the slots.
+        let begin = |(at, stride, by_slot): Side, first: usize| match by_slot {
+            true => at,
+            false => at + (8 * stride * first) as u64,
         };
-        self.gpu.launch("walk_copy", [width.div_ceil(128), slots.len(), 1], 128, 0, &args);
+        for first in (0..slots.len()).step_by(MOST_DOWN) {
+            let args = CopyArgs {
+                width: width as i32,
+                from_stride: from.1 as i32,
+                to_stride: to.1 as i32,
+                from_slots: from.2 as i32,
+                to_slots: to.2 as i32,
+                slots: self.slots.at() + 4 * first as u64,
+                from: begin(from, first),
+                to: begin(to, first),
+            };
+            let some = MOST_DOWN.min(slots.len() - first);
+            self.gpu.launch("walk_copy", [width.div_ceil(128), some, 1], 128, 0, &args);
+        }
         self.gpu.alive()
     }
 }
@@ -178,10 +186,9 @@ impl Walk<State> for Searches {
         self.gpu.launch("walk_rows", [args.of.numbers().div_ceil(256), 1, 1], 256, 0, &args);
     }
 
-    fn step(&self, input: &State, output: &State, rows: &State) {
-        if rows.failed.is_some() || output.failed.is_some() {
-            return;
-        }
+    fn step(&self, input: &State, output: &State, rows: &State) -> Result<()> {
+        output.check()?;
+        rows.check()?;
         let args = StepArgs {
             of: input.layout(),
             rows: rows.layout(),
@@ -199,6 +206,7 @@ impl Walk<State> for Searches {
             out: output.mean.at(),
         };
         self.gpu.launch("walk_step", [input.rows, 1, 1], 128, 0, &args);
+        Ok(())
     }
 
     fn go(&mut self, slots: &[usize]) -> Result<()> {

@@ -408,7 +408,7 @@ impl Backend for Reference {
 
     fn infer_noise(
         &self,
-        output: &State,
+        output: &mut State,
         mut head: Option<&mut State>,
         seen: Seen<'_>,
         sums: &mut NoiseSums,

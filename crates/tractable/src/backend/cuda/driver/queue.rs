@@ -93,6 +93,11 @@ impl Queue {
         self.items.extend(items);
     }
 
+    /// Forgets all graphs.
+    pub(super) fn forget(&mut self, f: &Functions) {
+        self.known.drain(..).for_each(|known| known.graph.forget(f));
+    }
+
     /// Launches all queued work; `alone` if no other stream has pending work. Returns what failed.
     pub(super) fn flush(&mut self, gpu: &Gpu, alone: bool) -> Option<(Code, &'static str)> {
         if self.items.is_empty() {
@@ -100,8 +105,9 @@ impl Queue {
         }
         self.flushes += 1;
         let items = std::mem::take(&mut self.items);
+        let streams = gpu.streams.map(|s| s.stream);
         if items.len() < LEAST || !alone {
-            return issue(gpu, &items);
+            return issue(gpu.f, &streams, &items);
         }
         let at = self.known.iter().position(|k| k.items == items).unwrap_or_else(|| {
             if self.known.len() == KNOWN {
@@ -111,7 +117,7 @@ impl Queue {
             usize::MAX
         });
         if at == usize::MAX {
-            return issue(gpu, &self.known.last().expect("just added").items);
+            return issue(gpu.f, &streams, &self.known.last().expect("just added").items);
         }
         let mut known = self.known.remove(at);
         if known.graph == Graph::Unknown {
@@ -124,7 +130,7 @@ impl Queue {
                 let code = unsafe { (gpu.f.cuGraphLaunch)(graph as Pointer, gpu.main()) };
                 (code != 0).then_some((code, "the work on the device"))
             }
-            _ => issue(gpu, &known.items),
+            _ => issue(gpu.f, &streams, &known.items),
         };
         self.known.push(known);
         failed
@@ -140,11 +146,10 @@ impl Graph {
     }
 }
 
-/// Passes operations to the driver. Returns the first failure.
-fn issue(gpu: &Gpu, items: &[Item]) -> Option<(Code, &'static str)> {
-    let f = gpu.f;
+/// Passes operations to the driver, on these streams. Returns the first failure.
+fn issue(f: &Functions, streams: &[usize], items: &[Item]) -> Option<(Code, &'static str)> {
     for Item { stream, what } in items {
-        let stream = gpu.streams[*stream].stream as Pointer;
+        let stream = streams[*stream] as Pointer;
         // SAFETY: our own streams and events; kernels take one structure of this layout, which the driver copies before it
         // returns, with addresses of buffers that are freed after the kernel; what is cleared lies within a buffer.
         let (code, doing) = unsafe {
@@ -170,20 +175,21 @@ fn issue(gpu: &Gpu, items: &[Item]) -> Option<(Code, &'static str)> {
     None
 }
 
-/// Makes a graph of operations that begin and end on the main stream.
+/// Makes a graph of operations that begin and end on the main stream. They are recorded on streams of their own: another thread may use
+/// the main stream at the same time.
 fn capture(gpu: &Gpu, items: &[Item]) -> Option<usize> {
     if !stands_alone(items) {
         return None;
     }
-    let f = gpu.f;
+    let (f, recording) = (gpu.f, &gpu.recording);
     let [mut graph, mut made] = [std::ptr::null_mut(); 2];
     // SAFETY: what is launched between begin and end is recorded and not run; handles are used only after their call succeeded.
     unsafe {
-        if (f.cuStreamBeginCapture_v2)(gpu.main(), RELAXED) != 0 {
+        if (f.cuStreamBeginCapture_v2)(recording[0] as Pointer, RELAXED) != 0 {
             return None;
         }
-        let failed = issue(gpu, items);
-        if (f.cuStreamEndCapture)(gpu.main(), &mut graph) != 0 || failed.is_some() {
+        let failed = issue(f, recording, items);
+        if (f.cuStreamEndCapture)(recording[0] as Pointer, &mut graph) != 0 || failed.is_some() {
             return None;
         }
         let code = (f.cuGraphInstantiateWithFlags)(&mut made, graph, 0);
