@@ -8,8 +8,8 @@ mod mark;
 mod merge;
 mod one;
 mod parts;
-#[cfg(feature = "csv")]
 mod predict;
+#[cfg(feature = "csv")]
 mod prepared;
 mod resident;
 mod rows;
