@@ -10,8 +10,8 @@ const MAGIC: &[u8; 8] = b"TRINC\0\0\x01";
 /// Precision, seed, architecture, mark, five counts, number of entries in `few`.
 const HEAD: usize = 10;
 
-/// What a network learned since a [mark](Mark), in natural parameters (precision, and precision times mean). Increments of networks that
-/// learned different rows from the same mark add up; see [`Network::merge`].
+/// What a network learned since a [mark](crate::Mark), in natural parameters (precision, and precision times mean). Increments of networks that
+/// learned different rows from the same mark add up; see [`Network::merge`](crate::Network::merge).
 ///
 /// ```
 /// # use tractable::{Activation, Increment, Matrix, Network};
@@ -39,7 +39,7 @@ impl Increment {
         Learned { precision: self.many.get(2 * parameter), shift: self.many.get(2 * parameter + 1) }
     }
 
-    /// A share of it; see [`Mark::share`].
+    /// A share of it; see [`Mark::share`](crate::Mark::share).
     ///
     /// ```
     /// # use tractable::{Activation, Network};

@@ -71,7 +71,7 @@ impl Network {
     /// and so do precisions times means (T65). For a linear model with independent weights this is the posterior of one
     /// network that learned all rows. The order of the increments affects only the last bits. Inferred noise and the statistics of batch
     /// normalisation are those of all rows; steps are limited as in
-    /// [`UpdateRule`], by the worker with the most updates (T66).
+    /// [`UpdateRule`](crate::UpdateRule), by the worker with the most updates (T66).
     ///
     /// A network's weights are treated as independent, so every worker corrects the same error with all of its weights, and a sum over many workers
     /// overshoots: [`merge_share`](Network::merge_share) applies only a share of it.
