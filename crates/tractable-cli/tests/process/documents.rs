@@ -94,7 +94,7 @@ fn tables_are_what_the_result_files_say() {
 
 #[test]
 fn the_readme_is_short() {
-    assert!(read(&root().join("README.md")).lines().count() <= 185);
+    assert!(read(&root().join("README.md")).lines().count() <= 190);
 }
 
 /// A page without its fenced blocks and without what stands between backticks.
