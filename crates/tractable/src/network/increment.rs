@@ -93,7 +93,7 @@ impl Increment {
     /// ```
     /// # use tractable::{Activation, Network};
     /// let net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
-    /// assert_eq!(net.since(&net.mark()?)?.to_bytes().len(), 104 + 8 * net.parameters());
+    /// assert_eq!(net.since(&net.mark()?)?.to_bytes().len(), 112 + 8 * net.parameters());
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
