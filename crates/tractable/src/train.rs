@@ -147,6 +147,32 @@ struct Start<'a> {
     scalers: Option<(Option<Scaler>, Option<Scaler>)>,
 }
 
+/// The order of the rows in an epoch.
+struct Order {
+    in_order: Vec<usize>,
+    rows: Vec<usize>,
+    /// None: rows stay in order.
+    seed: Option<u64>,
+    /// The epoch that `rows` is for.
+    epoch: Option<usize>,
+}
+
+impl Order {
+    fn new(in_order: Vec<usize>, seed: Option<u64>) -> Self {
+        Order { rows: in_order.clone(), in_order, seed, epoch: None }
+    }
+
+    /// Shuffles the rows for an epoch, from the same start every time, so that its order does not depend on the epochs before.
+    fn prepare(&mut self, epoch: usize) {
+        if let Some(seed) = self.seed
+            && self.epoch.replace(epoch) != Some(epoch)
+        {
+            self.rows.copy_from_slice(&self.in_order);
+            rng::shuffle(&mut self.rows, &mut rng::stream(seed, "shuffle", epoch as u64));
+        }
+    }
+}
+
 /// Rows between two [`Progress::Rows`], and the minimum number of batches on a device that queues them.
 const REPORT_EVERY: usize = 512;
 const BATCHES_AHEAD: usize = 32;
@@ -202,8 +228,7 @@ impl Network {
         self.spec.calibration = None;
         learner.begin(self, &rows)?;
         let total = rows.len();
-        let in_order = learner.shard(rows);
-        let mut order = in_order.clone();
+        let mut order = Order::new(learner.shard(rows), fit.shuffle.then_some(seed));
         let mut resident = data.on(self)?;
         let mut report = FitReport { epochs: Vec::new(), best_epoch: None, interrupted: false };
         let mut stopping = fit.patience.map(|patience| EarlyStopping { patience, best: None });
@@ -218,16 +243,12 @@ impl Network {
             if let Some(noise) = fit.noise_at(epoch) {
                 self.set_noise_std([noise])?;
             }
-            if fit.shuffle {
-                // From the same start every time, so that an epoch's order does not depend on the ones before.
-                order.copy_from_slice(&in_order);
-                rng::shuffle(&mut order, &mut rng::stream(seed, "shuffle", epoch as u64));
-            }
+            order.prepare(epoch);
             let mut learned = LearnInfo::default();
             resident.begin(seed, epoch, fit.weight_at(epoch));
             let (mut done, every) = (0, self.rows_between_reports(fit.batch));
             for round in learner.rounds(total, fit.batch) {
-                let rows = order.chunks(fit.batch).nth(round).unwrap_or(&[]);
+                let rows = order.rows.chunks(fit.batch).nth(round).unwrap_or(&[]);
                 learner.learn(self, &mut resident, rows)?;
                 let before = done;
                 done = learner.done(round, fit.batch, total);
@@ -240,6 +261,10 @@ impl Network {
                     report.interrupted = true;
                     break 'epochs;
                 }
+            }
+            // The device may still be busy: shuffle before waiting for it.
+            if self.works_ahead() && epoch + 1 < fit.epochs {
+                order.prepare(epoch + 1);
             }
             learned += self.learned(done - learned.rows)?;
             learner.merge(self)?;
