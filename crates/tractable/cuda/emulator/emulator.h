@@ -45,7 +45,7 @@ static inline u32 atomicMin(u32 *to, u32 other) { u32 was = *to; *to = min(was, 
 u32 *emulator_warp_words(); // 32 lanes of 8 words
 int emulator_lane();
 static inline float emulated_cut(u32 u) { return __uint_as_float(u & 0xffffe000u); }
-static inline u32 emulated_bf16(float x) { u32 u = __float_as_uint(x); return (u + 0x7fff + ((u >> 16) & 1)) >> 16; }
+static inline u32 emulated_bf16(float x) { u32 u = __float_as_uint(x); return x != x ? 0x7fff : (u + 0x7fff + ((u >> 16) & 1)) >> 16; }
 static inline u32 emulated_bf16_pair(float x, float y) { return emulated_bf16(x) | emulated_bf16(y) << 16; }
 static inline void emulated_mma_tf32(float *d, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
     u32 *w = emulator_warp_words(), lane = emulator_lane(), mine[6] = {a0, a1, a2, a3, b0, b1};

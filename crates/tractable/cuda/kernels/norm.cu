@@ -9,8 +9,8 @@ struct NormArgs {
     const float *scale_mean, *scale_var, *shift_mean, *shift_var;
     const double *running_mean, *running_var;
     double *mean, *var;
-    float *factors; // [channels][2]: what to subtract and to multiply by
-    double *partial; // [parts][channels][4]
+    float *factors; // [padded channels][2]: what to subtract and to multiply by, zero for padding
+    double *partial; // [sums][parts][channels]
     const float *x_mean, *x_var, *z_d_mean, *z_d_var;
     float *z_mean, *z_var, *own;
     float *x_d_mean, *x_d_var;
@@ -18,84 +18,107 @@ struct NormArgs {
     u32 *broken;
 };
 
-// Mean and variance of the input, after ReLU where it is a view.
-DEV float norm_x_mean(const NormArgs &a, long long at) {
-    float m = a.x_mean[at];
-    return a.relu && m <= 0.0f ? 0.0f : m;
-}
-DEV float norm_x_var(const NormArgs &a, long long at) {
-    float v = a.x_var[at]; // before the mean is known: loads do not wait for each other
-    return a.relu && a.x_mean[at] <= 0.0f ? 0.0f : v;
-}
+// A mean or a variance of the input, after ReLU where `mean` is that of a pre-activation.
+DEV float after_relu(const NormArgs &a, float mean, float value) { return a.relu && mean <= 0.0f ? 0.0f : value; }
 
-// A block adds 32 channels over one part of the batch: channels side by side, eight positions at a time, f64 sums.
+// A block has 32 channels side by side, one per lane; its eight warps share what is to be added.
 DEV int norm_channel() { return blockIdx.x * 32 + threadIdx.x % 32; }
 
-// Calls `f` for every value of this thread's channel in this block's part.
-template <class F> DEV void over_part(const NormArgs &a, F f) {
-    int channel = norm_channel();
-    if (channel >= a.of.channels) return;
-    u32 all = (u32)a.of.pixels * a.of.rows, per = (all + a.parts - 1) / a.parts;
-    u32 from = blockIdx.y * per, to = min(from + per, all);
-    if (a.of.per_channel == 1)
-#pragma unroll 8
-        for (u32 i = from + threadIdx.x / 32; i < to; i += 8) f((long long)i * a.of.stride + channel);
-    else
-        for (u32 i = from + threadIdx.x / 32; i < to; i += 8) f(place(a.of, i / a.of.rows, i % a.of.rows, channel));
+// Eight numbers are loaded before the first is added, so that loads do not wait for each other.
+template <class Load, class Add> DEV void eight_at_a_time(int from, int to, Load load, Add add) {
+    for (int i = from; i < to; i += 64) {
+        decltype(load(0)) v[8];
+#pragma unroll
+        for (int e = 0; e < 8; e++) v[e] = load(min(i + 8 * e, to - 1));
+#pragma unroll
+        for (int e = 0; e < 8; e++)
+            if (i + 8 * e < to) add(v[e]);
+    }
 }
 
-// Where a part's four sums of a channel go.
-DEV double *norm_partial(const NormArgs &a, int part, int channel) { return a.partial + ((long long)part * a.of.channels + channel) * 4; }
+// Goes through this thread's channel in this block's part. `load` must not look at what it loads.
+template <class Load, class Add> DEV void over_part(const NormArgs &a, Load load, Add add) {
+    int channel = norm_channel();
+    if (channel >= a.of.channels) return;
+    int all = a.of.pixels * a.of.rows, per = (all + a.parts - 1) / a.parts;
+    int from = blockIdx.y * per, to = min(from + per, all), mine = from + threadIdx.x / 32;
+    if (a.of.per_channel == 1) eight_at_a_time(mine, to, [&](int i) { return load((long long)i * a.of.stride + channel); }, add);
+    else eight_at_a_time(mine, to, [&](int i) { return load(place(a.of, i / a.of.rows, i % a.of.rows, channel)); }, add);
+}
 
-DEV void norm_reduce(const NormArgs &a, int part, double v0, double v1, double v2, double v3) {
-    __shared__ double s[4][256];
-    int tid = threadIdx.x;
-    s[0][tid] = v0, s[1][tid] = v1, s[2][tid] = v2, s[3][tid] = v3;
+// Where sum `j` of a part goes.
+DEV double *norm_partial(const NormArgs &a, int j, int part, int channel) { return a.partial + ((long long)j * a.parts + part) * a.of.channels + channel; }
+
+// Adds up what the block's threads have, one warp per sum. They are the part's sums from `first` on.
+template <int N> DEV void norm_reduce(const NormArgs &a, int first, const double (&v)[N]) {
+    __shared__ double s[N][256];
+    int tid = threadIdx.x, j = tid / 32;
+#pragma unroll
+    for (int n = 0; n < N; n++) s[n][tid] = v[n];
     __syncthreads();
-    if (tid >= 32 || norm_channel() >= a.of.channels) return;
-    double *to = norm_partial(a, part, norm_channel());
-    for (int j = 0; j < 4; j++) {
-        double sum = 0.0;
-        for (int r = 0; r < 8; r++) sum += s[j][tid + 32 * r];
-        to[j] = sum;
-    }
+    if (j >= N || norm_channel() >= a.of.channels) return;
+    double sum = 0.0;
+    for (int r = 0; r < 8; r++) sum += s[j][tid % 32 + 32 * r];
+    *norm_partial(a, first + j, blockIdx.y, norm_channel()) = sum;
+}
+
+// Sum `j` of this thread's channel over all parts; every thread of the block gets it.
+DEV double over_parts(const NormArgs &a, int j) {
+    __shared__ double s[256];
+    int channel = min(norm_channel(), a.of.channels - 1);
+    double sum = 0.0;
+    eight_at_a_time(threadIdx.x / 32, a.parts, [&](int part) { return *norm_partial(a, j, part, channel); }, [&](double v) { sum += v; });
+    s[threadIdx.x] = sum;
+    __syncthreads();
+    sum = 0.0;
+    for (int r = 0; r < 8; r++) sum += s[threadIdx.x % 32 + 32 * r];
+    return sum;
 }
 
 KERNEL(norm_mean, NormArgs, 256) {
     double sum = 0.0;
-    over_part(a, [&](long long at) { sum += norm_x_mean(a, at); });
-    norm_reduce(a, blockIdx.y, sum, 0.0, 0.0, 0.0);
+    over_part(a, [&](long long at) { return a.x_mean[at]; }, [&](float x) { sum += after_relu(a, x, x); });
+    norm_reduce<1>(a, 0, {sum});
 }
 
 KERNEL(norm_var, NormArgs, 256) {
-    double mean = 0.0, sum = 0.0;
-    if (norm_channel() < a.of.channels)
-#pragma unroll 8
-        for (int p = 0; p < a.parts; p++) mean += norm_partial(a, p, norm_channel())[0];
-    mean /= a.count;
-    over_part(a, [&](long long at) {
-        double off = norm_x_mean(a, at) - mean; // T25
-        sum += off * off + norm_x_var(a, at);
-    });
-    norm_reduce(a, a.parts + blockIdx.y, sum, threadIdx.x < 32 ? mean : 0.0, 0.0, 0.0);
+    double mean = over_parts(a, 0) / a.count, sum = 0.0;
+    over_part(
+        a, [&](long long at) { return make_float2(a.x_mean[at], a.x_var[at]); },
+        [&](float2 x) {
+            double off = after_relu(a, x.x, x.x) - mean; // T25
+            sum += off * off + after_relu(a, x.x, x.y);
+        });
+    if (blockIdx.y == 0 && threadIdx.x < 32 && norm_channel() < a.of.channels) a.mean[norm_channel()] = mean;
+    norm_reduce<1>(a, 1, {sum});
 }
 
 // The statistics to use: those of the batch, or the running ones.
-KERNEL(norm_statistics, NormArgs, 128) {
-    int c = (int)thread_number();
-    if (c >= a.of.channels) return;
-    double mean = a.running_mean[c], var = a.running_var[c];
-    if (a.use_batch) {
-        const double *of = a.partial + (long long)a.parts * a.of.channels * 4;
-        mean = of[c * 4 + 1];
-        var = 0.0;
-        for (int p = 0; p < a.parts; p++) var += of[((long long)p * a.of.channels + c) * 4];
-        var /= a.count;
+KERNEL(norm_statistics, NormArgs, 256) {
+    int c = norm_channel();
+    double batch_var = a.use_batch ? over_parts(a, 1) / a.count : 0.0;
+    if (threadIdx.x >= 32 || c >= a.of.stride) return;
+    float center = 0.0f, scale = 0.0f; // of padding
+    if (c < a.of.channels) {
+        double mean = a.use_batch ? a.mean[c] : a.running_mean[c], var = a.use_batch ? batch_var : a.running_var[c];
+        a.mean[c] = mean;
+        a.var[c] = var;
+        center = (float)mean, scale = (float)(1.0 / sqrt(var + a.epsilon));
     }
-    a.mean[c] = mean;
-    a.var[c] = var;
-    a.factors[2 * c] = (float)mean;
-    a.factors[2 * c + 1] = (float)(1.0 / sqrt(var + a.epsilon));
+    a.factors[2 * c] = center;
+    a.factors[2 * c + 1] = scale;
+}
+
+// What was learned of a channel, and its statistics.
+struct NormChannel {
+    float center, scale, mu_w, var_w, mu_b, var_b;
+};
+
+DEV void normalised(const NormChannel &c, float mu_x, float var_x, float &mean, float &var, float &own) {
+    float mu_a = (mu_x - c.center) * c.scale, var_a = var_x * c.scale * c.scale; // T26
+    mean = c.mu_w * mu_a + c.mu_b;
+    own = c.var_w * (var_a + mu_a * mu_a) + c.var_b; // T44
+    var = var_a * (c.mu_w * c.mu_w) + own;
 }
 
 KERNEL(norm_forward, NormArgs, 256) {
@@ -105,17 +128,45 @@ KERNEL(norm_forward, NormArgs, 256) {
     float mean = 0.0f, var = 0.0f, own = 0.0f;
     if (u.real) {
         int c = u.channel;
-        float center = a.factors[2 * c], scale = a.factors[2 * c + 1];
-        float mu_a = (norm_x_mean(a, i) - center) * scale, var_a = norm_x_var(a, i) * scale * scale; // T26
-        float mu_w = a.scale_mean[c], var_w = a.scale_var[c], second = var_a + mu_a * mu_a;
-        mean = mu_w * mu_a + a.shift_mean[c];
-        own = var_w * second + a.shift_var[c]; // T44
-        var = var_a * (mu_w * mu_w) + own;
+        NormChannel of = {a.factors[2 * c], a.factors[2 * c + 1], a.scale_mean[c], a.scale_var[c], a.shift_mean[c], a.shift_var[c]};
+        float x = a.x_mean[i], v = a.x_var[i];
+        normalised(of, after_relu(a, x, x), after_relu(a, x, v), mean, var, own);
     }
     a.z_mean[i] = mean;
     a.z_var[i] = var;
     if (a.own) a.own[i] = own;
     if (!finite(mean) || !finite(var)) *a.broken = 1;
+}
+
+// Where channels lie side by side, four of them per thread. Parameters of padding are zero.
+struct __align__(16) Four {
+    float v[4];
+};
+
+DEV Four four(const float *from, long long i) { return ((const Four *)from)[i]; }
+
+// Which four channels thread `i` has.
+DEV int four_channels(const Layout &l, long long i) { return i >> 32 ? (int)(i % (l.stride / 4)) : (int)((u32)i % (u32)(l.stride / 4)); }
+
+KERNEL(norm_forward_four, NormArgs, 256) {
+    long long i = thread_number();
+    if (i >= a.of.per_pixel * a.of.pixels / 4) return;
+    int c = four_channels(a.of, i);
+    Four x = four(a.x_mean, i), v = four(a.x_var, i), mean, var, own;
+    Four low = four(a.factors, 2 * c), high = four(a.factors, 2 * c + 1);
+    Four mu_w = four(a.scale_mean, c), var_w = four(a.scale_var, c), mu_b = four(a.shift_mean, c), var_b = four(a.shift_var, c);
+    bool ok = true;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        const Four &factors = j < 2 ? low : high;
+        NormChannel of = {factors.v[j % 2 * 2], factors.v[j % 2 * 2 + 1], mu_w.v[j], var_w.v[j], mu_b.v[j], var_b.v[j]};
+        normalised(of, after_relu(a, x.v[j], x.v[j]), after_relu(a, x.v[j], v.v[j]), mean.v[j], var.v[j], own.v[j]);
+        ok = ok && finite(mean.v[j]) && finite(var.v[j]);
+    }
+    ((Four *)a.z_mean)[i] = mean;
+    ((Four *)a.z_var)[i] = var;
+    if (a.own) ((Four *)a.own)[i] = own;
+    if (!ok) *a.broken = 1;
 }
 
 KERNEL(norm_back, NormArgs, 256) {
@@ -133,29 +184,55 @@ KERNEL(norm_back, NormArgs, 256) {
     if (!finite(d) || !finite(v)) *a.broken = 1;
 }
 
+KERNEL(norm_back_four, NormArgs, 256) {
+    long long i = thread_number();
+    if (i >= a.of.per_pixel * a.of.pixels / 4) return;
+    int c = four_channels(a.of, i);
+    Four d = four(a.z_d_mean, i), v = {}, x = {1.0f, 1.0f, 1.0f, 1.0f};
+    if (a.x_d_var) v = four(a.z_d_var, i);
+    if (a.relu) x = four(a.x_mean, i);
+    Four low = four(a.factors, 2 * c), high = four(a.factors, 2 * c + 1), mu_w = four(a.scale_mean, c);
+    bool ok = true;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        float weight = mu_w.v[j] * (j < 2 ? low : high).v[j % 2 * 2 + 1];
+        bool flat = x.v[j] <= 0.0f;
+        d.v[j] = flat ? 0.0f : weight * d.v[j];
+        v.v[j] = flat ? 0.0f : weight * weight * v.v[j];
+        ok = ok && finite(d.v[j]) && finite(v.v[j]);
+    }
+    ((Four *)a.x_d_mean)[i] = d;
+    if (a.x_d_var) ((Four *)a.x_d_var)[i] = v;
+    if (!ok) *a.broken = 1;
+}
+
+struct NormLoaded {
+    float x, d, v;
+};
+
 KERNEL(norm_sums, NormArgs, 256) {
     double g = 0.0, h = 0.0, bias_g = 0.0, bias_h = 0.0;
     int channel = min(norm_channel(), a.of.channels - 1);
     float center = a.factors[2 * channel], scale = a.factors[2 * channel + 1];
-    over_part(a, [&](long long at) {
-        float mu_a = (norm_x_mean(a, at) - center) * scale, d = a.z_d_mean[at], v = a.z_d_var[at];
-        g += mu_a * d;
-        h += mu_a * mu_a * v;
-        bias_g += d;
-        bias_h += v;
-    });
-    norm_reduce(a, blockIdx.y, g, h, bias_g, bias_h);
+    over_part(
+        a, [&](long long at) { return NormLoaded{a.x_mean[at], a.z_d_mean[at], a.z_d_var[at]}; },
+        [&](NormLoaded l) {
+            float mu_a = (after_relu(a, l.x, l.x) - center) * scale;
+            g += mu_a * l.d;
+            h += mu_a * mu_a * l.v;
+            bias_g += l.d;
+            bias_h += l.v;
+        });
+    norm_reduce<4>(a, 0, {g, h, bias_g, bias_h});
 }
 
-// Adds the parts, and pools the statistics with those of earlier batches.
-KERNEL(norm_add, NormArgs, 128) {
-    int c = (int)thread_number();
-    if (c >= a.of.channels) return;
-    for (int j = 0; j < 4; j++) {
-        double sum = 0.0;
-        for (int p = 0; p < a.parts; p++) sum += a.partial[((long long)p * a.of.channels + c) * 4 + j];
-        a.sums[c * 4 + j] += sum;
-    }
+// Adds the parts, one row of blocks per sum, and pools the statistics with those of earlier batches.
+KERNEL(norm_add, NormArgs, 256) {
+    int c = norm_channel(), j = blockIdx.y;
+    double sum = over_parts(a, j);
+    if (threadIdx.x >= 32 || c >= a.of.channels) return;
+    a.sums[c * 4 + j] += sum;
+    if (j > 0) return;
     double *pooled = a.sums + (long long)a.of.channels * 4 + c * 3; // mean, var, count
     double share = a.count / (pooled[2] + a.count), off = a.mean[c] - pooled[0];
     pooled[0] += share * off;

@@ -95,8 +95,12 @@ DEV void bf16_split(float x, float y, u32 &high, u32 &low) {
     low = bf16_pair(x - __uint_as_float(high << 16), y - __uint_as_float(high & 0xffff0000u));
 }
 
-// The hardware cuts TF32 operands off: rounding needs half a unit first.
-DEV u32 tf32(float x) { return __float_as_uint(x) + 0x1000u; }
+// The hardware cuts TF32 operands off: rounding needs half a unit first. Not for what is not finite: the NaN whose bits are all ones
+// would become zero. The same numbers as from cvt.rna.tf32.f32, in two instructions instead of three.
+DEV u32 tf32(float x) {
+    u32 bits = __float_as_uint(x);
+    return fabsf(x) <= 3.40282347e38f ? bits + 0x1000u : bits;
+}
 
 // Operands of a product 16 deep. A thread holds four neighbours along the depth, of two rows for A and one column for B: an
 // order that both operands share, so that it does not matter.

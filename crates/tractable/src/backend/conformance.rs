@@ -340,6 +340,7 @@ fn batch_normalisation_agrees() {
         Shape::image(3, 5, 4),
         Shape::image(32, 3, 3),
         Shape::image(65, 2, 1),
+        Shape::image(6, 13, 13),
     ] {
         for (rows, purpose) in [(1, Purpose::Learn), (7, Purpose::Learn), (7, Purpose::Predict)] {
             let mut n = Numbers::new(9);

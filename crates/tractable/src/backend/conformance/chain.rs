@@ -153,3 +153,24 @@ fn first_layers_in_one_agree() {
     #[cfg(feature = "cuda")]
     assert_eq!(joined.get(), 4 * 5 * gpus().len() / 3, "twice each on two of three forms of the GPU");
 }
+
+/// The fused kernels do not round a NaN away.
+#[test]
+#[cfg(feature = "cuda")]
+#[cfg_attr(miri, ignore)]
+fn what_is_not_finite_passes_through_first_layers() {
+    let around = Window { kernel: 5, stride: 1, padding: Padding::Around(2) };
+    let halved = Window { kernel: 2, stride: 2, padding: Padding::Around(0) };
+    let (input, joined) = (Shape::image(1, 6, 6), Cell::new(0));
+    let conv = Map { input, output: Shape::image(8, 6, 6), window: Some(around) };
+    let mut case = Case::new(input, Shape::image(8, 3, 3), 16, true, 5);
+    case.mean[14] = f64::from_bits(0x7fff_ffff_ffff_ffff);
+    for (name, gpu, _) in gpus() {
+        for (part, values) in &first_layers(gpu, &case, conv, halved, &joined)[..2] {
+            let row = values.len() / 16;
+            assert!(values[..row].iter().any(|v| v.is_nan()), "{part}, {name}");
+            assert!(values[row..].iter().all(|v| v.is_finite()), "{part} of other rows, {name}");
+        }
+    }
+    assert_eq!(joined.get(), 2 * gpus().len() / 3);
+}

@@ -2,7 +2,7 @@
 
 use super::driver::Buffer;
 use super::map::step_args;
-use super::state::{Layout, PRIOR, Part, State};
+use super::state::{Layout, PRIOR, Part, State, padded};
 use super::sums::OF_CHANNEL;
 use super::{Cuda, Scratch, Status, StepArgs};
 use crate::backend::{Parameters, Purpose, Statistics, Steps};
@@ -54,15 +54,16 @@ struct NormApplyArgs {
     status: u64,
 }
 
-/// Minimum number of values of a channel per block, and the maximum number of blocks per channel.
-const PER_PART: usize = 1024;
-const MOST_PARTS: usize = 256;
+/// Minimum number of values of a channel per block (16 per thread), and the maximum number of blocks: two for each of a large GPU's
+/// multiprocessors. More parts would take longer to add.
+const PER_PART: usize = 128;
+const MOST_BLOCKS: usize = 256;
 
 impl Cuda {
     pub(super) fn new_norm(&self, p: &Parameters, s: &Statistics) -> Result<Norm> {
         let channels = p.mean.len();
         let single = |values: &[f64]| {
-            let buffer = Buffer::zeros(&self.gpu, channels)?;
+            let buffer = Buffer::zeros(&self.gpu, padded(channels))?;
             buffer.write(0, &values.iter().map(|&v| v as f32).collect::<Vec<_>>());
             Ok(buffer)
         };
@@ -96,9 +97,10 @@ impl Cuda {
 
     fn norm_args(&self, norm: &Norm, scratch: &Scratch, of: Layout) -> NormArgs {
         let values = of.rows as usize * of.pixels as usize;
+        let most = (MOST_BLOCKS / norm.channels.div_ceil(32)).max(1);
         NormArgs {
             of,
-            parts: values.div_ceil(PER_PART).clamp(1, MOST_PARTS) as i32,
+            parts: values.div_ceil(PER_PART).clamp(1, most) as i32,
             epsilon: norm.epsilon,
             count: values as f64,
             parameters: parameters(norm),
@@ -125,8 +127,8 @@ impl Cuda {
         }
         let n = norm.channels;
         let parts = self.norm_args(norm, s, x.layout()).parts as usize;
-        s.doubles(&self.gpu, [n, n, 8 * n * parts], z);
-        if s.floats(&self.gpu, 2 * n).is_none() {
+        s.doubles(&self.gpu, [n, n, 4 * n * parts], z);
+        if s.floats(&self.gpu, 2 * padded(n)).is_none() {
             z.failed = s.failed.clone();
         }
         if z.failed.is_some() {
@@ -147,8 +149,11 @@ impl Cuda {
             self.gpu.launch("norm_mean", [n.div_ceil(32), parts, 1], 256, 0, &args);
             self.gpu.launch("norm_var", [n.div_ceil(32), parts, 1], 256, 0, &args);
         }
-        self.gpu.launch("norm_statistics", [n.div_ceil(128), 1, 1], 128, 0, &args);
-        self.over("norm_forward", args.of.numbers(), &args);
+        self.gpu.launch("norm_statistics", [n.div_ceil(32), 1, 1], 256, 0, &args);
+        match z.planes {
+            true => self.over("norm_forward", args.of.numbers(), &args),
+            false => self.over("norm_forward_four", args.of.numbers() / 4, &args),
+        }
     }
 
     pub(super) fn normalize_state_back(&self, norm: &Norm, s: &Scratch, z: &State, x: &mut State) {
@@ -165,7 +170,10 @@ impl Cuda {
             broken: x.flag(true),
             ..self.norm_args(norm, s, z.layout())
         };
-        self.over("norm_back", args.of.numbers(), &args);
+        match z.planes {
+            true => self.over("norm_back", args.of.numbers(), &args),
+            false => self.over("norm_back_four", args.of.numbers() / 4, &args),
+        }
     }
 
     pub(super) fn new_norm_sums(&self, norm: &Norm) -> Result<Buffer<f64>> {
@@ -185,7 +193,7 @@ impl Cuda {
         };
         let n = norm.channels;
         self.gpu.launch("norm_sums", [n.div_ceil(32), args.parts as usize, 1], 256, 0, &args);
-        self.gpu.launch("norm_add", [n.div_ceil(128), 1, 1], 128, 0, &args);
+        self.gpu.launch("norm_add", [n.div_ceil(32), 4, 1], 256, 0, &args);
     }
 
     pub(super) fn apply_norm(&self, norm: &mut Norm, sums: &Buffer<f64>, steps: Steps, status: &mut Status) {
