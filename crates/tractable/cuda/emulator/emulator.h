@@ -37,6 +37,7 @@ static inline u32 __float_as_uint(float f) { u32 u; memcpy(&u, &f, 4); return u;
 static inline u32 __umulhi(u32 a, u32 b) { return (u32)(((u64)a * b) >> 32); }
 static inline int min(int a, int b) { return a < b ? a : b; }
 static inline int max(int a, int b) { return a > b ? a : b; }
+static inline int __viaddmax_s32(int a, int b, int c) { return max((int)((u32)a + (u32)b), c); }
 static inline u32 min(u32 a, u32 b) { return a < b ? a : b; }
 template <class T> static inline T atomicAdd(T *to, T more) { T was = *to; *to += more; return was; }
 static inline u32 atomicMin(u32 *to, u32 other) { u32 was = *to; *to = min(was, other); return was; }

@@ -104,17 +104,24 @@ template <int MODE> PHASE void lesson_forward(const LessonNet &net, int which, i
         to_var[row * to + n] = m.var;
     };
     if (y.outputs <= LESSON_THIN) {
-        for (int n = 0; n < y.outputs; n++) {
-            float z = 0.0f, v = 0.0f;
-            const float *w_mean = y.w_mean + (long long)n * y.weight_stride, *w_var = y.w_var + (long long)n * y.weight_stride;
-            for (int k = lane; k < y.inputs; k += 32) {
-                float a = mean[warp * line + k], s = var[warp * line + k], m = w_mean[k];
-                z += a * m;
-                v += (s + a * a) * w_var[k] + s * (m * m);
+        float z[LESSON_THIN] = {}, v[LESSON_THIN] = {}, mine_z = 0.0f, mine_v = 0.0f;
+        for (int k = lane; k < y.inputs; k += 32) {
+            float a = mean[warp * line + k], s = var[warp * line + k];
+#pragma unroll
+            for (int n = 0; n < LESSON_THIN; n++) {
+                if (n >= y.outputs) continue;
+                float m = y.w_mean[(long long)n * y.weight_stride + k];
+                z[n] += a * m;
+                v[n] += (s + a * a) * y.w_var[(long long)n * y.weight_stride + k] + s * (m * m);
             }
-            z = warp_sum(z), v = warp_sum(v);
-            if (lane == 0) put(warp, n, z, v);
         }
+#pragma unroll
+        for (int n = 0; n < LESSON_THIN; n++) {
+            if (n >= y.outputs) continue;
+            float sum_z = warp_sum(z[n]), sum_v = warp_sum(v[n]);
+            if (lane == n) mine_z = sum_z, mine_v = sum_v;
+        }
+        if (lane < y.outputs) put(warp, lane, mine_z, mine_v);
     } else {
         for (int tile = warp; tile * 8 < y.outputs; tile += LESSON_WARPS) {
             int n = tile * 8 + g;
@@ -231,12 +238,23 @@ template <int MODE> PHASE void lesson_back(const LessonNet &net, int which, int 
     __syncthreads();
 }
 
+// T20, T21 where nothing has to be limited or repaired, which is usual.
+DEV void lesson_step(float &mean, float &var, float g, float h, const Step &s, Tallied &tally) {
+    float delta = var * g, shrink = 1.0f + var * h, next = mean + delta, narrowed = var * shrink;
+    float least = s.kind == 0 ? 0.0f : s.cap > 1.0f ? 1.0f / (s.cap * s.cap) : 0.0f, square = s.kind == 0 ? 0.0f : s.cap * s.cap;
+    bool is_free = delta * g * square <= 1.0f && shrink >= least && narrowed >= MIN_POSITIVE && finite(next) && s.kind != 2;
+    if (is_free) mean = next, var = narrowed;
+    else if (var != 0.0f) learn_step(mean, var, g, h, s, tally.capped, tally.repaired);
+}
+
 // T20, T21: a layer learns from the innovations of its outputs.
 template <int MODE> PHASE void lesson_update(const LessonNet &net, int l, int last, Tallied &tally) {
     const LessonLayer &y = net.layer[l];
     const float *mean = lesson_at(net.mean[l]), *d_mean = lesson_at(net.d_mean[l + 1]), *d_var = lesson_at(net.d_var[l + 1]);
     int line = net.line[l], to = net.line[l + 1], lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane >> 2, q = lane & 3;
     int across = (y.depth + 15) / 16, tiles = (y.outputs + 7) / 8 * across;
+    const Step step = y.steps[last][0];
+#pragma unroll 2
     for (int i = warp; i < tiles; i += LESSON_WARPS) {
         int tile = i / across, k0 = (i - tile * across) * 16;
         float old_mean[4], old_var[4], x[4], u[4], sum0[4] = {0.0f, 0.0f, 0.0f, 0.0f}, sum1[4] = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -269,7 +287,7 @@ template <int MODE> PHASE void lesson_update(const LessonNet &net, int l, int la
         for (int j = 0; j < 4; j++) {
             if (!in[j]) continue;
             long long at = (long long)(tile * 8 + 2 * q + (j & 1)) * y.weight_stride + k0 + g + 8 * (j >> 1);
-            learn_step(old_mean[j], old_var[j], sum0[j], sum1[j], y.steps[last][0], tally.capped, tally.repaired);
+            lesson_step(old_mean[j], old_var[j], sum0[j], sum1[j], step, tally);
             y.w_mean[at] = old_mean[j];
             y.w_var[at] = old_var[j];
         }
@@ -278,7 +296,7 @@ template <int MODE> PHASE void lesson_update(const LessonNet &net, int l, int la
         float d = 0.0f, v = 0.0f;
         for (int row = 0; row < LESSON_ROWS; row++) d += d_mean[row * to + n], v += d_var[row * to + n];
         long long at = (long long)n * y.weight_stride + y.depth;
-        learn_step(y.w_mean[at], y.w_var[at], d, v, y.steps[last][1], tally.capped, tally.repaired);
+        lesson_step(y.w_mean[at], y.w_var[at], d, v, y.steps[last][1], tally);
     }
 }
 
@@ -374,29 +392,41 @@ template <int MODE> DEV void lesson_improve(const LessonArgs &a, float *slopes, 
     }
     __syncthreads();
     for (int l = top - 1; l > 0; l--) lesson_derive<MODE>(a, net, l);
-    // T31 for the inputs that are actions.
-    for (int k = ns; k < y.inputs; k++) {
-        float *x = lesson_at(net.mean[0]) + row * net.line[0] + k, *x_var = lesson_at(net.var[0]) + row * net.line[0] + k;
-        float mean = 0.0f, var = 0.0f, cov = 0.0f;
+    // T31 for the inputs that are actions, a few at a time.
+    for (int first = ns; first < y.inputs; first += LESSON_THIN) {
+        float *x = lesson_at(net.mean[0]) + row * net.line[0], *x_var = lesson_at(net.var[0]) + row * net.line[0];
+        float means[LESSON_THIN] = {}, vars[LESSON_THIN] = {}, covs[LESSON_THIN] = {}, mean = 0.0f, var = 0.0f, cov = 0.0f;
         for (int o = lane; o < y.outputs; o += 32) {
             int at = row * net.line[1] + o;
             Curve s = lesson_curve(y, lesson_at(net.mean[1])[at], lesson_at(net.var[1])[at]);
             float rest = lesson_slot(a, 1, 0)[at], own_var = lesson_slot(a, 1, 1)[at], rest2 = lesson_slot(a, 1, 2)[at];
-            float m = y.w_mean[(long long)o * y.weight_stride + k], w = y.w_var[(long long)o * y.weight_stride + k];
-            float bent = s.bend * w * *x;
-            mean += m * (s.mean * rest) + bent * rest;
-            var += w * (own_var + s.mean * s.mean * rest2) + m * m * own_var + bent * (bent * rest2 + 2.0f * m * (s.mean * rest2));
-            cov += s.bend * (m * *x_var) * m * rest;
+            float slope = s.mean * rest, all = own_var + s.mean * s.mean * rest2, twice = 2.0f * s.mean * rest2;
+#pragma unroll
+            for (int j = 0; j < LESSON_THIN; j++) {
+                int k = first + j;
+                if (k >= y.inputs) continue;
+                float m = y.w_mean[(long long)o * y.weight_stride + k], w = y.w_var[(long long)o * y.weight_stride + k];
+                float bent = s.bend * w * x[k];
+                means[j] += m * slope + bent * rest;
+                vars[j] += w * all + m * m * own_var + bent * (bent * rest2 + m * twice);
+                covs[j] += s.bend * (m * x_var[k]) * m * rest;
+            }
         }
-        mean = warp_sum(mean), var = warp_sum(var), cov = warp_sum(cov);
-        if (lane) continue;
+#pragma unroll
+        for (int j = 0; j < LESSON_THIN; j++) {
+            if (first + j >= y.inputs) continue;
+            float sums[3] = {warp_sum(means[j]), warp_sum(vars[j]), warp_sum(covs[j])};
+            if (lane == j) mean = sums[0], var = sums[1], cov = sums[2];
+        }
+        int k = first + lane;
+        if (lane >= LESSON_THIN || k >= y.inputs) continue;
         lesson_check(broken, 0, row, mean, var);
         if (var < 0.0f) var = 0.0f;
         // T33, T34.
-        float gain = var > 0.0f ? cov / var : 0.0f, size = fabsf(gain * mean), moved = *x + (mean < 0.0f ? -size : size);
-        float narrowed = *x_var - gain * cov, least = *x_var * (1.0f / 1024.0f);
-        *x = a.cut ? (moved < -1.0f ? -1.0f : moved > 1.0f ? 1.0f : moved) : moved;
-        *x_var = narrowed > least ? narrowed : least;
+        float gain = var > 0.0f ? cov / var : 0.0f, size = fabsf(gain * mean), moved = x[k] + (mean < 0.0f ? -size : size);
+        float narrowed = x_var[k] - gain * cov, least = x_var[k] * (1.0f / 1024.0f);
+        x[k] = a.cut ? (moved < -1.0f ? -1.0f : moved > 1.0f ? 1.0f : moved) : moved;
+        x_var[k] = narrowed > least ? narrowed : least;
         slopes[k - ns] = fabsf(mean) / fmaxf(sqrtf(var), MIN_POSITIVE);
     }
     __syncthreads();

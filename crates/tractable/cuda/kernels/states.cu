@@ -237,7 +237,7 @@ KERNEL(observe, ObserveArgs, 256) {
             float total = a.var[i] + noise_at(a.seen, u.row, column, width); // T17
             float gain = total < MIN_POSITIVE ? 0.0f : 1.0f / total;
             d = gain * (y - a.mean[i]);
-            v = -gain;
+            v = 0.0f - gain; // not -gain: a NaN keeps its sign, as tf32 needs
         }
     }
     a.d_mean[i] = d;
