@@ -26,3 +26,5 @@ mod settings;
 pub mod team;
 mod view;
 mod watch;
+
+pub use settings::DeviceName;

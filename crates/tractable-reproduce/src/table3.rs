@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use tractable::rl::Settings;
 use tractable_program::report::{Exit, Outcome, PROGRAM, Report, table};
 use tractable_program::rl::{AgentConfig, Plan, Returns, Seed, Task, World, draw_curves, steps, train};
-use tractable_program::{files, interrupt};
+use tractable_program::{DeviceName, files, interrupt};
 
 const AFTER_HELP: &str = "\
 Example:
@@ -36,6 +36,9 @@ pub(crate) struct Args {
     /// Continue the runs in -o DIR
     #[arg(long, requires = "out")]
     resume: bool,
+    /// Where agents learn; auto uses a GPU for our rows
+    #[arg(long, value_enum, default_value_t)]
+    device: DeviceName,
     /// Exit 1 unless our rows reach their goals
     #[arg(long)]
     check: bool,
@@ -138,6 +141,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
                 seeds: args.seeds,
                 out: args.out.as_ref().map(|o| o.join(folder)),
                 resume: args.resume,
+                device: args.device,
             };
             if let Some(out) = &plan.out {
                 AgentConfig::of(&plan).write(out)?;

@@ -205,6 +205,11 @@ impl Network {
         self.engine.keeps_data()
     }
 
+    /// Counts updates that were made elsewhere, by their numbers of rows.
+    pub(crate) fn note_updates(&mut self, updates: impl Iterator<Item = usize>) {
+        updates.for_each(|rows| self.done.note_update(rows));
+    }
+
     fn update(&self, weight: f64) -> Update {
         Update { rule: self.spec.update, weight }
     }

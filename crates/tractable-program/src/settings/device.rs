@@ -10,7 +10,7 @@ use tractable::{Device, Layer, Network};
 /// A device without its threads, which do not change results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum DeviceName {
+pub enum DeviceName {
     #[default]
     Cpu,
     // An NVIDIA GPU. Plain comments here and below: with doc comments `clap` would make help three times as long.

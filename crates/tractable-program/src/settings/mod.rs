@@ -6,7 +6,8 @@ mod ensemble;
 mod images;
 
 use columns::Columns;
-pub(crate) use device::{DeviceName, flops_of_learning};
+pub use device::DeviceName;
+pub(crate) use device::flops_of_learning;
 pub(crate) use ensemble::EnsembleSettings;
 pub(crate) use images::{ImageFlags, ImageSettings};
 

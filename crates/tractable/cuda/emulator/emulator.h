@@ -16,6 +16,7 @@ void emulator_warp_sync();
 
 #define __device__
 #define __forceinline__ inline
+#define __noinline__
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
 #define __syncthreads() emulator_sync()
@@ -38,6 +39,7 @@ static inline int min(int a, int b) { return a < b ? a : b; }
 static inline int max(int a, int b) { return a > b ? a : b; }
 static inline u32 min(u32 a, u32 b) { return a < b ? a : b; }
 template <class T> static inline T atomicAdd(T *to, T more) { T was = *to; *to += more; return was; }
+static inline u32 atomicMin(u32 *to, u32 other) { u32 was = *to; *to = min(was, other); return was; }
 
 // Tensor cores: the lanes of a warp exchange their operands, and every lane computes its own four sums.
 u32 *emulator_warp_words(); // 32 lanes of 8 words

@@ -1,7 +1,8 @@
 //! [`Device`]: where a network computes; a handle that many networks share.
 
 #[cfg(feature = "cuda")]
-use super::cuda::{Cuda, Precision};
+use super::cuda::{Cuda, OnGpu, Precision};
+use super::lesson::{Dense, Lessons};
 use super::{Cpu, Reference};
 use crate::error::{Error, Result};
 use std::sync::{Arc, Mutex, Weak};
@@ -150,6 +151,15 @@ impl Device {
         let gpu = Arc::new(Cuda::open(ordinal, precision)?);
         in_use.push(Arc::downgrade(&gpu));
         Ok(Device(Handle::Cuda(gpu)))
+    }
+
+    /// Room for two networks that learn together, value and policy; `None` if the device has no kernel for them.
+    pub(crate) fn lessons(&self, nets: [&[Dense]; 2]) -> Result<Option<Box<dyn Lessons>>> {
+        match &self.0 {
+            #[cfg(feature = "cuda")]
+            Handle::Cuda(gpu) => Ok(OnGpu::new(gpu, nets)?.map(|lessons| Box::new(lessons) as Box<_>)),
+            _ => Ok(None),
+        }
     }
 
     /// Vector widths of this CPU, in f32 numbers, from 1 (none) to the widest.

@@ -10,6 +10,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod device;
+pub(crate) mod lesson;
 mod reference;
 mod update;
 pub(crate) mod walk;

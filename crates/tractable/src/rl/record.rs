@@ -1,6 +1,7 @@
 //! Reports of rollouts, and an agent's properties.
 
 use super::{Agent, Settings};
+use crate::lesson::Taught;
 use crate::network::{LearnInfo, Network};
 use serde::Serialize;
 
@@ -50,6 +51,15 @@ pub struct Rollout {
     pub value: LearnInfo,
     /// The same for the policy.
     pub policy: LearnInfo,
+}
+
+impl Rollout {
+    /// What a GPU reported of learning.
+    pub(super) fn take(&mut self, taught: Taught) {
+        (self.value, self.policy) = (taught.value, taught.policy);
+        (self.action_std, self.action_size) = (taught.action_std, taught.action_size);
+        (self.slope_to_noise, self.inferred_move) = (taught.slope_to_noise, taught.inferred_move);
+    }
 }
 
 impl Agent {

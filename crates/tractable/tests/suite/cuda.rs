@@ -1,5 +1,6 @@
 //! Networks on a GPU: the same answers as on the CPU. Skipped, with a message, if there is no GPU.
 
+mod agents;
 mod branches;
 mod layouts;
 mod limits;

@@ -10,6 +10,7 @@ mod first;
 mod given;
 mod hopper;
 mod image;
+mod lesson;
 mod map;
 mod norm;
 mod pool;
@@ -42,6 +43,7 @@ use sums::Sums;
 use walk::Searches;
 
 pub(crate) use driver::names;
+pub(crate) use lesson::OnGpu;
 
 pub(crate) struct Cuda {
     gpu: Arc<Gpu>,
@@ -144,6 +146,11 @@ impl Cuda {
         let gpu = Arc::new(Gpu::open(ordinal, image::code, image::ptx)?);
         let (ones, team) = (tensor::ones(&gpu)?, OnceLock::new());
         Ok(Cuda { ones, gpu, ordinal, precision, worth: tensor::WORTH, team })
+    }
+
+    /// The same GPU with streams of its own.
+    fn opened_again(&self) -> Result<Self> {
+        Cuda::open(self.ordinal, self.precision)
     }
 
     /// The same with tensor cores for every map, however small.

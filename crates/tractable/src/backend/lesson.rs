@@ -1,0 +1,46 @@
+//! Mini-batches of a value network and its policy that a device learns in one call.
+
+use super::{Map, Parameters, Steps};
+use crate::error::Result;
+use crate::moments::Activation;
+
+/// A dense layer, and the activation above it.
+pub(crate) type Dense = (Map, Activation);
+
+/// Two networks on a device, numbered 0 (value) and 1 (policy).
+pub(crate) trait Lessons: Send + Sync {
+    fn fill(&mut self, net: usize, layer: usize, parameters: &Parameters) -> Result<()>;
+    fn parameters(&self, net: usize, layer: usize) -> Result<Parameters>;
+    /// Learns all mini-batches. Unless a number is not finite, both networks have then learned.
+    fn run(&mut self, lesson: &Given<'_>) -> Result<Told>;
+}
+
+/// A rollout, row by row, and how to learn it.
+pub(crate) struct Given<'a> {
+    pub(crate) states: &'a [f64],
+    pub(crate) actions: &'a [f64],
+    pub(crate) returns: &'a [f64],
+    /// Variance of the noise of every return.
+    pub(crate) noise: &'a [f64],
+    /// Variance of the noise of an inferred action.
+    pub(crate) policy_noise: f64,
+    /// Rows in the order of learning, epoch after epoch.
+    pub(crate) order: &'a [usize],
+    pub(crate) batch: usize,
+    /// Rounds of inference, and whether actions are clipped to ±1.
+    pub(crate) rounds: usize,
+    pub(crate) clip: bool,
+    /// For every network and layer: steps of a whole mini-batch, and of a shorter last one.
+    pub(crate) steps: [Vec<[Steps; 2]>; 2],
+}
+
+/// What became of a lesson.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Network, layer and row of a number that is not finite.
+    pub(crate) broken: Option<(usize, usize, usize)>,
+    pub(crate) capped: [u64; 2],
+    pub(crate) repaired: [u64; 2],
+    /// Sums over all actions: standard deviation, size, move, slope over its standard deviation.
+    pub(crate) sums: [f64; 4],
+}
