@@ -9,7 +9,7 @@ mod workers;
 use serde_json::Value;
 
 /// Every table and the file, without its ending, that it is made of.
-pub(super) const TABLES: [(&str, &str); 37] = [
+pub(super) const TABLES: [(&str, &str); 38] = [
     ("uci", "uci"),
     ("uci-paper", "uci"),
     ("gaps", "uci"),
@@ -25,6 +25,7 @@ pub(super) const TABLES: [(&str, &str); 37] = [
     ("bench", "bench"),
     ("cuda", "cuda"),
     ("cuda-tasks", "cuda"),
+    ("cuda-agreement", "cuda"),
     ("peers", "peers"),
     ("peers-rl", "peers"),
     ("python", "python"),
@@ -74,6 +75,7 @@ pub(super) fn table(name: &str, file: &Value) -> Table {
         "bench" => bench(file),
         "cuda" => cuda::training(file),
         "cuda-tasks" => cuda::tasks(file),
+        "cuda-agreement" => cuda::agreement(file),
         "peers" => peers(file),
         "peers-rl" => peers_rl(file),
         "python" | "python-updates" | "python-rl" | "head" => python::table(name, file),

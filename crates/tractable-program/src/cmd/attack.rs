@@ -2,12 +2,10 @@
 
 use crate::attack::pictures::{Shown, curves, picture};
 use crate::attack::{Choice, Job, Live, Method, Record, Summary, check_images, npy, percent, test_images};
-use crate::console;
 use crate::console::note;
 use crate::files::{self, NewFile};
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, Report, file_error, json_line, json_text, table};
-use crate::run::load_trained;
 use crate::settings::{DeviceName, whole};
 use crate::{interrupt, out, team};
 use serde::Serialize;
@@ -141,13 +139,13 @@ fn attack(args: &Args) -> Outcome {
     if args.images == 0 {
         return Err(Exit::Error("--images: must be at least 1".into()));
     }
-    let net = load_trained(&args.model, args.device.with(console::threads())?)?;
+    let net = args.device.load(&args.model, args.images)?;
     let (set, images) = test_images(&args.model, args.set, args.data.as_deref(), args.images)?;
     check_images(&net, &images, &args.model)?;
     let other = match &args.transfer {
         None => None,
         Some(path) => {
-            let other = load_trained(path, args.device.with(console::threads())?)?;
+            let other = args.device.load(path, args.images)?;
             check_images(&other, &images, path)?;
             Some((path, other))
         }

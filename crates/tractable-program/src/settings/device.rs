@@ -1,7 +1,10 @@
 //! Devices by name, and which one suits a network.
 
-use crate::team;
+use crate::report::Outcome;
+use crate::run::load_trained;
+use crate::{console, team};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use tractable::{Device, Layer, Network};
 
 /// A device without its threads, which do not change results.
@@ -14,7 +17,7 @@ pub enum DeviceName {
     Cuda,
     // The same, with large products rounded to TF32.
     CudaFast,
-    // A GPU if there is one and the network is large enough for it, otherwise the CPU.
+    // A GPU if there is one and a batch has enough work for it, otherwise the CPU.
     Auto,
     Reference,
 }
@@ -22,6 +25,8 @@ pub enum DeviceName {
 /// Floating-point operations per batch above which a GPU is faster: a GPU needs at least about 80 microseconds for any batch, often
 /// twice that, and two cores do about this many in that time.
 const WORTH_A_GPU: f64 = 3e7;
+/// Rows that a GPU is given at a time, at most, where it does not train.
+const AT_ONCE: usize = 1024;
 
 /// The GPU of this process: the processes on one machine are assigned its GPUs in turn.
 fn gpu() -> usize {
@@ -42,13 +47,12 @@ impl DeviceName {
         }
     }
 
-    /// The device for any kind of work; `Auto` is a GPU if there is one.
+    /// The device for small work; `Auto` is the CPU.
     pub(crate) fn with(self, threads: usize) -> tractable::Result<Device> {
         match self {
-            DeviceName::Cpu => Ok(Device::cpu(threads)),
+            DeviceName::Cpu | DeviceName::Auto => Ok(Device::cpu(threads)),
             DeviceName::Cuda => Device::cuda(gpu()),
             DeviceName::CudaFast => format!("cuda-fast:{}", gpu()).parse(),
-            DeviceName::Auto => Ok(Device::cuda(gpu()).unwrap_or_else(|_| Device::cpu(threads))),
             DeviceName::Reference => Ok(Device::reference()),
         }
     }
@@ -61,21 +65,46 @@ impl DeviceName {
         net: impl FnOnce() -> tractable::Result<Network>,
     ) -> tractable::Result<Device> {
         match self {
-            DeviceName::Auto if self.is_gpu() => suited(&net()?, batch)?.with(threads),
+            DeviceName::Auto if self.is_gpu() && pays(flops_of_learning(&net()?)?, batch) => {
+                Ok(gpu_or_cpu(threads))
+            }
             _ => self.with(threads),
         }
     }
+
+    /// A trained network, for passes of up to this many rows.
+    pub(crate) fn load(self, model: &Path, rows: usize) -> Outcome<Network> {
+        let threads = console::threads();
+        let net = load_trained(model, self.with(threads)?)?;
+        let moves =
+            self == DeviceName::Auto && self.is_gpu() && pays(flops_of_a_pass(&net)?, rows.min(AT_ONCE));
+        if moves { load_trained(model, gpu_or_cpu(threads)) } else { Ok(net) }
+    }
 }
 
-/// The device that `Auto` is for a network that learns in batches, on a machine with a GPU.
-fn suited(net: &Network, batch: usize) -> tractable::Result<DeviceName> {
-    let work = flops_of_learning(net)? * batch as f64;
-    Ok(if work < WORTH_A_GPU { DeviceName::Cpu } else { DeviceName::Auto })
+/// The first choice where a GPU pays.
+fn gpu_or_cpu(threads: usize) -> Device {
+    Device::cuda(gpu()).unwrap_or_else(|_| Device::cpu(threads))
+}
+
+/// Whether a GPU is faster for this many rows at a time.
+fn pays(flops_of_a_row: f64, rows: usize) -> bool {
+    flops_of_a_row * rows as f64 >= WORTH_A_GPU
 }
 
 /// Floating-point operations to learn one sample: for every use of a weight, three multiply-adds in the forward pass, two
 /// in the backward pass and two in the update; the first layer's exact inputs need two forward and none backward.
 pub(crate) fn flops_of_learning(net: &Network) -> tractable::Result<f64> {
+    flops(net, 8.0, 14.0)
+}
+
+/// The same for the forward pass alone.
+fn flops_of_a_pass(net: &Network) -> tractable::Result<f64> {
+    flops(net, 4.0, 6.0)
+}
+
+/// Operations per use of a weight of the first layer, and of the others, summed up.
+fn flops(net: &Network, first: f64, others: f64) -> tractable::Result<f64> {
     let mut shape = net.input();
     let mut flops = 0.0;
     for layer in net.layers() {
@@ -85,7 +114,7 @@ pub(crate) fn flops_of_learning(net: &Network) -> tractable::Result<f64> {
             Layer::Conv2d { window, .. } => output.len() * shape.channels * window.kernel * window.kernel,
             _ => 0,
         };
-        flops += uses as f64 * if flops == 0.0 { 8.0 } else { 14.0 };
+        flops += uses as f64 * if flops == 0.0 { first } else { others };
         shape = output;
     }
     Ok(flops)
@@ -105,7 +134,16 @@ mod tests {
     #[test]
     fn a_small_network_stays_on_the_cpu() {
         let net = |width| Network::mlp([1, width, width, 1], tractable::Activation::Relu).build().unwrap();
-        assert_eq!(suited(&net(8), 16).unwrap(), DeviceName::Cpu);
-        assert_eq!(suited(&net(512), 1024).unwrap(), DeviceName::Auto);
+        let learns = |width, batch| pays(flops_of_learning(&net(width)).unwrap(), batch);
+        let passes = |width, rows| pays(flops_of_a_pass(&net(width)).unwrap(), rows);
+        assert_eq!([learns(8, 16), learns(512, 1024)], [false, true]);
+        assert_eq!([passes(8, AT_ONCE), passes(512, 1), passes(512, AT_ONCE)], [false, false, true]);
+        // A pass is less than half of learning.
+        assert_eq!([passes(512, 10), learns(512, 10)], [false, true]);
+    }
+
+    #[test]
+    fn auto_is_the_cpu_for_small_work() {
+        assert_eq!(DeviceName::Auto.with(1).unwrap().to_string(), Device::cpu(1).to_string());
     }
 }

@@ -55,19 +55,6 @@ KERNEL(pool, PoolArgs, 256) {
 }
 
 // Where channels lie side by side, four of them per thread, one pixel per row of blocks: nothing to divide.
-DEV void add4(float4 &to, float4 more) {
-    to.x += more.x, to.y += more.y, to.z += more.z, to.w += more.w;
-}
-
-DEV float4 times(float4 v, float by) { return make_float4(v.x * by, v.y * by, v.z * by, v.w * by); }
-
-// Zero wherever `by` is not positive.
-DEV float4 where_positive(float4 v, float4 by) {
-    return make_float4(by.x <= 0.0f ? 0.0f : v.x, by.y <= 0.0f ? 0.0f : v.y, by.z <= 0.0f ? 0.0f : v.z, by.w <= 0.0f ? 0.0f : v.w);
-}
-
-DEV bool finite4(float4 v) { return finite(v.x) && finite(v.y) && finite(v.z) && finite(v.w); }
-
 KERNEL(average_four, PoolArgs, 256) {
     long long per = a.z.per_pixel / 4, i = thread_number();
     if (i >= per) return;
@@ -107,7 +94,7 @@ KERNEL(average_four_back, PoolArgs, 256) {
             if (ox < 0 || ox % a.stride || ox / a.stride >= a.across) continue;
             long long at = (oy / a.stride * a.across + ox / a.stride) * per + i;
             add4(mean, ((const float4 *)a.z_d_mean)[at]);
-            add4(var, ((const float4 *)a.z_d_var)[at]);
+            if (a.x_d_var) add4(var, ((const float4 *)a.z_d_var)[at]);
         }
     }
     float cells = (float)(a.kernel * a.kernel);
@@ -118,7 +105,7 @@ KERNEL(average_four_back, PoolArgs, 256) {
         mean = where_positive(mean, m), var = where_positive(var, m);
     }
     ((float4 *)a.x_d_mean)[at] = mean;
-    ((float4 *)a.x_d_var)[at] = var;
+    if (a.x_d_var) ((float4 *)a.x_d_var)[at] = var;
     if (!finite4(mean) || !finite4(var)) *a.broken = 1;
 }
 

@@ -55,6 +55,22 @@ DEV Unit unit_at(const Layout &l, long long i) {
 
 DEV bool finite(float v) { return v * 0.0f == 0.0f; }
 
+// Four numbers at a time.
+DEV void add4(float4 &to, float4 more) {
+    to.x += more.x, to.y += more.y, to.z += more.z, to.w += more.w;
+}
+
+DEV float4 times4(float4 v, float4 by) { return make_float4(v.x * by.x, v.y * by.y, v.z * by.z, v.w * by.w); }
+
+DEV float4 times(float4 v, float by) { return make_float4(v.x * by, v.y * by, v.z * by, v.w * by); }
+
+// Zero wherever `by` is not positive.
+DEV float4 where_positive(float4 v, float4 by) {
+    return make_float4(by.x <= 0.0f ? 0.0f : v.x, by.y <= 0.0f ? 0.0f : v.y, by.z <= 0.0f ? 0.0f : v.z, by.w <= 0.0f ? 0.0f : v.w);
+}
+
+DEV bool finite4(float4 v) { return finite(v.x) && finite(v.y) && finite(v.z) && finite(v.w); }
+
 DEV long long thread_number() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
 
 // What a device records: the first broken state, and how many steps were limited or repaired.

@@ -149,6 +149,24 @@ KERNEL(activate_back, ActivateBackArgs, 256) {
     if (!ok) *a.broken = 1;
 }
 
+// The same where channels lie side by side: four of them per thread, one pixel per row of blocks.
+KERNEL(activate_back_four, ActivateBackArgs, 256) {
+    u32 per = (u32)(a.of.per_pixel / 4), stride = a.of.stride / 4, i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= per) return;
+    u32 row = i / stride;
+    float4 slope = ((const float4 *)a.slope)[(blockIdx.y * a.forward.per_pixel + (long long)(row / a.k) * a.forward.stride) / 4 + i - row * stride];
+    long long at = (long long)blockIdx.y * per + i;
+    float4 d = times4(slope, ((const float4 *)a.a_mean)[at]); // T18
+    ((float4 *)a.z_mean)[at] = d;
+    bool ok = finite4(d);
+    if (a.z_var) {
+        float4 v = times4(times4(slope, slope), ((const float4 *)a.a_var)[at]);
+        ((float4 *)a.z_var)[at] = v;
+        ok = ok && finite4(v);
+    }
+    if (!ok) *a.broken = 1;
+}
+
 // Adds one state's pair of arrays to another's, or copies it; layouts may differ.
 struct CombineArgs {
     Layout from, to;

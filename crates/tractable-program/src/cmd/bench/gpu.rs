@@ -3,6 +3,7 @@
 use super::Args;
 use crate::report::{Outcome, Report, table};
 use crate::results::Clock;
+use crate::settings::DeviceName;
 use serde::Serialize;
 use std::time::Duration;
 use tractable::data::{Images, PixelScaling};
@@ -34,7 +35,10 @@ struct All<'a> {
 }
 
 pub(super) fn run(args: &Args, clock: Clock, report: &Report, budget: Duration) -> Outcome {
-    let device = args.device.with(0)?;
+    let device = match args.device {
+        DeviceName::Auto => DeviceName::Cuda.with(0)?,
+        named => named.with(0)?,
+    };
     let name = device.to_string();
     report.say("device", &On { device: &name }, || name.clone())?;
     let mlp = |widths: [usize; 4]| Network::mlp(widths, Activation::Relu).classes(10);
@@ -73,7 +77,7 @@ pub(super) fn run(args: &Args, clock: Clock, report: &Report, budget: Duration) 
     if !args.json {
         report.say("table", &(), || table(&rows, &[0]).trim_end().to_string())?;
     }
-    let fast = if args.device == crate::settings::DeviceName::CudaFast { "-fast" } else { "" };
+    let fast = if args.device == DeviceName::CudaFast { "-fast" } else { "" };
     let command = format!("tractable bench --device cuda{fast} --seconds {}", args.seconds);
     args.out
         .as_ref()

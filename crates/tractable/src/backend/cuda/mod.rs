@@ -176,6 +176,12 @@ impl Cuda {
         self.gpu.launch(kernel, [n.div_ceil(256), 1, 1], 256, 0, args);
     }
 
+    /// One thread for four channels of a row, a row of blocks for every pixel.
+    fn over_pixels<A: Copy + PartialEq + Send + 'static>(&self, kernel: &'static str, of: Layout, args: &A) {
+        let pixels = of.pixels as usize;
+        self.gpu.launch(kernel, [(of.numbers() / pixels / 4).div_ceil(256), pixels, 1], 256, 0, args);
+    }
+
     /// Makes room for the numbers of a layer's sums; records in the status what is missing.
     fn reserve(&self, s: &mut Scratch, numbers: usize, states: [&State; 2], status: &mut Status) {
         self.status_at(status);

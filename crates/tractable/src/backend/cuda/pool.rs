@@ -66,12 +66,6 @@ impl Cuda {
         }
     }
 
-    /// One thread for four channels of a row, a row of blocks for every pixel.
-    fn over_pixels(&self, kernel: &'static str, of: Layout, args: &PoolArgs) {
-        let pixels = of.pixels as usize;
-        self.gpu.launch(kernel, [(of.numbers() / pixels / 4).div_ceil(256), pixels, 1], 256, 0, args);
-    }
-
     pub(super) fn pool_state_back(
         &self,
         pool: Pool,
@@ -94,8 +88,7 @@ impl Cuda {
             broken: x.flag(true),
             ..PoolArgs::new(pool, window, x, z)
         };
-        let plain = x.means_only || x.shape.pixels() > MOST_DOWN;
-        match pool == Pool::Average && !x.planes && !plain {
+        match pool == Pool::Average && !x.planes && !z.planes && x.shape.pixels() <= MOST_DOWN {
             true => self.over_pixels("average_four_back", args.x, &args),
             false => self.over("pool_back", args.x.numbers(), &args),
         }

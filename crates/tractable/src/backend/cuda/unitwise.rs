@@ -1,6 +1,6 @@
 //! Writing and reading states, and all unit-by-unit operations.
 
-use super::driver::Buffer;
+use super::driver::{Buffer, MOST_DOWN};
 use super::state::{INNOVATION, Layout, PRIOR, Part, State};
 use super::{Cuda, Status};
 use crate::backend::Field;
@@ -242,7 +242,10 @@ impl Cuda {
             z_var: z.d_var_at(),
             broken: z.flag(true),
         };
-        self.over("activate_back", of.numbers(), &args);
+        match !a.planes && !forward.planes && a.shape.pixels() <= MOST_DOWN {
+            true => self.over_pixels("activate_back_four", of, &args),
+            false => self.over("activate_back", of.numbers(), &args),
+        }
     }
 
     fn combine(&self, from: &State, to: &State, more: bool, [from_pair, to_pair]: [[u64; 2]; 2], of_d: bool) {
