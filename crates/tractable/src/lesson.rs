@@ -278,7 +278,7 @@ fn check(value: &Network, policy: &Network, lesson: &Lesson<'_>) -> Result<()> {
     if let Some((what, n, most)) = limits.into_iter().find(|(_, n, most)| *n == 0 || n > most) {
         return Err(Error::invalid(what, format!("{n}: 1 to {most}")));
     }
-    if rows == 0 || lesson.order.is_empty() || lesson.order.len() % rows != 0 {
+    if rows == 0 || lesson.order.is_empty() || !lesson.order.len().is_multiple_of(rows) {
         return Err(Error::shape("order", format!("epochs of {rows} rows"), lesson.order.len()));
     }
     if let Some(row) = lesson.order.iter().find(|&&row| row >= rows) {

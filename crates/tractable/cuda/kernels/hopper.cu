@@ -146,8 +146,9 @@ template <bool BACKWARD, int NT> DEV void stream(const StreamArgs &a) {
                 for (int j = 0; j < 4; j++) {
                     if (!BACKWARD && a.relu && m[j] <= 0.0f) m[j] = v[j] = 0.0f;
                     int t = j >> 1, to = 2 * (j & 1) + h;
-                    first[t][to] = tf32(m[j]);
-                    variance[t][to] = tf32(v[j]);
+                    // On the way up, the second moment shows what is not finite.
+                    first[t][to] = BACKWARD ? tf32(m[j]) : tf32_of_finite(m[j]);
+                    variance[t][to] = BACKWARD ? tf32(v[j]) : tf32_of_finite(v[j]);
                     if (!BACKWARD) second[t][to] = tf32(v[j] + m[j] * m[j]);
                 }
             }

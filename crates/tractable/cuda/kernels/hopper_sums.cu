@@ -100,7 +100,7 @@ template <int NT> DEV void stream_sums(const TensorSumsArgs &a) {
 #pragma unroll
                     for (int j = 0; j < 4; j++) {
                         if (a.relu && v[j] <= 0.0f) v[j] = 0.0f;
-                        first[t][j >> 1][2 * h + (j & 1)] = tf32(v[j]);
+                        first[t][j >> 1][2 * h + (j & 1)] = tf32_of_finite(v[j]); // its square shows what is not finite
                         second[t][j >> 1][2 * h + (j & 1)] = tf32(v[j] * v[j]);
                     }
                 }

@@ -88,7 +88,7 @@ DEV void lesson_check(u32 *broken, int code, int row, float mean, float var) {
 
 // T15, T16 and the activation: state `l + 1` from state `l`.
 template <int MODE> PHASE void lesson_forward(const LessonNet &net, int which, int l, u32 *broken) {
-    const LessonLayer &y = net.layer[l];
+    const LessonLayer y = net.layer[l];
     const float *mean = lesson_at(net.mean[l]), *var = lesson_at(net.var[l]);
     float *to_mean = lesson_at(net.mean[l + 1]), *to_var = lesson_at(net.var[l + 1]);
     int line = net.line[l], to = net.line[l + 1], lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane >> 2, q = lane & 3;
@@ -186,15 +186,21 @@ template <class F> DEV void lesson_observe(const LessonNet &net, int rows, F see
     __syncthreads();
 }
 
-// Weights of four outputs by column `k`.
+// Weights of four outputs by column `k`, from `w` on; usually all of them exist.
 DEV void lesson_down(float *v, const float *w, const LessonLayer &y, int n, int k) {
+    w += (long long)n * y.weight_stride + k;
+    if (n + 4 <= y.outputs && k < y.depth) {
 #pragma unroll
-    for (int j = 0; j < 4; j++) v[j] = n + j < y.outputs && k < y.depth ? w[(long long)(n + j) * y.weight_stride + k] : 0.0f;
+        for (int j = 0; j < 4; j++) v[j] = w[j * y.weight_stride];
+    } else {
+#pragma unroll
+        for (int j = 0; j < 4; j++) v[j] = n + j < y.outputs && k < y.depth ? w[j * y.weight_stride] : 0.0f;
+    }
 }
 
 // T24, T18: the innovation of state `l` from that of state `l + 1`, both of pre-activations.
 template <int MODE> PHASE void lesson_back(const LessonNet &net, int which, int l, u32 *broken) {
-    const LessonLayer &y = net.layer[l];
+    const LessonLayer y = net.layer[l];
     const float *d_mean = lesson_at(net.d_mean[l + 1]), *d_var = lesson_at(net.d_var[l + 1]), *mean = lesson_at(net.mean[l]);
     float *to_mean = lesson_at(net.d_mean[l]), *to_var = lesson_at(net.d_var[l]);
     int line = net.line[l + 1], to = net.line[l], lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane >> 2, q = lane & 3;
@@ -238,33 +244,54 @@ template <int MODE> PHASE void lesson_back(const LessonNet &net, int which, int 
     __syncthreads();
 }
 
-// T20, T21 where nothing has to be limited or repaired, which is usual.
-DEV void lesson_step(float &mean, float &var, float g, float h, const Step &s, Tallied &tally) {
+// Within which a step is neither limited nor repaired, as usual; a counted step never is.
+struct LessonFree {
+    float square, least;
+};
+
+DEV LessonFree lesson_free(const Step &s) {
+    LessonFree f = {0.0f, 0.0f};
+    if (s.kind == 1) f.square = s.cap * s.cap, f.least = s.cap > 1.0f ? 1.0f / (s.cap * s.cap) : 0.0f;
+    if (s.kind == 2) f.least = 3.0f; // no variance grows
+    return f;
+}
+
+PHASE void lesson_limited(float &mean, float &var, float g, float h, const Step &s, Tallied &tally) { learn_step(mean, var, g, h, s, tally.capped, tally.repaired); }
+
+// T20, T21.
+DEV void lesson_step(float &mean, float &var, float g, float h, const Step &s, LessonFree f, Tallied &tally) {
     float delta = var * g, shrink = 1.0f + var * h, next = mean + delta, narrowed = var * shrink;
-    float least = s.kind == 0 ? 0.0f : s.cap > 1.0f ? 1.0f / (s.cap * s.cap) : 0.0f, square = s.kind == 0 ? 0.0f : s.cap * s.cap;
-    bool is_free = delta * g * square <= 1.0f && shrink >= least && narrowed >= MIN_POSITIVE && finite(next) && s.kind != 2;
-    if (is_free) mean = next, var = narrowed;
-    else if (var != 0.0f) learn_step(mean, var, g, h, s, tally.capped, tally.repaired);
+    if (delta * g * f.square <= 1.0f && shrink >= f.least && narrowed >= MIN_POSITIVE && finite(next)) mean = next, var = narrowed;
+    else if (var != 0.0f) {
+        float m = mean, v = var;
+        Tallied t = {0, 0};
+        lesson_limited(m, v, g, h, s, t);
+        mean = m, var = v;
+        tally.capped += t.capped, tally.repaired += t.repaired;
+    }
 }
 
 // T20, T21: a layer learns from the innovations of its outputs.
-template <int MODE> PHASE void lesson_update(const LessonNet &net, int l, int last, Tallied &tally) {
-    const LessonLayer &y = net.layer[l];
+template <int MODE> PHASE Tallied lesson_update(const LessonNet &net, int l, int last) {
+    const LessonLayer y = net.layer[l];
+    const Step *steps = net.layer[l].steps[last];
+    Tallied tally = {0, 0};
     const float *mean = lesson_at(net.mean[l]), *d_mean = lesson_at(net.d_mean[l + 1]), *d_var = lesson_at(net.d_var[l + 1]);
     int line = net.line[l], to = net.line[l + 1], lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane >> 2, q = lane & 3;
     int across = (y.depth + 15) / 16, tiles = (y.outputs + 7) / 8 * across;
-    const Step step = y.steps[last][0];
-#pragma unroll 2
+    LessonFree is_free = lesson_free(steps[0]);
     for (int i = warp; i < tiles; i += LESSON_WARPS) {
         int tile = i / across, k0 = (i - tile * across) * 16;
         float old_mean[4], old_var[4], x[4], u[4], sum0[4] = {0.0f, 0.0f, 0.0f, 0.0f}, sum1[4] = {0.0f, 0.0f, 0.0f, 0.0f};
         bool in[4];
+        int at[4];
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             int n = tile * 8 + 2 * q + (j & 1), k = k0 + g + 8 * (j >> 1);
             in[j] = n < y.outputs && k < y.depth;
-            old_mean[j] = in[j] ? y.w_mean[(long long)n * y.weight_stride + k] : 0.0f;
-            old_var[j] = in[j] ? y.w_var[(long long)n * y.weight_stride + k] : 0.0f;
+            at[j] = n * y.weight_stride + k;
+            old_mean[j] = in[j] ? y.w_mean[at[j]] : 0.0f;
+            old_var[j] = in[j] ? y.w_var[at[j]] : 0.0f;
         }
         OperandA<MODE> first, second;
         OperandB<MODE> b0, b1;
@@ -286,18 +313,18 @@ template <int MODE> PHASE void lesson_update(const LessonNet &net, int l, int la
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             if (!in[j]) continue;
-            long long at = (long long)(tile * 8 + 2 * q + (j & 1)) * y.weight_stride + k0 + g + 8 * (j >> 1);
-            lesson_step(old_mean[j], old_var[j], sum0[j], sum1[j], step, tally);
-            y.w_mean[at] = old_mean[j];
-            y.w_var[at] = old_var[j];
+            lesson_step(old_mean[j], old_var[j], sum0[j], sum1[j], steps[0], is_free, tally);
+            y.w_mean[at[j]] = old_mean[j];
+            y.w_var[at[j]] = old_var[j];
         }
     }
     for (int n = threadIdx.x; n < y.outputs; n += LESSON_WARPS * 32) {
         float d = 0.0f, v = 0.0f;
         for (int row = 0; row < LESSON_ROWS; row++) d += d_mean[row * to + n], v += d_var[row * to + n];
         long long at = (long long)n * y.weight_stride + y.depth;
-        lesson_step(y.w_mean[at], y.w_var[at], d, v, y.steps[last][1], tally);
+        lesson_step(y.w_mean[at], y.w_var[at], d, v, steps[1], lesson_free(steps[1]), tally);
     }
+    return tally;
 }
 
 template <int MODE> DEV void lesson_predict(const LessonNet &net, int which, u32 *broken) {
@@ -308,7 +335,10 @@ template <int MODE> DEV void lesson_predict(const LessonNet &net, int which, u32
 template <int MODE> DEV bool lesson_learn(const LessonNet &net, int which, int last, Tallied &tally, u32 *broken) {
     for (int l = net.layers - 1; l > 0; l--) lesson_back<MODE>(net, which, l, broken);
     if (*broken != 0xffffffffu) return false;
-    for (int l = 0; l < net.layers; l++) lesson_update<MODE>(net, l, last, tally);
+    for (int l = 0; l < net.layers; l++) {
+        Tallied t = lesson_update<MODE>(net, l, last);
+        tally.capped += t.capped, tally.repaired += t.repaired;
+    }
     __syncthreads();
     return true;
 }
@@ -319,7 +349,7 @@ DEV float *lesson_slot(const LessonArgs &a, int state, int which) { return lesso
 
 // T31 where the layer above has a constant slope: the derivative by the units of state `l` from that by the units of state `l + 1`.
 template <int MODE> PHASE void lesson_derive(const LessonArgs &a, const LessonNet &net, int l) {
-    const LessonLayer &y = net.layer[l];
+    const LessonLayer y = net.layer[l];
     const float *above_mean = lesson_slot(a, l + 1, 0), *above_var = lesson_slot(a, l + 1, 1), *above_all = lesson_slot(a, l + 1, 2);
     int line = net.line[l + 1], to = net.line[l], lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane >> 2, q = lane & 3;
     for (int tile = warp; tile * 8 < y.inputs; tile += LESSON_WARPS) {
@@ -380,7 +410,7 @@ template <int MODE> PHASE void lesson_derive(const LessonArgs &a, const LessonNe
 // last derivative's size over its standard deviation.
 template <int MODE> DEV void lesson_improve(const LessonArgs &a, float *slopes, u32 *broken) {
     const LessonNet &net = a.nets[0];
-    const LessonLayer &y = net.layer[0];
+    const LessonLayer y = net.layer[0];
     int lane = threadIdx.x & 31, row = threadIdx.x >> 5, top = net.layers, ns = a.nets[1].layer[0].inputs;
     lesson_predict<MODE>(net, 0, broken);
     // T30: the output by itself.

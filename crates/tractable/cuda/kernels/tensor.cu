@@ -96,7 +96,8 @@ DEV void bf16_split(float x, float y, u32 &high, u32 &low) {
 }
 
 // The hardware cuts TF32 operands off: rounding needs half a unit first. The NaN that arithmetic makes, 0x7fffffff, would become zero;
-// the larger of both signed numbers is that NaN. One instruction on Hopper. Its negative would still be lost, but arithmetic never makes it.
+// the larger of both signed numbers is that NaN, at some cost. Its negative would still be lost, but arithmetic never makes it.
+DEV u32 tf32_of_finite(float x) { return __float_as_uint(x) + 0x1000u; }
 DEV u32 tf32(float x) { return (u32)__viaddmax_s32((int)__float_as_uint(x), 0x1000, (int)__float_as_uint(x)); }
 
 // Operands of a product 16 deep. A thread holds four neighbours along the depth, of two rows for A and one column for B: an

@@ -104,7 +104,7 @@ enum Broken {
     Noise,
 }
 
-/// A map forward, back, and its sums: where numbers are not finite; of sums, whether there are any of means, and of variances.
+/// A map forward, back, and its sums: units whose mean or variance is not finite, and whether any sum is not.
 #[cfg(feature = "cuda")]
 fn broken<B: Backend>(b: &B, map: Map, case: &Case, what: Broken, value: f64) -> Vec<bool> {
     let (mut p, mut mean, mut var) = (parameters(&map, 1), case.mean.clone(), case.var.clone());
@@ -136,10 +136,10 @@ fn broken<B: Backend>(b: &B, map: Map, case: &Case, what: Broken, value: f64) ->
     let crate::workers::Numbers::Single(many) = many else { unreachable!() };
     // Weights of the reference come before its biases.
     let half = if b.is_double() { map.output.channels * map.fan_in() } else { many.len() / 2 };
-    let (means, vars) = (&many[..half], &many[half..2 * half]);
-    let fields = parts(b, &z, &x).into_iter().flat_map(|(_, values)| values);
-    let fields = fields.map(|v| !v.is_finite());
-    fields.chain([means, vars].map(|sums| sums.iter().any(|v| !v.is_finite()))).collect()
+    let sums = many[..2 * half].iter().any(|v| !v.is_finite());
+    let fields = parts(b, &z, &x);
+    let units = fields.chunks_exact(2).flat_map(|pair| pair[0].1.iter().zip(&pair[1].1));
+    units.map(|(mean, var)| !mean.is_finite() || !var.is_finite()).chain([sums]).collect()
 }
 
 /// What a NaN or an infinity makes not finite in the reference is not finite on a GPU: no kernel rounds it away. There may be more:

@@ -76,7 +76,7 @@ pub(crate) struct OnGpu {
 /// Floats from one row of a state to the next, so that eight rows are read without bank conflicts.
 fn line(width: usize) -> usize {
     let padded = width.next_multiple_of(16);
-    if padded % 32 == 0 { padded + 16 } else { padded }
+    if padded.is_multiple_of(32) { padded + 16 } else { padded }
 }
 
 /// Reserves an array of 16 rows in shared memory; returns where it begins.
