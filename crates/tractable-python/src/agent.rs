@@ -42,8 +42,8 @@ fn episodes(all: &[Episode]) -> Vec<(u64, u64, f64)> {
 #[pymethods]
 impl Agent {
     #[staticmethod]
-    #[pyo3(name = "_new", signature = (env, base, settings))]
-    fn new(env: &Bound<'_, PyAny>, base: &str, settings: &str) -> PyResult<Self> {
+    #[pyo3(name = "_new", signature = (env, base, settings, device))]
+    fn new(env: &Bound<'_, PyAny>, base: &str, settings: &str, device: &str) -> PyResult<Self> {
         let base = match base {
             "default" => Settings::default(),
             "gentle" => Settings::gentle(),
@@ -61,7 +61,11 @@ impl Agent {
             Given::Own(task) => Inner::new(&**task.get().lock(), settings),
             Given::Foreign(foreign) => Inner::new(&*foreign, settings),
         };
-        Ok(Agent(Mutex::new(agent.or_raise()?)))
+        let mut agent = agent.or_raise()?;
+        if device != "cpu" {
+            agent.learn_on(&device.parse().or_raise()?).or_raise()?;
+        }
+        Ok(Agent(Mutex::new(agent)))
     }
 
     /// Acts for a horizon and learns from it.
