@@ -26,7 +26,7 @@ HERE = pathlib.Path(__file__).parent
 SEEDS = (1, 2, 3)
 
 MNIST = "--net paper-norm --augment --batch 128 --epochs 24 --calibration 0.02 --noise-decay 0.9 --noise-floor 0.2 --settle-after 18 --settle-noise 0.6"
-CIFAR = "--net paper-norm --augment=flip,crop --noise-start 1 --noise-decay 0.85 --noise-floor 0.19 --settle-after 20 --settle-noise 0.6 --epochs 25 --batch 32"
+CIFAR = "--net paper-norm --augment=flip,crop --noise-start 1 --noise-decay 0.87 --noise-floor 0.17 --settle-after 28 --settle-noise 0.6 --epochs 36 --batch 32 --calibration 0.02"
 # Name of the set, its folder, what is trained, and how.
 TRAINED = (
     ("mnist", "mnist", "MNIST, batch normalisation, crops", MNIST),
