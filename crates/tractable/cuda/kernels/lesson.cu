@@ -1,4 +1,4 @@
-// Mini-batches of a value network and its policy (T70 to T72), one after another in one block: the value network learns returns, better
+// Mini-batches of a value network and its policy, one after another in one block (T72): the value network learns returns, better
 // actions are inferred from its derivative, the policy learns them. Many agents learn at once, each on its own multiprocessor. States
 // stay in shared memory, weights in the caches. A product has 16 rows, those of a mini-batch; rows without a sample are zero.
 

@@ -154,6 +154,7 @@ impl Device {
     }
 
     /// Room for two networks that learn together, value and policy; `None` if the device has no kernel for them.
+    #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
     pub(crate) fn lessons(&self, nets: [&[Dense]; 2]) -> Result<Option<Box<dyn Lessons>>> {
         match &self.0 {
             #[cfg(feature = "cuda")]

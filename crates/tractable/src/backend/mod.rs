@@ -10,6 +10,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod device;
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))]
 pub(crate) mod lesson;
 mod reference;
 mod update;

@@ -165,7 +165,7 @@ impl Agent {
     }
 
     /// Learns on a GPU from now on, a whole rollout in one kernel; the agent still acts on the CPU. Several agents, each on its own
-    /// thread, learn at the same time. Rewards differ from those of an agent that learns on the CPU no more than between seeds.
+    /// thread, learn at the same time. Sums are rounded differently there, so the agent's returns are those of another seed.
     ///
     /// # Errors
     /// If the device is not a GPU, or its kernel does not have these [`Settings`]: it takes mini-batches of up to 16 rows, first-order
