@@ -98,7 +98,9 @@ class Agent:
     def __init__(self, env: Any, settings: Settings = "default", *, device: str = "cpu", **overrides: Any) -> None:
         spaces = _Spaces.of(env)
         text = json.dumps(overrides, default=lambda v: v.tolist())
-        self._take(_Native._new(spaces, settings, text, device), spaces)
+        self._take(_Native._new(spaces, settings, text), spaces)
+        if device != "cpu":
+            self.learn_on(device)
 
     def _take(self, native: _Native, spaces: _Spaces, world: Array | None = None) -> None:
         self._native = native
@@ -121,6 +123,11 @@ class Agent:
                 yield self._native
             finally:
                 self._owner = None
+
+    def learn_on(self, device: str) -> None:
+        """Learns on a GPU from now on, "cuda" or "cuda-fast"; it still acts on the CPU. Copies and loaded agents learn on the CPU."""
+        with self._alone() as native:
+            native.learn_on(device)
 
     def learn(
         self,

@@ -42,8 +42,8 @@ fn episodes(all: &[Episode]) -> Vec<(u64, u64, f64)> {
 #[pymethods]
 impl Agent {
     #[staticmethod]
-    #[pyo3(name = "_new", signature = (env, base, settings, device))]
-    fn new(env: &Bound<'_, PyAny>, base: &str, settings: &str, device: &str) -> PyResult<Self> {
+    #[pyo3(name = "_new", signature = (env, base, settings))]
+    fn new(env: &Bound<'_, PyAny>, base: &str, settings: &str) -> PyResult<Self> {
         let base = match base {
             "default" => Settings::default(),
             "gentle" => Settings::gentle(),
@@ -61,11 +61,13 @@ impl Agent {
             Given::Own(task) => Inner::new(&**task.get().lock(), settings),
             Given::Foreign(foreign) => Inner::new(&*foreign, settings),
         };
-        let mut agent = agent.or_raise()?;
-        if device != "cpu" {
-            agent.learn_on(&device.parse().or_raise()?).or_raise()?;
-        }
-        Ok(Agent(Mutex::new(agent)))
+        Ok(Agent(Mutex::new(agent.or_raise()?)))
+    }
+
+    /// Learns on a GPU from now on.
+    fn learn_on(&self, py: Python<'_>, device: &str) -> PyResult<()> {
+        let device = device.parse().or_raise()?;
+        py.detach(|| self.lock().learn_on(&device)).or_raise()
     }
 
     /// Acts for a horizon and learns from it.

@@ -1,6 +1,6 @@
 //! [`Teacher`]: a value network and its policy learn a whole rollout on a GPU, in one kernel.
 
-use crate::backend::lesson::{Dense, Given, Lessons};
+use crate::backend::lesson::{self, Dense, Given, Lessons};
 use crate::backend::{Device, Update};
 use crate::error::{Error, Result};
 use crate::layer::{Contents, Layer};
@@ -68,7 +68,7 @@ pub struct Lesson<'a> {
     pub policy_noise_var: f64,
     /// Rows in the order of learning: all rows, once per epoch.
     pub order: &'a [usize],
-    /// Rows of a mini-batch, at most 16.
+    /// Rows of a mini-batch, at most [`Teacher::MOST_ROWS`].
     pub batch: usize,
     /// Rounds of inference per mini-batch.
     pub rounds: usize,
@@ -98,9 +98,6 @@ pub struct Taught {
     pub slope_to_noise: f64,
 }
 
-/// Rows of a mini-batch that the kernel takes.
-const MOST_ROWS: usize = 16;
-
 impl std::fmt::Debug for Teacher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Teacher").field("device", &self.device).finish_non_exhaustive()
@@ -108,6 +105,13 @@ impl std::fmt::Debug for Teacher {
 }
 
 impl Teacher {
+    /// Maximum number of rows of a mini-batch.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Teacher::MOST_ROWS, 16);
+    /// ```
+    pub const MOST_ROWS: usize = lesson::MOST_ROWS;
+
     /// Room for both networks on a GPU. The value network reads a state and an action side by side. Its first activation may be tanh or sigmoid,
     /// the others have a constant slope (ReLU, leaky ReLU, identity).
     ///
@@ -274,7 +278,8 @@ fn check(value: &Network, policy: &Network, lesson: &Lesson<'_>) -> Result<()> {
     {
         return Err(Error::shape(what, wanted, values.len()));
     }
-    let limits = [("rows of a mini-batch", lesson.batch, MOST_ROWS), ("rounds", lesson.rounds, usize::MAX)];
+    let limits =
+        [("rows of a mini-batch", lesson.batch, Teacher::MOST_ROWS), ("rounds", lesson.rounds, usize::MAX)];
     if let Some((what, n, most)) = limits.into_iter().find(|(_, n, most)| *n == 0 || n > most) {
         return Err(Error::invalid(what, format!("{n}: 1 to {most}")));
     }

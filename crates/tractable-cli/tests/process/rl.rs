@@ -36,6 +36,17 @@ fn a_run_leaves_agents_logs_and_a_curve() {
 }
 
 #[test]
+fn a_device_that_cannot_learn_is_refused_and_auto_finds_one_that_can() {
+    let place = Place::new();
+    let rl = ["rl", "pendulum", "--steps", "1e3", "--seeds", "1", "-q", "-o", "run", "--device"];
+    place.refused(&[&rl[..], &["reference"]].concat(), &["--device: agents learn on cpu, cuda or cuda-fast"]);
+    assert!(!place.path("run").exists());
+    // No GPU has these settings.
+    let out = place.ok(&[&rl[..], &["auto", "--settings", "as-published"]].concat());
+    assert!(out.contains("after 1024 steps"), "{out}");
+}
+
+#[test]
 fn a_resumed_run_ends_in_the_same_bits() {
     let place = Place::new();
     let train = |steps: &str, out: &str, more: &[&str]| {

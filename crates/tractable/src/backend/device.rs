@@ -1,7 +1,7 @@
 //! [`Device`]: where a network computes; a handle that many networks share.
 
 #[cfg(feature = "cuda")]
-use super::cuda::{Cuda, OnGpu, Precision};
+use super::cuda::{Cuda, CudaLessons, Precision};
 use super::lesson::{Dense, Lessons};
 use super::{Cpu, Reference};
 use crate::error::{Error, Result};
@@ -158,7 +158,7 @@ impl Device {
     pub(crate) fn lessons(&self, nets: [&[Dense]; 2]) -> Result<Option<Box<dyn Lessons>>> {
         match &self.0 {
             #[cfg(feature = "cuda")]
-            Handle::Cuda(gpu) => Ok(OnGpu::new(gpu, nets)?.map(|lessons| Box::new(lessons) as Box<_>)),
+            Handle::Cuda(gpu) => Ok(CudaLessons::new(gpu, nets)?.map(|lessons| Box::new(lessons) as Box<_>)),
             _ => Ok(None),
         }
     }

@@ -4,6 +4,9 @@ use super::{Map, Parameters, Steps};
 use crate::error::Result;
 use crate::moments::Activation;
 
+/// Maximum number of rows of a mini-batch.
+pub(crate) const MOST_ROWS: usize = 16;
+
 /// A dense layer, and the activation above it.
 pub(crate) type Dense = (Map, Activation);
 

@@ -182,7 +182,7 @@ impl Agent {
     /// ```
     pub fn learn_on(&mut self, device: &Device) -> Result<()> {
         let s = &self.settings;
-        if s.batch.min(s.horizon) > 16 || s.second_order || s.gate != Gate::Both {
+        if s.batch.min(s.horizon) > Teacher::MOST_ROWS || s.second_order || s.gate != Gate::Both {
             let why = "its kernel for agents takes mini-batches of up to 16 rows, `gate` both and no `second_order`";
             return Err(Error::Device { device: device.to_string(), why: why.into() });
         }

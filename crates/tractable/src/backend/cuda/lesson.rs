@@ -4,12 +4,11 @@ use super::driver::Buffer;
 use super::map::{Geometry, Weights, step_args};
 use super::unitwise::{number, single};
 use super::{Cuda, Precision, StepArgs};
-use crate::backend::lesson::{Dense, Given, Lessons, Told};
+use crate::backend::lesson::{Dense, Given, Lessons, MOST_ROWS, Told};
 use crate::backend::{Parameters, Steps};
 use crate::error::Result;
 
-/// Rows of a mini-batch, layers of a network, and actions: the kernel's limits.
-pub(crate) const MOST_ROWS: usize = 16;
+/// Layers of a network, and actions: the kernel's limits.
 const MOST_LAYERS: usize = 6;
 const MOST_ACTIONS: usize = 32;
 const THREADS: usize = 512;
@@ -61,7 +60,7 @@ struct LessonArgs {
     told: u64,
 }
 
-pub(crate) struct OnGpu {
+pub(crate) struct CudaLessons {
     /// With streams of its own: several agents learn at the same time.
     cuda: Cuda,
     nets: [Vec<Weights>; 2],
@@ -86,7 +85,7 @@ fn reserve(end: &mut usize, line: usize) -> i32 {
     at as i32
 }
 
-impl OnGpu {
+impl CudaLessons {
     /// `None` if the networks do not fit.
     pub(crate) fn new(cuda: &Cuda, nets: [&[Dense]; 2]) -> Result<Option<Self>> {
         let widths = nets.map(|net| {
@@ -148,11 +147,11 @@ impl OnGpu {
         let told = Buffer::zeros(gpu, TOLD_WORDS)?;
         form.told = told.at();
         let (order, rollout) = (Buffer::none(gpu), [(); 4].map(|_| Buffer::none(gpu)));
-        Ok(Some(OnGpu { nets: all, form, order, rollout, told, cuda }))
+        Ok(Some(CudaLessons { nets: all, form, order, rollout, told, cuda }))
     }
 }
 
-impl Lessons for OnGpu {
+impl Lessons for CudaLessons {
     fn fill(&mut self, net: usize, layer: usize, parameters: &Parameters) -> Result<()> {
         self.nets[net][layer].set(0..parameters.bias_mean.len(), parameters);
         self.cuda.gpu.alive()

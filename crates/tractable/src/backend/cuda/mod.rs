@@ -43,7 +43,7 @@ use sums::Sums;
 use walk::Searches;
 
 pub(crate) use driver::names;
-pub(crate) use lesson::OnGpu;
+pub(crate) use lesson::CudaLessons;
 
 pub(crate) struct Cuda {
     gpu: Arc<Gpu>,
