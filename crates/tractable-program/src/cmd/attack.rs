@@ -6,6 +6,7 @@ use crate::console::note;
 use crate::files::{self, NewFile};
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, Report, file_error, json_line, json_text, table};
+use crate::run::load_for;
 use crate::settings::{DeviceName, whole};
 use crate::{interrupt, out, team};
 use serde::Serialize;
@@ -139,13 +140,13 @@ fn attack(args: &Args) -> Outcome {
     if args.images == 0 {
         return Err(Exit::Error("--images: must be at least 1".into()));
     }
-    let net = args.device.load(&args.model, args.images)?;
+    let net = load_for(&args.model, args.device, args.images)?;
     let (set, images) = test_images(&args.model, args.set, args.data.as_deref(), args.images)?;
     check_images(&net, &images, &args.model)?;
     let other = match &args.transfer {
         None => None,
         Some(path) => {
-            let other = args.device.load(path, args.images)?;
+            let other = load_for(path, args.device, args.images)?;
             check_images(&other, &images, path)?;
             Some((path, other))
         }

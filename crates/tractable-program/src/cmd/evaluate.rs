@@ -3,7 +3,7 @@
 use crate::console::note;
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, Report, short};
-use crate::run::{AnyConfig, DataFile, DataFiles, Rows, RunFolder, load_model, model_first};
+use crate::run::{AnyConfig, DataFile, DataFiles, Rows, RunFolder, load_for, load_model, model_first};
 use crate::scores::{self, Judged, RowsAre, Score};
 use crate::settings::{DeviceName, whole};
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Outcome {
     let args = &args;
     let file = match images_of(args)? {
         Source::Images(set, folder, limit) => {
-            let net = args.device.load(&args.model, limit.unwrap_or(usize::MAX))?;
+            let net = load_for(&args.model, args.device, limit.unwrap_or(usize::MAX))?;
             check_limits(args, net.output())?;
             return images(args, &net, set, folder.as_deref(), limit);
         }

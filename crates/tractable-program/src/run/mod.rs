@@ -41,8 +41,9 @@ pub(crate) use replace::settle;
 pub(crate) use rows::Rows;
 pub(crate) use session::Training;
 
-use crate::console::note;
+use crate::console::{self, note};
 use crate::report::{Exit, Outcome};
+use crate::settings::{DeviceName, gpu_or_cpu};
 use std::path::{Path, PathBuf};
 use tractable::{Device, Ensemble, Network, Output};
 
@@ -94,6 +95,13 @@ pub(crate) fn load_any(path: &Path) -> Outcome<Ensemble> {
     let model = Ensemble::load(&path)?;
     check_trained(model.networks().next().expect("there is one"), &path)?;
     Ok(model)
+}
+
+/// A trained network for passes of up to this many rows, on a device by its name.
+pub(crate) fn load_for(path: &Path, device: DeviceName, rows: usize) -> Outcome<Network> {
+    let threads = console::threads();
+    let net = load_trained(path, device.with(threads)?)?;
+    if device.moves(&net, rows)? { load_trained(path, gpu_or_cpu(threads)) } else { Ok(net) }
 }
 
 /// Loads the network of a run or file, for what asks more of it than predictions: an epoch of it is finished.

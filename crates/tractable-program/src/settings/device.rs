@@ -1,10 +1,7 @@
 //! Devices by name, and which one suits a network.
 
-use crate::report::Outcome;
-use crate::run::load_trained;
-use crate::{console, team};
+use crate::team;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 use tractable::{Device, Layer, Network};
 
 /// A device without its threads, which do not change results.
@@ -72,18 +69,15 @@ impl DeviceName {
         }
     }
 
-    /// A trained network, for passes of up to this many rows.
-    pub(crate) fn load(self, model: &Path, rows: usize) -> Outcome<Network> {
-        let threads = console::threads();
-        let net = load_trained(model, self.with(threads)?)?;
-        let moves =
-            self == DeviceName::Auto && self.is_gpu() && pays(flops_of_a_pass(&net)?, rows.min(AT_ONCE));
-        if moves { load_trained(model, gpu_or_cpu(threads)) } else { Ok(net) }
+    /// Whether a network, on the device of [`with`](DeviceName::with), is better moved to a GPU for passes of up to this many rows.
+    pub(crate) fn moves(self, net: &Network, rows: usize) -> tractable::Result<bool> {
+        let may = self == DeviceName::Auto && self.is_gpu();
+        Ok(may && pays(flops_of_a_pass(net)?, rows.min(AT_ONCE)))
     }
 }
 
 /// The first choice where a GPU pays.
-fn gpu_or_cpu(threads: usize) -> Device {
+pub(crate) fn gpu_or_cpu(threads: usize) -> Device {
     Device::cuda(gpu()).unwrap_or_else(|_| Device::cpu(threads))
 }
 

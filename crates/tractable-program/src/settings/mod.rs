@@ -7,7 +7,7 @@ mod images;
 
 use columns::Columns;
 pub use device::DeviceName;
-pub(crate) use device::flops_of_learning;
+pub(crate) use device::{flops_of_learning, gpu_or_cpu};
 pub(crate) use ensemble::EnsembleSettings;
 pub(crate) use images::{ImageFlags, ImageSettings};
 
