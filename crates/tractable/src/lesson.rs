@@ -34,6 +34,8 @@ use crate::network::{LearnInfo, Network};
 /// ```
 pub struct Teacher {
     lessons: Box<dyn Lessons>,
+    /// The layers there is room for, of the value network and of the policy.
+    nets: [Vec<Dense>; 2],
     device: Device,
 }
 
@@ -149,7 +151,7 @@ impl Teacher {
         let lessons = device.lessons([&v, &p])?;
         let lessons =
             lessons.ok_or_else(|| refuse("the agent's networks do not fit into its shared memory"))?;
-        Ok(Teacher { lessons, device: device.clone() })
+        Ok(Teacher { lessons, nets: [v, p], device: device.clone() })
     }
 
     /// For every mini-batch: the value network learns returns, better actions are inferred from its derivative, the policy learns them.
@@ -175,7 +177,14 @@ impl Teacher {
         policy: &mut Network,
         lesson: &Lesson<'_>,
     ) -> Result<Taught> {
-        check(value, policy, lesson)?;
+        let nets = [chain(value), chain(policy)];
+        if nets.iter().zip(&self.nets).any(|(net, own)| net.as_ref() != Some(own)) {
+            return Err(Error::invalid(
+                "networks",
+                "they have other layers than those this teacher was made for",
+            ));
+        }
+        check(policy, lesson)?;
         for (i, net) in [&*value, &*policy].into_iter().enumerate() {
             for (at, layer) in dense(net).enumerate() {
                 self.lessons.fill(i, at, &net.contents(layer)?.unwrap_or_default().parameters)?;
@@ -255,6 +264,8 @@ fn chain(net: &Network) -> Option<Vec<Dense>> {
             }
             (Layer::Activation { function }, Some((_, above @ Activation::Identity))) => match function {
                 Activation::Softplus | Activation::MixtureRelu => return None,
+                // The kernel takes the slope from the sign of the activation.
+                Activation::LeakyRelu { slope } if *slope < 0.0 => return None,
                 function => *above = *function,
             },
             _ => return None,
@@ -263,11 +274,8 @@ fn chain(net: &Network) -> Option<Vec<Dense>> {
     Some(chain)
 }
 
-fn check(value: &Network, policy: &Network, lesson: &Lesson<'_>) -> Result<()> {
+fn check(policy: &Network, lesson: &Lesson<'_>) -> Result<()> {
     let (ns, na, rows) = (policy.input().len(), policy.output().units(), lesson.returns.len());
-    if value.input().len() != ns + na {
-        return Err(Error::shape("value network", ns + na, value.input().len()));
-    }
     let sizes = [
         ("states", lesson.states, rows * ns),
         ("actions", lesson.actions, rows * na),
@@ -279,7 +287,7 @@ fn check(value: &Network, policy: &Network, lesson: &Lesson<'_>) -> Result<()> {
         return Err(Error::shape(what, wanted, values.len()));
     }
     let limits =
-        [("rows of a mini-batch", lesson.batch, Teacher::MOST_ROWS), ("rounds", lesson.rounds, usize::MAX)];
+        [("rows of a mini-batch", lesson.batch, Teacher::MOST_ROWS), ("rounds", lesson.rounds, 1 << 24)];
     if let Some((what, n, most)) = limits.into_iter().find(|(_, n, most)| *n == 0 || n > most) {
         return Err(Error::invalid(what, format!("{n}: 1 to {most}")));
     }
@@ -289,16 +297,18 @@ fn check(value: &Network, policy: &Network, lesson: &Lesson<'_>) -> Result<()> {
     if let Some(row) = lesson.order.iter().find(|&&row| row >= rows) {
         return Err(Error::invalid("order", format!("{row}: there are {rows} rows")));
     }
-    for (what, values) in [
-        ("states", lesson.states),
-        ("actions", lesson.actions),
-        ("returns", lesson.returns),
-        ("noise", lesson.noise_var),
-        ("noise of the policy", &[lesson.policy_noise_var]),
-    ] {
+    for (what, values) in
+        [("states", lesson.states), ("actions", lesson.actions), ("returns", lesson.returns)]
+    {
         if let Some(at) = values.iter().position(|v| !v.is_finite()) {
             return Err(Error::NotFinite { what: what.into(), row: at, column: 0, value: values[at] });
         }
     }
-    Ok(())
+    let noise = lesson.noise_var.iter().chain([&lesson.policy_noise_var]);
+    match noise.enumerate().find(|(_, v)| !(**v > 0.0 && v.is_finite())) {
+        None => Ok(()),
+        Some((row, &value)) => {
+            Err(Error::invalid("noise variance", format!("{value} in row {row} is not positive")))
+        }
+    }
 }

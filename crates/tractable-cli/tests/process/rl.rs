@@ -39,11 +39,15 @@ fn a_run_leaves_agents_logs_and_a_curve() {
 fn a_device_that_cannot_learn_is_refused_and_auto_finds_one_that_can() {
     let place = Place::new();
     let rl = ["rl", "pendulum", "--steps", "1e3", "--seeds", "1", "-q", "-o", "run", "--device"];
-    place.refused(&[&rl[..], &["reference"]].concat(), &["--device: agents learn on cpu, cuda or cuda-fast"]);
+    place.refused(
+        &[&rl[..], &["reference"]].concat(),
+        &["--device: agents learn on cpu, cuda, cuda-fast or auto"],
+    );
     assert!(!place.path("run").exists());
-    // No GPU has these settings.
+    // No GPU supports these settings.
     let out = place.ok(&[&rl[..], &["auto", "--settings", "as-published"]].concat());
     assert!(out.contains("after 1024 steps"), "{out}");
+    assert!(place.text("run/config.json").contains("\"device\": \"auto\""));
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl Plan {
                 Ok(())
             }
             DeviceName::Reference => {
-                Err(Exit::Error("--device: agents learn on cpu, cuda or cuda-fast".into()))
+                Err(Exit::Error("--device: agents learn on cpu, cuda, cuda-fast or auto".into()))
             }
         }
     }

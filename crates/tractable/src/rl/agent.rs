@@ -168,8 +168,9 @@ impl Agent {
     /// thread, learn at the same time. Sums are rounded differently there, so the agent's returns are those of another seed.
     ///
     /// # Errors
-    /// If the device is not a GPU, or its kernel does not have these [`Settings`]: it takes mini-batches of up to 16 rows, first-order
-    /// inference with [`Gate::Both`], and networks as in [`Teacher::new`].
+    /// If the device is not a GPU, or its kernel does not support these [`Settings`]: it takes mini-batches of up to 16 rows, first-order
+    /// inference with [`Gate::Both`], and networks as in [`Teacher::new`]. The default networks need a GPU with 166 KB of shared memory
+    /// per block, such as an H100.
     ///
     /// ```
     /// use tractable::{Device, rl::{Agent, Settings, env::Pendulum}};
@@ -210,16 +211,12 @@ impl Agent {
         let (before, world) = (self.life.clone(), env.state());
         let (returns, vars) = match self.collect(env, &mut rollout) {
             Ok(collected) => collected,
-            Err(e) => {
-                self.life = before;
-                let restored = guarded("restore", self.life.steps, || env.restore(&world));
-                return Err(match restored {
-                    Ok(()) => e,
-                    Err(r) => Error::invalid("environment", format!("{e}; then {r}")),
-                });
-            }
+            Err(e) => return Err(self.go_back(before, env, &world, e)),
         };
-        self.learn(&returns, &vars, &mut rollout)?;
+        if let Err(e) = self.learn(&returns, &vars, &mut rollout) {
+            // A GPU that failed has changed nothing, so the rollout can be repeated; on the CPU some mini-batches may be learned.
+            return Err(if self.teacher.is_some() { self.go_back(before, env, &world, e) } else { e });
+        }
         if self.settings.forget > 0.0 {
             self.value.forget(self.settings.forget)?;
             self.policy.forget(self.settings.forget)?;
@@ -227,6 +224,21 @@ impl Agent {
         self.life.rollouts += 1;
         self.world = env.state();
         Ok(rollout)
+    }
+
+    /// After an error: agent and environment are as before the rollout. Returns the error, and one of the environment if it cannot go back.
+    fn go_back(
+        &mut self,
+        before: Life,
+        env: &mut (impl Environment + ?Sized),
+        world: &[f64],
+        error: Error,
+    ) -> Error {
+        self.life = before;
+        match guarded("restore", self.life.steps, || env.restore(world)) {
+            Ok(()) => error,
+            Err(r) => Error::invalid("environment", format!("{error}; then {r}")),
+        }
     }
 
     /// Acts for a horizon; the returns of its steps and their variances.

@@ -1,6 +1,7 @@
 //! Whole training steps on a GPU: epochs of images that are stored on it as bytes.
 
 use super::Args;
+use crate::console::note;
 use crate::report::{Outcome, Report, table};
 use crate::results::Clock;
 use crate::settings::DeviceName;
@@ -89,10 +90,10 @@ pub(super) fn run(args: &Args, clock: Clock, report: &Report, budget: Duration) 
         ]);
         lines.push(line);
     }
-    let agents = agents(args, &device, budget, report)?;
-    if !args.json {
+    if !args.json && rows.len() > 1 {
         report.say("table", &(), || table(&rows, &[0]).trim_end().to_string())?;
     }
+    let agents = agents(args, &device, budget, report)?;
     let fast = if args.device == DeviceName::CudaFast { "-fast" } else { "" };
     let command = format!("tractable bench --device cuda{fast} --seconds {}", args.seconds);
     let all = All { device: &name, rows: &lines, agents: &agents };
@@ -106,7 +107,15 @@ fn agents(args: &Args, device: &Device, budget: Duration, report: &Report) -> Ou
         if args.only.as_ref().is_some_and(|only| !format!("agents, {agents}").contains(only)) {
             continue;
         }
-        let seconds = learn(device, agents, budget)?;
+        let seconds = match learn(device, agents, budget) {
+            Ok(seconds) => seconds,
+            // Not every GPU has the shared memory.
+            Err(e @ tractable::Error::Device { .. }) => {
+                note(&format!("agents: {e}"));
+                break;
+            }
+            Err(e) => return Err(e.into()),
+        };
         let line = Agents {
             agents,
             mini_batches: MINI_BATCHES,

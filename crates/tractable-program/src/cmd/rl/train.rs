@@ -47,9 +47,9 @@ pub(crate) struct Args {
     /// Set a setting by its name in config.json
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Where agents learn; they act on the CPU. With a GPU, many seeds learn at the same time
-    #[arg(long, value_enum, default_value_t)]
-    device: DeviceName,
+    /// Where agents learn; they act on the CPU. On a GPU many seeds learn at the same time [default: cpu, or the run's]
+    #[arg(long, value_enum, value_name = "NAME")]
+    device: Option<DeviceName>,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
@@ -149,7 +149,7 @@ pub(crate) fn run(args: &Args, world: World) -> Outcome {
         seeds: args.seeds.or(old.as_ref().map(|o| o.seeds)).unwrap_or(SEEDS),
         out: args.out.clone(),
         resume: args.resume,
-        device: args.device,
+        device: args.device.or(old.as_ref().map(|o| o.device)).unwrap_or_default(),
     };
     // What cannot be made is said before anything is written.
     plan.learns(&mut Agent::new(&*world.make()?, plan.settings.clone())?)?;
