@@ -114,7 +114,7 @@ impl Teacher {
     /// ```
     pub const MOST_ROWS: usize = lesson::MOST_ROWS;
 
-    /// Room for both networks on a GPU. The value network reads a state and an action side by side. Its first activation may be tanh or sigmoid,
+    /// Room for both networks on a GPU. The value network reads a state and an action side by side. Its first activation is tanh or sigmoid,
     /// the others have a constant slope (ReLU, leaky ReLU, identity).
     ///
     /// # Errors
@@ -139,13 +139,14 @@ impl Teacher {
             |(_, activation): &Dense| !matches!(activation, Activation::Tanh | Activation::Sigmoid);
         let widths = (value.input().len(), value.output().units());
         if v.len() < 2
+            || straight(&v[0])
             || !v[1..].iter().all(straight)
             || v[v.len() - 1].1 != Activation::Identity
             || widths != (policy.input().len() + policy.output().units(), 1)
         {
             return Err(refuse(
                 "its kernel for agents takes a value network of a state and an action with at least one hidden layer, curved only in its \
-                 first layer",
+                 first layer: tanh or sigmoid",
             ));
         }
         let lessons = device.lessons([&v, &p])?;
