@@ -3,6 +3,7 @@
 import _thread
 import copy
 import pickle
+import signal
 import threading
 
 import numpy as np
@@ -152,6 +153,7 @@ def test_ctrl_c_keeps_the_work(at):
 
 @pytest.mark.parametrize("task", [pole, Toy])
 def test_ctrl_c_from_outside_keeps_the_work(task):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
     env = task()
     agent = Agent(env, seed=0, **SMALL)
     timer = threading.Timer(0.5, _thread.interrupt_main)
