@@ -5,7 +5,7 @@
     python docs/benchmarks/cuda.py --held-out target/release/tractable DATA
 
 With a folder that has mnist/, and cifar-10-batches-bin/ if CIFAR-10 is to be trained too, it also trains whole tasks on all training images
-and tests them on the test images, and compares the devices. Parts that were not run keep their old results.
+and tests them on the test images, and compares the devices. Parts that were not run keep their old results, if those are of the same kind of GPU.
 
 --held-out repeats how the settings were chosen: it trains on fewer images, prints the errors on held-out training images, and writes nothing. They
 are the last 10,000 of MNIST and the last file of CIFAR-10 (its first file is then used twice, because the program reads five).

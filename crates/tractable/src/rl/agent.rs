@@ -165,7 +165,8 @@ impl Agent {
     }
 
     /// Learns on a GPU from now on, a whole rollout in one kernel; the agent still acts on the CPU. Several agents, each on its own
-    /// thread, learn at the same time. Sums are rounded differently there, so the agent's returns are those of another seed.
+    /// thread, learn at the same time. Sums are rounded differently there, so an agent develops differently than on the CPU, as it
+    /// does with another seed.
     ///
     /// # Errors
     /// If the device is not a GPU, or its kernel does not support these [`Settings`]: it takes mini-batches of up to 16 rows, first-order
@@ -174,7 +175,8 @@ impl Agent {
     ///
     /// ```
     /// use tractable::{Device, rl::{Agent, Settings, env::Pendulum}};
-    /// let mut agent = Agent::new(&Pendulum::new(), Settings::default())?;
+    /// let small = Settings { value_layers: vec![32; 2], policy_layers: vec![32], ..Settings::default() };
+    /// let mut agent = Agent::new(&Pendulum::new(), small)?;
     /// if let Ok(gpu) = Device::cuda(0) {
     ///     agent.learn_on(&gpu)?;
     /// }
