@@ -103,7 +103,7 @@ def main():
         path = os.path.join(ROOT, "docs", "results", "peers.json")
         with open(path, "w") as file:
             file.write(text)
-        print(f"written to {path}; now: tractable reproduce tables --write README.md docs/book/src/speed.md")
+        print(f"written to {path}; now: cargo xtask reproduce tables --write README.md docs/book/src/speed.md")
 
 
 main()

@@ -1,6 +1,6 @@
-"""River's models, and ours with River's interface, on the streams of `tractable reproduce streams`: the same rows, each predicted before it is learned.
+"""River's models, and ours with River's interface, on the streams of `cargo xtask reproduce streams`: the same rows, each predicted before it is learned.
 
-    tractable reproduce streams --export DIR
+    cargo xtask reproduce streams --export DIR
     python docs/benchmarks/streams.py DIR docs/results/streams-river.json [seeds] [model]
 
 If a model is given, only its rows are replaced. Settings are River's defaults. Scores start at row 200, as for tractable's networks.

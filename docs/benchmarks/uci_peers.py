@@ -1,4 +1,4 @@
-"""Regression peers on the UCI sets: the rows and splits of `tractable reproduce uci`. Called by uci_peers.sh.
+"""Regression peers on the UCI sets: the rows and splits of `cargo xtask reproduce uci`. Called by uci_peers.sh.
 
 Prints a table and, with --out, writes a JSON file anew after every split. Splits are the outer loop, so that a run that is
 short of time has fewer splits of every set. --show prints the table of such a file and runs nothing.
@@ -28,7 +28,7 @@ def arguments():
     add("--minutes", metavar="M", type=float, default=math.inf, help="begin nothing after that; the file says what was left out")
     add("--alone", action="store_true", help="nothing else runs on this machine: seconds can be trusted")
     add("--out", metavar="FILE", help="results, for keeps docs/results/uci-peers.json")
-    add("--tractable", metavar="FILE", help="uci.json of `tractable reproduce uci -o`, shown beside the peers")
+    add("--tractable", metavar="FILE", help="uci.json of `cargo xtask reproduce uci -o`, shown beside the peers")
     add("--show", metavar="FILE", help="show these results of --out, run nothing")
     args = parser.parse_args()
     if not args.data and not args.show:
@@ -45,7 +45,7 @@ def arguments():
 
 
 def ours(path):
-    """Rows of the default model, in the form of the peers'. All that is known here of the file of `tractable reproduce uci`."""
+    """Rows of the default model, in the form of the peers'. All that is known here of the file of `cargo xtask reproduce uci`."""
     with open(path) as file:
         rows = json.load(file)["default"]["rows"]
     for row in rows:

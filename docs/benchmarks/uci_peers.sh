@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Regression beside scikit-learn, NGBoost and a deep ensemble in PyTorch, on the rows and splits of `tractable reproduce uci`.
+# Regression beside scikit-learn, NGBoost and a deep ensemble in PyTorch, on the rows and splits of `cargo xtask reproduce uci`.
 #
 #   docs/benchmarks/uci_peers.sh --data uci/                       # all sets, all splits: hours
 #   docs/benchmarks/uci_peers.sh --data uci/ --sets yacht --splits 2

@@ -1,16 +1,7 @@
-//! Readers of the program, whose insides are not public: its files are taken in as they are.
-
-#[allow(dead_code, unreachable_pub)]
-#[path = "../../crates/tractable-program/src/fetch/archive.rs"]
-mod archive;
-#[allow(dead_code, unused_imports)]
-#[path = "../../crates/tractable-program/src/attack/npy.rs"]
-mod npy;
-#[allow(dead_code, unused_imports)]
-#[path = "../../crates/tractable-program/src/objective/mod.rs"]
-mod objective;
+//! Readers of the program.
 
 use std::path::Component;
+use tractable_cli::{attack::npy, fetch::archive, objective};
 
 /// An array has as many numbers as its shape says, all of them finite.
 pub fn npy(bytes: &[u8]) {

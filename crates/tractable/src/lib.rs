@@ -87,64 +87,49 @@
 //! [`MixtureRelu`](Activation::MixtureRelu) are linearised at the mean. The sums over a batch count the prior
 //! once per sample; see [`UpdateRule`].
 
-// Some functions of the core serve one feature only.
-#![cfg_attr(not(feature = "default"), allow(dead_code))]
+pub use tractable_core::error::{Error, Result};
+#[cfg(feature = "files")]
+pub use tractable_core::files;
+pub use tractable_core::gaussian::{Gaussian, Input, Matrix};
+pub use tractable_core::moments::{self, Activation, derivative::Gate};
+pub use tractable_core::shape::{Padding, Shape, Window};
+pub use tractable_core::{fnv, metrics, rng};
+pub use tractable_data as data;
+pub use tractable_devices::{Device, UpdateRule};
+pub use tractable_ensemble::{self as ensemble, Ensemble};
+pub use tractable_network::{
+    Derivative, Drift, EarlyStopping, Epoch, Extremum, Fit, FitReport, Found, Increment, Layer, LearnInfo,
+    Lesson, Mark, Mode, Network, NetworkBuilder, Node, Noise, NoiseSchedule, Observation, Output, Posterior,
+    Prediction, Prior, Progress, Samples, Scheme, Search, SearchStart, Searches, Spread, Sums, Surprise,
+    Sync, Taught, Teacher, Tree, Wanted, Wrt, recipes,
+};
 
 #[cfg(feature = "attack")]
-pub mod attack;
-mod backend;
-mod builder;
-#[cfg(feature = "files")]
-mod checkpoint;
-mod cholesky;
-mod condition;
-pub mod data;
-mod derivative;
-mod drift;
-mod engine;
-pub mod ensemble;
-mod error;
-#[cfg(feature = "files")]
-pub mod files;
-pub mod fnv;
-mod gaussian;
-mod graph;
-mod layer;
-mod lesson;
-mod memory;
-pub mod metrics;
-pub mod moments;
-mod network;
+pub use tractable_applications::attack;
 #[cfg(feature = "optimize")]
-pub mod optimize;
-mod output;
-mod plan;
-pub mod recipes;
-#[cfg(feature = "rl")]
-pub mod rl;
-pub mod rng;
-mod shape;
-mod train;
-#[cfg(feature = "verify")]
-pub mod verify;
-pub mod workers;
+pub use tractable_applications::optimize;
 
-pub use backend::{Device, UpdateRule};
-pub use builder::NetworkBuilder;
-pub use condition::{Found, Mode, Posterior, Search, SearchStart, Searches};
-pub use derivative::{Derivative, Wrt};
-pub use drift::Drift;
-pub use ensemble::Ensemble;
-pub use error::{Error, Result};
-pub use gaussian::{Gaussian, Input, Matrix};
-pub use layer::{Layer, Node, Prior, Scheme};
-pub use lesson::{Lesson, Taught, Teacher};
-pub use moments::Activation;
-pub use moments::derivative::Gate;
-pub use network::{Increment, LearnInfo, Mark, Network, Sums};
-pub use output::{Extremum, Noise, Observation, Output, Prediction, Spread, Surprise, Tree, Wanted};
-pub use shape::{Padding, Shape, Window};
-pub use train::{EarlyStopping, Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples, Sync};
+/// Reinforcement learning with continuous actions, by inference: environments, and an agent that conditions its actions on a
+/// derivative of the value of zero.
+#[cfg(feature = "rl")]
+pub mod rl {
+    pub use tractable_applications::rl::{
+        Agent, AtTimeLimit, Decay, Episode, Evaluation, Rollout, Running, Settings, Squash,
+    };
+
+    /// Environments: tasks with continuous actions, in Gymnasium's terms.
+    pub mod env {
+        pub use tractable_applications::rl::env::{Environment, Segment, Space, Step, TimeLimit};
+        #[cfg(feature = "mujoco")]
+        pub use tractable_physics::mujoco;
+        pub use tractable_physics::{HalfCheetah, InvertedPendulum, Pendulum, Version};
+    }
+}
+
+/// Several threads, processes or machines that learn together.
+pub mod workers {
+    pub use tractable_core::workers::{Threads, Transport, agree, fail, leave, share};
+}
 
 /// The code in the README and in the book, compiled and run with the documentation's tests.
 #[cfg(doctest)]

@@ -22,8 +22,8 @@ fn residual(inputs: usize, width: usize) -> NetworkBuilder {
 fn branched() -> NetworkBuilder {
     Network::builder(Shape::flat(3))
         .layer(Layer::linear(8).named("left"))
-        .layer(Activation::Tanh.of("left").named("bent"))
-        .layer(Activation::Sigmoid.of("left").named("steep"))
+        .layer(Layer::from(Activation::Tanh).of(["left"]).named("bent"))
+        .layer(Layer::from(Activation::Sigmoid).of(["left"]).named("steep"))
         .layer(Layer::linear(8).of(["input"]).named("right"))
         .layer(Activation::Softplus)
         .layer(Layer::Add.of(["bent", "steep", "softplus1", "left"]).named("sum"))

@@ -208,7 +208,7 @@ fn told(fault: &str) -> Vec<String> {
 #[test]
 fn faults_are_said_in_one_line() {
     if Device::gpus() != ["emulated"] {
-        return eprintln!("skipped: needs the emulated driver (crates/tractable/cuda/emulator)");
+        return eprintln!("skipped: needs the emulated driver (crates/devices/cuda/emulator)");
     }
     assert_eq!(told("none"), ["cuda: no CUDA device can be used (CUDA_ERROR_NO_DEVICE)"]);
     let old = "cuda: the driver is too old: it supports CUDA 11.8, and 12.4 is needed";

@@ -237,7 +237,7 @@ fn memory_runs_out() {
 #[test]
 fn memory_may_run_out_anywhere() {
     if Device::gpus() != ["emulated"] {
-        return eprintln!("skipped: needs the emulated driver (crates/tractable/cuda/emulator)");
+        return eprintln!("skipped: needs the emulated driver (crates/devices/cuda/emulator)");
     }
     let path = std::env::temp_dir().join(format!("tractable-faults-{}", std::process::id()));
     let child = std::process::Command::new(std::env::current_exe().unwrap())

@@ -1,0 +1,104 @@
+//! Optimisation by inference: maxima and minima of an output.
+//!
+//! Networks are searched by conditioning on "the derivative is zero"
+//! ([`Wanted::maximum`](crate::Wanted::maximum), [`Wanted::minimum`](crate::Wanted::minimum)), inside a box and with
+//! steps of limited length. Exact values of a function are interpolated:
+//!
+//! | you have | use |
+//! |---|---|
+//! | a function to call | [`Optimizer::run`] |
+//! | an external experiment: ask for a point, tell its value | [`Optimizer::ask`], [`Optimizer::tell`], [`Optimizer::save`] |
+//! | a trained network, or a model of several | [`search`], [`search_ensemble`] |
+//! | data, and the paper's algorithm: move the input while the network learns | [`follow`] |
+//!
+//! ```
+//! use tractable::optimize::Optimizer;
+//! let mut search = Optimizer::minimize([(-2.0, 2.0), (-2.0, 2.0)])?.seed(1);
+//! let found = search.run(40, |x| (x[0] - 0.5).powi(2) + (x[1] + 1.0).powi(2))?;
+//! assert!((found.x.mean()[0] - 0.5).abs() < 0.1);
+//! # Ok::<(), tractable::Error>(())
+//! ```
+
+mod bounds;
+mod follow;
+mod near;
+mod optimizer;
+mod pooled;
+mod region;
+mod search;
+mod smooth;
+mod state;
+mod surrogate;
+
+pub use bounds::Bounds;
+pub use follow::{Follow, Path, follow};
+pub use optimizer::{Optimizer, Trial};
+pub use pooled::search_ensemble;
+pub use search::{Search, search};
+
+use serde::{Deserialize, Serialize};
+use tractable_core::gaussian::Gaussian;
+use tractable_network::output::{Extremum, Wanted};
+
+/// Minimise or maximise.
+///
+/// ```
+/// use tractable::optimize::Goal;
+/// assert!(Goal::Minimum.better(1.0, 2.0) && Goal::Maximum.better(2.0, 1.0));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    /// Minimise.
+    Minimum,
+    /// Maximise.
+    Maximum,
+}
+
+impl Goal {
+    /// Whether the value `a` is better than `b`.
+    ///
+    /// ```
+    /// assert!(!tractable::optimize::Goal::Minimum.better(1.0, 1.0));
+    /// ```
+    pub fn better(self, a: f64, b: f64) -> bool {
+        self.sign() * a < self.sign() * b
+    }
+
+    /// Sign that turns the goal into minimisation.
+    fn sign(self) -> f64 {
+        match self {
+            Goal::Minimum => 1.0,
+            Goal::Maximum => -1.0,
+        }
+    }
+
+    fn wanted(self) -> Extremum<'static> {
+        match self {
+            Goal::Minimum => Wanted::minimum().second_order(),
+            Goal::Maximum => Wanted::maximum().second_order(),
+        }
+    }
+}
+
+/// A maximum or minimum of the output, with its uncertainty.
+///
+/// The standard deviations are rough, and usually too small in several dimensions. Without noise, the best evaluated
+/// point, [`Optimizer::best`], is usually closer to the optimum than this mean.
+///
+/// ```
+/// # use tractable::optimize::Optimizer;
+/// let found = Optimizer::maximize([(-1.0, 1.0)])?.run(15, |x| 1.0 - x[0] * x[0])?;
+/// println!("{} +- {}: {}", found.x.mean()[0], found.x.std()[0], found.value.mean()[0]);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Optimum {
+    /// Posterior of the location, one row. The variance is that of a stationary point given the network's own uncertainty
+    /// about its derivative, which is rough; on the edge of the box, where the derivative need not be zero, it
+    /// is meaningless.
+    pub x: Gaussian,
+    /// Expected value of the function there, one number.
+    pub value: Gaussian,
+}

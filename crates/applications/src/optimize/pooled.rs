@@ -1,0 +1,72 @@
+//! Optima of a model of several networks: each network is searched, and what all of them predict decides between the places.
+
+use super::{Bounds, Goal, Optimum, Search, search};
+use tractable_core::error::Result;
+use tractable_core::gaussian::{Gaussian, Matrix};
+use tractable_ensemble::Ensemble;
+
+/// Optima of every network that are compared.
+const OF_EACH: usize = 5;
+/// Nearer than this share of the box, optima of two networks are taken for the same one.
+const SAME: f64 = 0.15;
+
+/// The optima of a model's output in a box, best first, as [`search`] finds those of one network. How sure a place is counts how
+/// far the networks' own optima lie apart.
+///
+/// ```
+/// use tractable::optimize::{Bounds, Goal, Search, search_ensemble};
+/// use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+/// let x: Vec<f64> = (0..60).map(|i| i as f64 / 15.0 - 2.0).collect();
+/// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();
+/// let data = Dataset::new(Matrix::column(x)?, Matrix::column(y)?)?.standardize();
+/// let model = Ensemble::fit(&data)?;
+/// let optima = search_ensemble(&model, &Bounds::new([(-2.0, 2.0)])?, Goal::Maximum, &Search::default())?;
+/// assert!((optima[0].x.mean()[0] - std::f64::consts::FRAC_PI_2).abs() < 0.4);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub fn search_ensemble(
+    model: &Ensemble,
+    bounds: &Bounds,
+    goal: Goal,
+    settings: &Search,
+) -> Result<Vec<Optimum>> {
+    let n = bounds.len();
+    let mut found: Vec<Vec<Optimum>> = Vec::new();
+    for net in model.networks() {
+        let mut optima = search(net, bounds, goal, settings)?;
+        optima.truncate(OF_EACH);
+        found.push(optima);
+    }
+    let places: Vec<f64> = found.iter().flatten().flat_map(|o| o.x.mean().to_vec()).collect();
+    let predicted = model.predict(&Matrix::new(places.clone(), n)?)?;
+    let outputs = model.output().units();
+    let at = |i: usize| i * outputs + settings.output;
+    let mut order: Vec<usize> = (0..places.len() / n).collect();
+    let value = |i: usize| goal.sign() * predicted.mean()[at(i)];
+    order.sort_by(|&a, &b| value(a).total_cmp(&value(b)));
+    let half = bounds.half_widths();
+    let apart = |a: &[f64], b: &[f64]| {
+        a.iter().zip(b).zip(&half).map(|((a, b), h)| (a - b).abs() / (2.0 * h)).fold(0.0, f64::max)
+    };
+    let mut optima: Vec<Optimum> = Vec::new();
+    for i in order {
+        let x = &places[i * n..(i + 1) * n];
+        if optima.iter().any(|o| apart(o.x.mean(), x) < SAME) {
+            continue;
+        }
+        // Of every network the optimum that is this one, if it has it.
+        let same = found.iter().filter_map(|optima| {
+            let near = optima.iter().map(|o| (apart(o.x.mean(), x), o)).min_by(|a, b| a.0.total_cmp(&b.0))?;
+            (near.0 < SAME).then_some(near.1)
+        });
+        let same: Vec<&Optimum> = same.collect();
+        let var = |k: usize| {
+            let one = |o: &&Optimum| o.x.var()[k] + (o.x.mean()[k] - x[k]).powi(2);
+            same.iter().map(one).sum::<f64>() / same.len() as f64
+        };
+        let var: Vec<f64> = (0..n).map(var).collect();
+        let value = Gaussian::new(vec![predicted.mean()[at(i)]], vec![predicted.output().var()[at(i)]], 1)?;
+        optima.push(Optimum { x: Gaussian::new(x.to_vec(), var, n)?, value });
+    }
+    Ok(optima)
+}

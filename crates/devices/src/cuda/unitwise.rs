@@ -1,0 +1,387 @@
+//! Writing and reading states, and all unit-by-unit operations.
+
+use super::driver::{Buffer, MOST_DOWN};
+use super::state::{INNOVATION, Layout, PRIOR, Part, State};
+use super::{Cuda, Status};
+use crate::Field;
+use tractable_core::error::Result;
+use tractable_core::moments::Activation;
+
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq)]
+struct LayOutArgs {
+    to: Layout,
+    from: u64,
+    out: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq)]
+struct ActivateArgs {
+    n: i64,
+    activation: i32,
+    negative_slope: f32,
+    z_mean: u64,
+    z_var: u64,
+    mean: u64,
+    var: u64,
+    slope: u64,
+    own: u64,
+    broken: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq)]
+struct ActivateBackArgs {
+    of: Layout,
+    k: i32,
+    forward: Layout,
+    slope: u64,
+    a_mean: u64,
+    a_var: u64,
+    z_mean: u64,
+    z_var: u64,
+    broken: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq)]
+struct CombineArgs {
+    from: Layout,
+    to: Layout,
+    more: i32,
+    from_pair: [u64; 2],
+    to_pair: [u64; 2],
+    broken: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq)]
+struct MaskArgs {
+    n: i64,
+    mean: u64,
+    d_mean: u64,
+    d_var: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq)]
+struct PosteriorArgs {
+    n: i64,
+    mean: u64,
+    var: u64,
+    d_mean: u64,
+    d_var: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Checked {
+    of: Layout,
+    first: u64,
+    second: u64,
+}
+
+/// States checked per launch.
+const AT_ONCE: usize = 16;
+
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq)]
+struct CheckArgs {
+    flag: u64,
+    status: u64,
+    states: i32,
+    number: i32,
+    last: i32,
+    state: [Checked; AT_ONCE],
+}
+
+/// The kernels' code for an activation, and its slope below zero.
+pub(super) fn number(activation: Activation) -> (i32, f32) {
+    match activation {
+        Activation::Identity => (0, 1.0),
+        Activation::Relu => (1, 0.0),
+        Activation::LeakyRelu { slope } => (2, slope as f32),
+        Activation::Tanh => (3, 0.0),
+        Activation::Sigmoid => (4, 0.0),
+        Activation::Softplus => (5, 0.0),
+        Activation::MixtureRelu => (6, 0.0),
+    }
+}
+
+/// f64 numbers in the device's precision.
+pub(super) fn single(values: &[f64]) -> Vec<f32> {
+    values.iter().map(|&v| v as f32).collect()
+}
+
+impl Cuda {
+    /// Writes the host's numbers into a part of a state that has room for them.
+    fn lay_out(&self, layout: Layout, values: &[f64], to: u64) -> Result<()> {
+        let mut from = Buffer::none(&self.gpu);
+        from.grow(values.len())?;
+        from.write(0, &single(values));
+        self.over("lay_out", layout.numbers(), &LayOutArgs { to: layout, from: from.at(), out: to });
+        Ok(())
+    }
+
+    pub(super) fn write_state(&self, state: &mut State, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
+        state.begin(mean.len() / state.shape.len());
+        state.room([Part::Mean]);
+        state.check()?;
+        self.lay_out(state.layout(), mean, state.mean.at())?;
+        match var {
+            Some(var) if var.iter().any(|&v| v != 0.0) => {
+                state.exact = false;
+                state.room([Part::Var]);
+                state.check()?;
+                self.lay_out(state.layout(), var, state.var.at())
+            }
+            _ => {
+                state.make_exact();
+                state.check()
+            }
+        }
+    }
+
+    /// The state itself or, if it is a view, a copy with its own numbers.
+    pub(super) fn solid<'a>(&self, state: &'a State, copy: &'a mut Option<State>) -> &'a State {
+        if !state.relu {
+            return state;
+        }
+        let copy = copy.insert(State::new(&self.gpu, state.shape));
+        self.activate_state(Activation::Relu, state, copy, false);
+        copy
+    }
+
+    /// After an innovation was sent to a view: sets it to zero where ReLU is flat.
+    pub(super) fn mask(&self, state: &State) {
+        if state.relu && state.failed.is_none() {
+            let of = state.layout();
+            let args = MaskArgs {
+                n: of.numbers() as i64,
+                mean: state.mean.at(),
+                d_mean: state.d_mean.at(),
+                d_var: state.d_var.at(),
+            };
+            self.over("mask", of.numbers(), &args);
+        }
+    }
+
+    pub(super) fn read_state(&self, state: &State, field: Field) -> Result<Vec<f64>> {
+        state.check()?;
+        let mut copy = None;
+        let state = match field {
+            Field::DMean | Field::DVar => state,
+            _ => self.solid(state, &mut copy),
+        };
+        state.check()?;
+        let (n, from) = (state.rows * state.shape.len(), state.field(field));
+        if from.at() == 0 {
+            return Ok(vec![if field == Field::Slope { 1.0 } else { 0.0 }; n]);
+        }
+        let mut to = Buffer::<f32>::none(&self.gpu);
+        to.grow(n)?;
+        let args = LayOutArgs { to: state.layout(), from: from.at(), out: to.at() };
+        self.over("read_out", args.to.numbers(), &args);
+        Ok(to.read(n)?.into_iter().map(f64::from).collect())
+    }
+
+    /// While learning, ReLU is a view: code that reads it applies ReLU.
+    pub(super) fn activate_to_learn(&self, activation: Activation, z: &State, a: &mut State) {
+        if activation == Activation::Relu && !z.relu && !z.planes {
+            return a.view_of(z);
+        }
+        let mut copy = None;
+        self.activate_state(activation, self.solid(z, &mut copy), a, false);
+    }
+
+    pub(super) fn activate_state(&self, activation: Activation, z: &State, a: &mut State, with_own: bool) {
+        a.made_from(z, z.planes);
+        a.room([Part::Mean, Part::Var, Part::Slope]);
+        if with_own {
+            a.room([Part::Own]);
+        }
+        if a.failed.is_some() {
+            return;
+        }
+        let (activation, negative_slope) = number(activation);
+        let n = z.layout().numbers();
+        let args = ActivateArgs {
+            n: n as i64,
+            activation,
+            negative_slope,
+            z_mean: z.mean.at(),
+            z_var: z.var.at(),
+            mean: a.mean.at(),
+            var: a.var.at(),
+            slope: a.slope.at(),
+            own: if with_own { a.own.at() } else { 0 },
+            broken: a.flag(false),
+        };
+        self.over("activate", n, &args);
+    }
+
+    pub(super) fn activate_state_back(&self, forward: &State, a: &State, z: &mut State) {
+        if forward.relu {
+            return z.share_innovation(a);
+        }
+        z.rows_in_planes(a.planes);
+        z.receive(a);
+        if z.failed.is_some() {
+            return;
+        }
+        let of = a.layout();
+        let args = ActivateBackArgs {
+            of,
+            k: (a.rows / forward.rows) as i32,
+            forward: forward.layout(),
+            slope: forward.slope.at(),
+            a_mean: a.d_mean.at(),
+            a_var: a.d_var_at(),
+            z_mean: z.d_mean.at(),
+            z_var: z.d_var_at(),
+            broken: z.flag(true),
+        };
+        match !a.planes && !forward.planes && a.shape.pixels() <= MOST_DOWN {
+            true => self.over_pixels("activate_back_four", of, &args),
+            false => self.over("activate_back", of.numbers(), &args),
+        }
+    }
+
+    fn combine(&self, from: &State, to: &State, more: bool, [from_pair, to_pair]: [[u64; 2]; 2], of_d: bool) {
+        let (from, layout) = (from.layout(), to.layout());
+        let args =
+            CombineArgs { from, to: layout, more: more as i32, from_pair, to_pair, broken: to.flag(of_d) };
+        self.over("combine", layout.numbers(), &args);
+    }
+
+    pub(super) fn sum_of_states(&self, states: &[State], numbers: &[usize], z: &mut State) {
+        let first = &states[numbers[0]];
+        z.made_from(first, false);
+        z.failed = numbers.iter().find_map(|&n| states[n].failed.clone());
+        z.room(PRIOR);
+        if z.failed.is_some() {
+            return;
+        }
+        for (i, x) in numbers.iter().map(|&n| &states[n]).enumerate() {
+            let mut copy = None;
+            let x = self.solid(x, &mut copy);
+            if x.failed.is_some() {
+                return z.failed = x.failed.clone();
+            }
+            let pairs = [[x.mean.at(), x.var.at()], [z.mean.at(), z.var.at()]];
+            self.combine(x, z, i > 0, pairs, false);
+        }
+    }
+
+    /// The innovation of one state becomes another's, or is added to it.
+    pub(super) fn send_innovation(&self, from: &State, to: &mut State, more: bool) {
+        to.receive(from);
+        if to.failed.is_some() {
+            return;
+        }
+        // Rows have no variances: processing their means twice does no harm.
+        let pair = |s: &State| [s.d_mean.at(), if s.means_only { s.d_mean.at() } else { s.d_var.at() }];
+        let (from_pair, to_pair) = (pair(from), pair(to));
+        if to.means_only {
+            return self.combine_means(from, to, more);
+        }
+        self.combine(from, to, more, [from_pair, to_pair], true);
+        self.mask(to);
+    }
+
+    fn combine_means(&self, from: &State, to: &mut State, more: bool) {
+        // The second pair goes to separate memory, so that no thread reads what another writes.
+        to.room([Part::DVar]);
+        if to.failed.is_none() {
+            let pairs = [[from.d_mean.at(); 2], [to.d_mean.at(), to.d_var.at()]];
+            self.combine(from, to, more, pairs, true);
+        }
+    }
+
+    pub(super) fn innovate_state(&self, output: &mut State, d_mean: &[f64]) -> Result<()> {
+        output.room(INNOVATION);
+        output.check()?;
+        self.lay_out(output.layout(), d_mean, output.d_mean.at())?;
+        let n = output.layout().numbers();
+        output.d_var.clear(n);
+        Ok(())
+    }
+
+    pub(super) fn forget(&self, state: &mut State) {
+        state.room(INNOVATION);
+        if state.failed.is_none() {
+            let n = state.layout().numbers();
+            state.d_mean.clear(n);
+            state.d_var.clear(n);
+        }
+    }
+
+    pub(super) fn posterior_of(&self, state: &mut State) {
+        (state.exact, state.zeros) = (false, 0);
+        if state.failed.is_some() {
+            return;
+        }
+        let n = state.layout().numbers();
+        let [mean, var, d_mean, d_var] =
+            [&state.mean, &state.var, &state.d_mean, &state.d_var].map(|b| b.at());
+        self.over("posterior", n, &PosteriorArgs { n: n as i64, mean, var, d_mean, d_var });
+    }
+
+    pub(super) fn check_all(&self, states: &[State], status: &mut Status) {
+        let last = states.last().expect("there is an output");
+        let flag = last.flag(false);
+        let checked = |s: &State| Checked { of: s.layout(), first: s.mean.at(), second: s.var_at() };
+        self.check_some(flag, 0, last, &states.iter().map(checked).collect::<Vec<_>>(), status);
+    }
+
+    pub(super) fn check_d(&self, state: &State, number: usize, status: &mut Status) {
+        let checked = Checked { of: state.layout(), first: state.d_mean.at(), second: state.d_var.at() };
+        self.check_some(state.flag(true), number, state, &[checked], status);
+    }
+
+    fn check_some(&self, flag: u64, number: usize, state: &State, all: &[Checked], status: &mut Status) {
+        status.failed = status.failed.take().or_else(|| state.failed.clone());
+        if status.failed.is_some() {
+            return;
+        }
+        let Some(at) = self.status_at(status) else { return };
+        for (i, some) in all.chunks(AT_ONCE).enumerate() {
+            let mut args = CheckArgs {
+                flag,
+                status: at,
+                states: some.len() as i32,
+                number: (number + i * AT_ONCE) as i32,
+                last: ((i + 1) * AT_ONCE >= all.len()) as i32,
+                state: [Checked::default(); AT_ONCE],
+            };
+            args.state[..some.len()].copy_from_slice(some);
+            self.gpu.launch("check", [1, 1, 1], 256, 0, &args);
+        }
+    }
+}
+
+impl State {
+    /// Makes room for the innovation that `from` sends here.
+    pub(super) fn receive(&mut self, from: &State) {
+        self.failed = self.failed.take().or_else(|| from.failed.clone());
+        self.room(INNOVATION);
+    }
+
+    /// Chooses the layout of rows, which need not be that of their state.
+    pub(super) fn rows_in_planes(&mut self, planes: bool) {
+        if self.several {
+            self.planes = planes;
+        }
+    }
+
+    /// Both innovations; rows have only one, and computing the other does no harm.
+    pub(super) fn pair_of_d(&self) -> [u64; 2] {
+        [self.d_mean.at(), if self.means_only { self.d_mean.at() } else { self.d_var.at() }]
+    }
+
+    /// The variances of the innovations, if there are any.
+    pub(super) fn d_var_at(&self) -> u64 {
+        if self.means_only { 0 } else { self.d_var.at() }
+    }
+}

@@ -1,0 +1,133 @@
+//! The data of a model, and a faster form of it.
+
+use super::folds::{FOLDS, folds, rows_of};
+use super::{Calibrated, Ensemble};
+use tractable_core::error::{Error, Result};
+use tractable_data::Dataset;
+
+impl Ensemble {
+    /// Names of the inputs.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500).single(true);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert_eq!(model.input_names(), data.input_names());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn input_names(&self) -> &[String] {
+        self.members[0].net.input_names()
+    }
+
+    /// How the columns of a table become the inputs; `None` where these have no names.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500).single(true);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert_eq!(model.preparation().unwrap().columns().collect::<Vec<_>>(), ["x0"]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    #[cfg(feature = "csv")]
+    pub fn preparation(&self) -> Option<std::borrow::Cow<'_, tractable_data::Preparation>> {
+        self.members[0].net.preparation()
+    }
+
+    /// Names of the targets.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500).single(true);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert_eq!(model.output_names(), data.output_names());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn output_names(&self) -> &[String] {
+        self.members[0].net.output_names()
+    }
+
+    /// Names of the classes; none where the target is a number.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500).single(true);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert!(model.class_names().is_empty());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn class_names(&self) -> &[String] {
+        self.members[0].net.class_names()
+    }
+
+    /// Which training rows were left out by a network: all of them or, for a single network, the fifth
+    /// that it was calibrated on.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// let settings = Settings::default().visits(500).single(true);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert_eq!(model.rows_left_out(&data)?.len(), 4);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn rows_left_out(&self, data: &Dataset) -> Result<Vec<usize>> {
+        self.check_fitted(data)?;
+        let folds = folds(data.target(), data.rows(), self.spec.seed);
+        let out = (0..FOLDS).filter(|&fold| self.members.iter().any(|m| m.fold == fold));
+        Ok(out.flat_map(|fold| rows_of(&folds, fold, true)).collect())
+    }
+
+    /// Refuses what is not, by its size, the data it was fitted to.
+    pub(super) fn check_fitted(&self, data: &Dataset) -> Result<()> {
+        if self.spec.own {
+            let why = "only the trainer of the network knows them";
+            return Err(Error::invalid("rows left out", why));
+        }
+        if data.rows() != self.spec.rows || data.width() != self.input().len() {
+            let found = format!("{} rows of {}", data.rows(), data.width());
+            let expected = format!("the {} rows of {} it was fitted to", self.spec.rows, self.input().len());
+            return Err(Error::shape("data", expected, found));
+        }
+        Ok(())
+    }
+
+    /// The same model without its own uncertainty away from the data: every row has that of an average row. Predictions
+    /// are several times faster, their means are the same, and so are their intervals where there are data. Elsewhere
+    /// the intervals widen only as far as the networks disagree.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(2000);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// let far = Matrix::column(vec![100.0])?;
+    /// let out = model.predict(&far)?;
+    /// let quick = model.quick().predict(&far)?;
+    /// assert_eq!(quick.mean(), out.mean());
+    /// assert!(quick.var()[0] < out.var()[0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn quick(mut self) -> Self {
+        // Of networks without rows to work it out from, the doubt is their own, and quick already.
+        if let Calibrated::Values(each) = &mut self.spec.calibration
+            && self.members.iter().all(|m| !m.outside.is_empty())
+        {
+            each.iter_mut().for_each(|c| c.average_doubt());
+            self.members.iter_mut().for_each(|m| {
+                m.outside.clear();
+                m.kept.clear();
+            });
+        }
+        self
+    }
+}

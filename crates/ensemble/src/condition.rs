@@ -1,0 +1,98 @@
+//! Conditioning with all networks of a model: points are weighted by the calibrated predictions there.
+
+use super::Ensemble;
+use tractable_core::error::{Error, Result};
+use tractable_core::gaussian::{Input, Matrix};
+use tractable_network::condition::{Answer, Covariance, EXACTLY, MOST_POINTS, Posterior, Prior, pool};
+use tractable_network::output::{Aim, DefaultNoise, ObservationBuffer, Output, Wanted};
+
+/// The largest number that is wanted: its square must not overflow.
+const LARGEST: f64 = 1e150;
+
+pub(super) fn condition(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> Result<Posterior> {
+    if wanted.layer.is_some_and(|layer| layer != "input") {
+        let why = "an ensemble has no common hidden layer; use one of its networks";
+        return Err(Error::invalid("layer", why));
+    }
+    let first = model.networks().next().expect("a model has networks");
+    let x = first.check_input(x)?;
+    first.moving(x, &wanted)?;
+    let Aim::Output(observation) = &wanted.goal else { return pooled(model, x, wanted) };
+    let shared = wanted.covariance.map(|c| Covariance::given(c, x.width(), |_| 1.0)).transpose()?;
+    let free = |v: &[f64]| v.iter().filter(|&&v| v > 0.0).count();
+    let most = match (&shared, x.var()) {
+        (Some(_), _) => x.width(),
+        (None, var) => var.map_or(0, |v| v.chunks_exact(x.width()).map(free).max().unwrap_or(0)),
+    };
+    if most > MOST_POINTS {
+        return pooled(model, x, wanted);
+    }
+    let (output, mut buffer) = (first.output(), ObservationBuffer::default());
+    buffer.fill(observation, DefaultNoise::Var(wanted.noise_var), output, None, x.rows(), LARGEST)?;
+    let units = output.units();
+    let mut answers = Vec::with_capacity(x.rows());
+    for row in 0..x.rows() {
+        let one = x.rows_between(row, row + 1);
+        let var = one.var().map_or(vec![0.0; x.width()], <[f64]>::to_vec);
+        let covariance = shared.clone().unwrap_or(Covariance::Diagonal(var));
+        let prior = Prior { mean: one.mean().to_vec(), covariance };
+        let wish = buffer.rows_between(row..row + 1, units);
+        let seen = wish.seen(units);
+        let is_seen = |o: &usize| seen.seen.is_none_or(|s| s[*o]);
+        if prior.free().is_empty() || !(0..units).any(|o| is_seen(&o)) {
+            answers.push(Answer::nothing(prior));
+            continue;
+        }
+        let label = observation.label(row);
+        let least = if label.is_some() { vec![0.0; units] } else { least_noise(model, &prior)? };
+        let mut weigh = |places: &[f64]| -> Result<Vec<f64>> {
+            let places = Matrix::new(places.to_vec(), x.width())?;
+            if let (Output::Classes { classes }, Some(label)) = (output, label) {
+                let p = model.predict_classes(&places)?;
+                return Ok(p.data().chunks_exact(classes).map(|p| libm::log(p[label])).collect());
+            }
+            let out = model.predict(&places)?;
+            let ln = |i: usize| {
+                let entry = |o: usize| {
+                    let var = if wanted.known_weights { 0.0 } else { out.var()[i * units + o] };
+                    let var = var + seen.noise.at(0, o, units).max(least[o]);
+                    let off = seen.y[o] - out.mean()[i * units + o];
+                    -0.5 * (off * off / var + libm::log(var))
+                };
+                (0..units).filter(is_seen).map(entry).sum::<f64>()
+            };
+            Ok((0..places.rows()).map(ln).collect())
+        };
+        match Answer::by_points(&prior, &mut weigh, &mut || Ok(None))? {
+            Some(answer) => answers.push(answer),
+            // So far from anything likely that places cannot tell: the networks, each for itself.
+            None => {
+                let goal = Aim::Output(observation.row(row));
+                answers.push(pooled(model, one, Wanted { goal, ..wanted })?.answer(0)?);
+            }
+        }
+    }
+    Ok(Posterior::of(answers, None).expect("means of finite places are finite"))
+}
+
+/// The noise that a wish has at least: what is wanted exactly is wanted to a thousandth of how far the outputs go.
+fn least_noise(model: &Ensemble, prior: &Prior) -> Result<Vec<f64>> {
+    let places = Matrix::new(prior.draws(64), prior.width())?;
+    let out = model.predict(&places)?;
+    let units = out.width();
+    let of = |o: usize| out.mean().iter().skip(o).step_by(units);
+    let var = |o: usize| {
+        let mean = of(o).sum::<f64>() / places.rows() as f64;
+        of(o).map(|y| (y - mean).powi(2)).sum::<f64>() / places.rows() as f64
+    };
+    Ok((0..units).map(|o| EXACTLY * EXACTLY * var(o)).collect())
+}
+
+/// Every network answers for itself, and the answers are pooled. The answer of a single network is left as it is.
+fn pooled(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> Result<Posterior> {
+    let mut said = model.ask(|_| true, x.rows(), |m| m.net.condition(x, wanted))?;
+    if said.len() == 1 {
+        return Ok(said.swap_remove(0).1);
+    }
+    pool::pooled(&said)
+}

@@ -1,0 +1,104 @@
+//! The few settings.
+
+use tractable_core::error::{Error, Result};
+
+/// No machine has more cores.
+const MOST_THREADS: usize = 1024;
+
+/// How to fit an [`Ensemble`](super::Ensemble).
+///
+/// ```
+/// let settings = tractable::ensemble::Settings::default().seed(7).threads(2);
+/// assert_eq!((settings.seed, settings.threads), (7, Some(2)));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Seed of folds and weights.
+    pub seed: u64,
+    /// Networks trained in parallel; `None`: one per core.
+    pub threads: Option<usize>,
+    /// One network instead of ten, calibrated on the fifth of the rows it leaves out.
+    pub single: bool,
+    /// Total number of rows that a network learns from, over all epochs; three times as many if left-out rows show that it helps.
+    pub visits: usize,
+    /// Whether to compute the uncertainty away from the data; predictions are several times faster without it. Weight uncertainty then comes from
+    /// a forward pass, and left-out rows decide whether it includes covariances between units.
+    pub outside: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { seed: 0, threads: None, single: false, visits: 50_000, outside: true }
+    }
+}
+
+impl Settings {
+    /// Seed of folds and weights.
+    ///
+    /// ```
+    /// assert_eq!(tractable::ensemble::Settings::default().seed(7).seed, 7);
+    /// ```
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Networks trained in parallel. The result does not depend on it.
+    ///
+    /// ```
+    /// assert_eq!(tractable::ensemble::Settings::default().threads(2).threads, Some(2));
+    /// ```
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// One network, in a tenth of the time.
+    ///
+    /// ```
+    /// assert!(tractable::ensemble::Settings::default().single(true).single);
+    /// ```
+    pub fn single(mut self, single: bool) -> Self {
+        self.single = single;
+        self
+    }
+
+    /// Total number of rows that a network learns from, over all epochs; 50,000 unless set.
+    ///
+    /// ```
+    /// assert_eq!(tractable::ensemble::Settings::default().visits(1000).visits, 1000);
+    /// ```
+    pub fn visits(mut self, visits: usize) -> Self {
+        self.visits = visits;
+        self
+    }
+
+    /// Whether to compute the uncertainty away from the data.
+    ///
+    /// ```
+    /// assert!(!tractable::ensemble::Settings::default().outside(false).outside);
+    /// ```
+    pub fn outside(mut self, outside: bool) -> Self {
+        self.outside = outside;
+        self
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        if let Some(n) = self.threads.filter(|n| !(1..=MOST_THREADS).contains(n)) {
+            return Err(Error::invalid("threads", format!("{n} is not between 1 and {MOST_THREADS}")));
+        }
+        match self.visits == 0 {
+            true => Err(Error::invalid("ensemble", "visits must be at least 1")),
+            false => Ok(()),
+        }
+    }
+
+    /// Epochs over so many rows, in times of the visits that are set.
+    pub(super) fn epochs(&self, rows: usize, times: usize) -> usize {
+        let epochs = self.visits.div_ceil(rows);
+        // At 50,000 visits: 40 epochs or more, but fewer again above a hundred thousand rows.
+        let least = (self.visits * 80).div_ceil(rows).clamp(2, self.visits.div_ceil(1250).max(2));
+        times * epochs.clamp(least, 1000.max(least))
+    }
+}

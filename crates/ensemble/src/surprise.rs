@@ -1,0 +1,154 @@
+//! A model on a stream: the surprise of a row, calibration that adapts, and forgetting in all of its networks.
+
+use super::{Calibrated, Ensemble, average};
+use tractable_core::error::{Error, Result};
+use tractable_core::gaussian::{Input, Matrix};
+use tractable_network::output::{Observation, Output, Prediction, Surprise, Tree, innovation_squared};
+
+impl Ensemble {
+    /// How large the errors of the predictions for some rows are, and how large they were expected to be according to the calibrated
+    /// predictions. Call it before these rows are learned; [`Drift`](crate::Drift) uses the result.
+    ///
+    /// # Errors
+    /// When the rows do not fit the model.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// let far_off = model.surprise(&Matrix::column(vec![3.5])?, &Matrix::column(vec![300.0])?)?;
+    /// assert!(far_off.ratio() > 10.0);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn surprise<'a, 'b>(
+        &self,
+        x: impl Into<Input<'a>>,
+        observation: impl Into<Observation<'b>>,
+    ) -> Result<Surprise> {
+        let (x, observation) = (x.into(), observation.into());
+        self.members[0].net.check_learn(x, &observation)?;
+        let Output::Classes { classes } = self.output() else {
+            let (y, seen) = observation.entries();
+            return Surprise::of_values(&self.predict(x)?, y, seen);
+        };
+        let tree = Tree::new(classes)?;
+        let said = self.ask(
+            |_| true,
+            x.rows(),
+            |m| {
+                let out = m.net.predict(x)?;
+                Ok((m.net.class_probabilities(&out)?, out))
+            },
+        )?;
+        let p: Vec<_> = said.iter().map(|(w, (p, _))| (*w, p.clone())).collect();
+        let (mean, calibrated) = (average(&p), self.calibrated_classes(&p)?);
+        let mut sum = Surprise::default();
+        for row in 0..x.rows() {
+            let Some(label) = observation.label(row) else { continue };
+            // Uncertainty of the networks, and disagreement between them.
+            let own = |(w, (p, out)): &(f64, (Matrix, Prediction))| {
+                let nodes = row * tree.nodes()..(row + 1) * tree.nodes();
+                let spread = tree.spread(&out.mean()[nodes.clone()], &out.var()[nodes]).model;
+                let all = &mean[row * classes..(row + 1) * classes];
+                w * (spread + p.row(row).iter().zip(all).map(|(p, m)| (p - m).powi(2)).sum::<f64>())
+            };
+            sum += Surprise::of_class(calibrated.row(row), label, said.iter().map(own).sum())?;
+        }
+        Ok(sum)
+    }
+
+    /// Corrects the calibration with a row whose prediction is `out`, before the row is learned (T62): a row that no network has learned
+    /// shows how wide intervals must be. Without this they become too wide as a model learns, because it was calibrated for noise
+    /// inferred from rows seen many times. Does nothing for classes.
+    ///
+    /// # Errors
+    /// When sizes do not agree.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let mut model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// let (x, y) = (Matrix::column(vec![3.5])?, Matrix::column(vec![300.0])?);
+    /// let out = model.predict(&x)?;
+    /// model.recalibrate(&out, y.data(), None)?;
+    /// model.learn(&x, &y)?;
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn recalibrate(&mut self, out: &Prediction, y: &[f64], seen: Option<&[bool]>) -> Result<()> {
+        let calibrated = self.is_calibrated();
+        let Calibrated::Values(each) = &mut self.spec.calibration else { return Ok(()) };
+        for n in [out.mean().len(), y.len(), seen.map_or(y.len(), <[bool]>::len)] {
+            if n != y.len() || out.width() != each.len() {
+                return Err(Error::shape("observations", out.mean().len(), n));
+            }
+        }
+        for i in (0..y.len()).filter(|&i| calibrated && seen.is_none_or(|seen| seen[i])) {
+            each[i % out.width()].follow(innovation_squared(out, i, y[i]));
+        }
+        Ok(())
+    }
+
+    /// [`learn`](Ensemble::learn) for one row of a stream: predicts it, [recalibrates](Ensemble::recalibrate), learns it, and returns its
+    /// surprise, for [`Drift`](crate::Drift).
+    ///
+    /// # Errors
+    /// As for [`learn`](Ensemble::learn), and when there is more than one row.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let mut model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// let far_off = model.learn_one(&Matrix::column(vec![3.5])?, &Matrix::column(vec![300.0])?)?;
+    /// assert!(far_off.ratio() > 10.0 && model.rows() == 21);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn learn_one<'a, 'b>(
+        &mut self,
+        x: impl Into<Input<'a>>,
+        observation: impl Into<Observation<'b>>,
+    ) -> Result<Surprise> {
+        let (x, observation) = (x.into(), observation.into());
+        if x.rows() != 1 {
+            return Err(Error::shape("input", "one row", x.rows()));
+        }
+        self.members[0].net.check_learn(x, &observation)?;
+        let surprise = if let Output::Classes { .. } = self.output() {
+            self.surprise(x, observation)?
+        } else {
+            let (out, (y, seen)) = (self.predict(x)?, observation.entries());
+            self.recalibrate(&out, y, seen)?;
+            Surprise::of_values(&out, y, seen)?
+        };
+        self.learn(x, observation)?;
+        Ok(surprise)
+    }
+
+    /// [`Network::discount`](crate::Network::discount) for every network. A model that counts its rows then counts fewer.
+    ///
+    /// # Errors
+    /// When the factor is below 1.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let mut model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// model.discount(2.0)?;
+    /// assert!(model.discount(0.5).is_err());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn discount(&mut self, factor: f64) -> Result<()> {
+        self.members.iter_mut().try_for_each(|m| {
+            m.net.discount(factor)?;
+            m.net.count_fewer(factor);
+            Ok(())
+        })
+    }
+}

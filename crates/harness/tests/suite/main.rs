@@ -1,0 +1,4 @@
+//! What the harness recomputes, on the vectors and recordings of `tests/data`.
+
+mod golden;
+mod physics;

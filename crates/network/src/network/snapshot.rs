@@ -1,0 +1,30 @@
+//! Everything that learning changes, saved to restore it.
+
+use super::Network;
+use crate::layer::Contents;
+use crate::output::{NoiseStd, Output};
+use tractable_core::error::Result;
+
+/// Parameters and noise of a network at some point.
+pub(crate) struct Snapshot {
+    contents: Vec<Contents>,
+    output: Output,
+    noise: NoiseStd,
+    noise_rows: Vec<f64>,
+}
+
+impl Network {
+    pub(crate) fn snapshot(&self) -> Result<Snapshot> {
+        let (output, noise) = (self.spec.output, self.spec.noise.clone());
+        let noise_rows = self.spec.noise_rows.clone();
+        Ok(Snapshot { contents: self.all_contents()?, output, noise, noise_rows })
+    }
+
+    pub(crate) fn go_back(&mut self, to: &Snapshot) -> Result<()> {
+        self.refill(&to.contents)?;
+        (self.spec.output, self.spec.noise) = (to.output, to.noise.clone());
+        self.spec.noise_rows.clone_from(&to.noise_rows);
+        self.engine.set_noise(self.spec.inferred_noise());
+        Ok(())
+    }
+}

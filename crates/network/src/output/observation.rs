@@ -1,0 +1,347 @@
+//! Observed outputs: [`Observation`].
+
+use super::{NoiseStd, Output, Tree};
+use std::ops::Range;
+use tractable_core::error::{Error, Result};
+use tractable_core::gaussian::{Matrix, check_finite, check_shape};
+use tractable_data::{Scaler, Target};
+use tractable_devices::{NoiseVar, Seen};
+
+/// The content of an observation, borrowed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum What<'a> {
+    Values { y: &'a [f64], width: usize },
+    Labels(&'a [usize]),
+}
+
+/// Observed outputs, one row per sample. Made from a `&Matrix` (numbers), a `&[usize]` (labels) or a
+/// data set's `&Target`.
+///
+/// ```
+/// use tractable::{Activation, Matrix, Network, Observation};
+/// let mut net = Network::mlp([1, 8, 2], Activation::Tanh).build()?;
+/// let x = Matrix::column(vec![0.1, 0.2])?;
+/// let y = Matrix::new(vec![1.0, 0.0, 2.0, 3.0], 2)?;
+/// net.learn(&x, &y)?; // with the network's own noise
+/// net.learn(&x, Observation::from(&y).noise_var(&[0.1, 0.1, 0.5, 0.5]))?; // noise of every observation
+/// net.learn(&x, Observation::from(&y).seen(&[true, false, true, true]))?; // one entry missing
+/// # Ok::<(), tractable::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Observation<'a> {
+    pub(crate) what: What<'a>,
+    pub(crate) noise_var: Option<&'a [f64]>,
+    pub(crate) seen: Option<&'a [bool]>,
+}
+
+impl<'a> Observation<'a> {
+    /// The label of a row, if labels were observed.
+    pub fn label(&self, row: usize) -> Option<usize> {
+        match self.what {
+            What::Labels(labels) => labels.get(row).copied(),
+            What::Values { .. } => None,
+        }
+    }
+
+    /// The numbers, and which of them were observed; `None` for labels.
+    pub fn entries(&self) -> (&'a [f64], Option<&'a [bool]>) {
+        match self.what {
+            What::Values { y, .. } => (y, self.seen),
+            What::Labels(_) => (&[], None),
+        }
+    }
+
+    /// Borrowed numbers, `[rows, width]`.
+    ///
+    /// # Errors
+    /// When they are not whole rows, or not all finite.
+    ///
+    /// ```
+    /// # use tractable::Observation;
+    /// let three_rows_of_two = Observation::values(&[1.0, 0.0, 2.0, 3.0, 5.0, 1.0], 2)?;
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn values(y: &'a [f64], width: usize) -> Result<Self> {
+        check_shape("observation", y.len(), width)?;
+        check_finite("observation", y, width)?;
+        Ok(Observation { what: What::Values { y, width }, noise_var: None, seen: None })
+    }
+
+    /// Variance of the noise of every single entry, in the units of the observation, instead of the
+    /// network's own noise: `[rows, width]`.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, Observation};
+    /// let y = Matrix::column(vec![1.0])?;
+    /// let seen = Observation::from(&y).noise_var(&[0.2]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn noise_var(mut self, var: &'a [f64]) -> Self {
+        self.noise_var = Some(var);
+        self
+    }
+
+    /// One row of it.
+    pub fn row(&self, row: usize) -> Observation<'a> {
+        let (what, rows) = match self.what {
+            What::Values { y, width } => {
+                (What::Values { y: &y[row * width..(row + 1) * width], width }, y.len() / width)
+            }
+            What::Labels(labels) => (What::Labels(&labels[row..row + 1]), labels.len()),
+        };
+        let part = |n: usize| row * n / rows..(row + 1) * n / rows;
+        Observation {
+            what,
+            noise_var: self.noise_var.map(|v| &v[part(v.len())]),
+            seen: self.seen.map(|v| &v[part(v.len())]),
+        }
+    }
+
+    /// Which entries were observed, `[rows, width]`; the others are missing and ignored.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, Observation};
+    /// let y = Matrix::new(vec![1.0, 0.0], 2)?;
+    /// let seen = Observation::from(&y).seen(&[true, false]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn seen(mut self, seen: &'a [bool]) -> Self {
+        self.seen = Some(seen);
+        self
+    }
+}
+
+impl<'a> From<&'a Matrix> for Observation<'a> {
+    fn from(y: &'a Matrix) -> Self {
+        Observation { what: What::Values { y: y.data(), width: y.width() }, noise_var: None, seen: None }
+    }
+}
+
+impl<'a> From<&'a [usize]> for Observation<'a> {
+    fn from(labels: &'a [usize]) -> Self {
+        Observation { what: What::Labels(labels), noise_var: None, seen: None }
+    }
+}
+
+impl<'a, const N: usize> From<&'a [usize; N]> for Observation<'a> {
+    fn from(labels: &'a [usize; N]) -> Self {
+        Observation::from(&labels[..])
+    }
+}
+
+impl<'a> From<&'a Vec<usize>> for Observation<'a> {
+    fn from(labels: &'a Vec<usize>) -> Self {
+        Observation::from(&labels[..])
+    }
+}
+
+impl<'a> From<&'a Target> for Observation<'a> {
+    fn from(target: &'a Target) -> Self {
+        match target {
+            Target::Values { y, observed } => {
+                Observation { seen: observed.as_deref(), ..Observation::from(y) }
+            }
+            Target::Labels { labels, .. } => Observation::from(&labels[..]),
+        }
+    }
+}
+
+/// An observation in the network's own units, in memory that is kept from batch to batch.
+#[derive(Debug, Default)]
+pub struct ObservationBuffer {
+    y: Vec<f64>,
+    /// One variance for all entries, one for every output, or one for every entry; empty if inferred.
+    noise: Vec<f64>,
+    /// Which entries were observed; empty if all were.
+    seen: Vec<bool>,
+}
+
+/// The noise for entries without their own.
+pub enum DefaultNoise<'a> {
+    Network(&'a NoiseStd),
+    /// Inferred by the network.
+    Inferred,
+    Var(f64),
+}
+
+impl ObservationBuffer {
+    /// Checks an observation of `rows` samples against the output and brings it into the network's units:
+    /// labels become tree nodes, numbers are standardised by `scaler` and must then be within `most`: the square of
+    /// more would overflow on the device and give infinite weights.
+    pub fn fill(
+        &mut self,
+        observation: &Observation<'_>,
+        noise: DefaultNoise<'_>,
+        output: Output,
+        scaler: Option<&Scaler>,
+        rows: usize,
+        most: f64,
+    ) -> Result<Seen<'_>> {
+        let units = output.units();
+        let n = rows * units;
+        let given = match observation.what {
+            What::Values { y, width } => y.len() / width,
+            What::Labels(labels) => labels.len(),
+        };
+        if given != rows {
+            return Err(Error::shape("observation", format!("{rows} rows"), given));
+        }
+        self.seen.clear();
+        if let Some(seen) = observation.seen {
+            if seen.len() != n {
+                return Err(Error::shape("seen entries", n, seen.len()));
+            }
+            self.seen.extend_from_slice(seen);
+        }
+        // The network's own noise is in the network's units; any other comes in those of the observation.
+        let raw_noise = observation.noise_var.is_some() || matches!(noise, DefaultNoise::Var(_));
+        self.noise.clear();
+        match (observation.noise_var, noise) {
+            (Some(var), _) => {
+                check_noise(var, n, units)?;
+                self.noise.extend_from_slice(var);
+            }
+            (None, DefaultNoise::Var(var)) => {
+                if !(var >= 0.0 && var.is_finite()) {
+                    return Err(Error::invalid(
+                        "noise",
+                        format!("a variance of {var} is not a number of at least 0"),
+                    ));
+                }
+                self.noise.resize(if scaler.is_some() { units } else { 1 }, var);
+            }
+            (None, DefaultNoise::Network(noise)) => {
+                self.noise.extend(noise.0.iter().map(|s| s * s));
+            }
+            (None, DefaultNoise::Inferred) => {}
+        }
+        match (observation.what, output) {
+            (What::Values { y, width }, Output::Values { .. }) => {
+                if width != units {
+                    return Err(Error::shape("observation", format!("{units} columns"), width));
+                }
+                self.y.clear();
+                self.y.extend_from_slice(y);
+                if let Some(scaler) = scaler {
+                    scaler.apply_in_place(&mut self.y);
+                    if raw_noise {
+                        for (i, v) in self.noise.iter_mut().enumerate() {
+                            *v /= scaler.std()[i % units] * scaler.std()[i % units];
+                        }
+                    }
+                }
+                self.check_size(units, most)?;
+            }
+            (What::Labels(labels), Output::Classes { classes }) => {
+                let tree = Tree::new(classes)?;
+                if let Some(row) = labels.iter().position(|&label| label >= classes) {
+                    return Err(Error::OutOfRange {
+                        what: "label".into(),
+                        row,
+                        column: 0,
+                        value: labels[row] as f64,
+                        why: format!("the network has {classes} classes, 0 to {}", classes - 1),
+                    });
+                }
+                self.label(tree, labels.iter().copied());
+                if let Some(seen) = observation.seen {
+                    self.seen.iter_mut().zip(seen).for_each(|(mine, theirs)| *mine &= theirs);
+                }
+            }
+            (What::Values { .. }, Output::Classes { classes }) => {
+                let why = format!("this network has {classes} classes: give labels, not numbers");
+                return Err(Error::invalid("observation", why));
+            }
+            (What::Labels(_), Output::Values { width, .. }) => {
+                let why =
+                    format!("this is a regression model with {width} outputs: give numbers, not labels");
+                return Err(Error::invalid("observation", why));
+            }
+        }
+        Ok(self.seen(units))
+    }
+
+    /// The nodes of a class tree that these labels are seen at.
+    pub(crate) fn label(&mut self, tree: Tree, labels: impl ExactSizeIterator<Item = usize>) {
+        let (units, rows) = (tree.nodes(), labels.len());
+        self.y.resize(rows * units, 0.0);
+        self.seen.resize(rows * units, false);
+        for (row, label) in labels.enumerate() {
+            let at = row * units..(row + 1) * units;
+            tree.observe(label, &mut self.y[at.clone()], &mut self.seen[at]);
+        }
+    }
+
+    /// Some rows of another; the noise stays.
+    pub(crate) fn gather(&mut self, all: &Self, units: usize, rows: &[usize]) {
+        self.y.clear();
+        self.seen.clear();
+        for &row in rows {
+            let at = row * units..(row + 1) * units;
+            self.y.extend_from_slice(&all.y[at.clone()]);
+            self.seen.extend_from_slice(all.seen.get(at).unwrap_or_default());
+        }
+    }
+
+    /// The network's own noise, for rows that are gathered.
+    pub(crate) fn set_noise(&mut self, noise: DefaultNoise<'_>) {
+        self.noise.clear();
+        if let DefaultNoise::Network(noise) = noise {
+            self.noise.extend(noise.0.iter().map(|s| s * s));
+        }
+    }
+
+    /// The observation as devices take it.
+    pub fn seen(&self, units: usize) -> Seen<'_> {
+        let noise = match self.noise.len() {
+            0 => NoiseVar::Inferred,
+            1 => NoiseVar::One(self.noise[0]),
+            n if n == units => NoiseVar::PerOutput(&self.noise),
+            _ => NoiseVar::PerEntry(&self.noise),
+        };
+        let seen = (!self.seen.is_empty()).then_some(&self.seen[..]);
+        Seen { y: &self.y, noise, seen, infer: self.noise.is_empty(), rows: None }
+    }
+
+    /// A copy of some rows.
+    pub fn rows_between(&self, rows: Range<usize>, units: usize) -> Self {
+        let at = rows.start * units..rows.end * units;
+        let each = self.noise.len() == self.y.len() && self.noise.len() > units;
+        ObservationBuffer {
+            y: self.y[at.clone()].to_vec(),
+            noise: if each { self.noise[at.clone()].to_vec() } else { self.noise.clone() },
+            seen: if self.seen.is_empty() { Vec::new() } else { self.seen[at].to_vec() },
+        }
+    }
+
+    fn check_size(&self, units: usize, most: f64) -> Result<()> {
+        let is_seen = |at: usize| self.seen.is_empty() || self.seen[at];
+        let wrong = |y: f64| y.is_nan() || y.abs() > most;
+        match (0..self.y.len()).find(|&at| wrong(self.y[at]) && is_seen(at)) {
+            None => Ok(()),
+            Some(at) => Err(Error::OutOfRange {
+                what: "observation".into(),
+                row: at / units,
+                column: at % units,
+                value: self.y[at],
+                why: format!("values must be within +-{most:e} after standardisation"),
+            }),
+        }
+    }
+}
+
+fn check_noise(var: &[f64], n: usize, units: usize) -> Result<()> {
+    if var.len() != n {
+        return Err(Error::shape("noise of every observation", n, var.len()));
+    }
+    match var.iter().position(|v| !(*v > 0.0 && v.is_finite())) {
+        None => Ok(()),
+        Some(at) => Err(Error::OutOfRange {
+            what: "noise variance".into(),
+            row: at / units,
+            column: at % units,
+            value: var[at],
+            why: "it must be a positive number".into(),
+        }),
+    }
+}

@@ -1,0 +1,60 @@
+//! The Python module `tractable._tractable`: the library's types on NumPy arrays. What is only Python is in `python/tractable`.
+
+mod agent;
+mod arrays;
+mod attack;
+mod device;
+mod ensemble;
+mod errors;
+mod layer;
+mod learned;
+mod locks;
+mod merge;
+mod network;
+mod optimizer;
+mod posterior;
+mod prediction;
+mod progress;
+mod task;
+mod want;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = false)]
+mod _tractable {
+    use super::*;
+
+    #[pymodule_export]
+    use agent::Agent;
+    #[pymodule_export]
+    use attack::attack;
+    #[pymodule_export]
+    use ensemble::Ensemble;
+    #[pymodule_export]
+    use layer::Layer;
+    #[pymodule_export]
+    use learned::{Drift, LearnInfo, Surprise};
+    #[pymodule_export]
+    use merge::{Mark, Sums};
+    #[pymodule_export]
+    use network::Network;
+    #[pymodule_export]
+    use optimizer::Optimizer;
+    #[pymodule_export]
+    use posterior::{Derivative, Gaussian, Mode, Posterior};
+    #[pymodule_export]
+    use prediction::Prediction;
+    #[pymodule_export]
+    use task::Task;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Runs the command line; the exit code.
+    #[pyfunction]
+    fn main(py: Python<'_>, args: Vec<std::ffi::OsString>) -> u8 {
+        py.detach(|| tractable_cli::run(args))
+    }
+}
