@@ -128,9 +128,4 @@ fn what_cannot_be_attacked_is_named() {
     for (args, says) in cases {
         place.refused(&[&["attack"], *args].concat(), says);
     }
-    place.refused(&["reproduce", "table-1"], &["no run given", "--mnist RUN"]);
-    place.refused(
-        &["reproduce", "table-1", "--mnist", "run", "--data", "nowhere"],
-        &["mnist: no such folder"],
-    );
 }

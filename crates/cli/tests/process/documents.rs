@@ -59,40 +59,6 @@ fn blocks() -> Vec<Block> {
 }
 
 #[test]
-fn tables_are_what_the_result_files_say() {
-    let marked: Vec<PathBuf> =
-        pages().into_iter().filter(|p| read(&root().join(p)).contains("\n<!-- table: ")).collect();
-    assert!(marked.len() >= 3, "{marked:?}");
-    let ran = Command::new(env!("CARGO_BIN_EXE_tractable"))
-        .args(["reproduce", "tables", "--check"])
-        .args(&marked)
-        .current_dir(root())
-        .output()
-        .unwrap();
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-
-    // And a number that was changed by hand is found, and put right.
-    let place = Place::new();
-    let results = root().join("docs/results");
-    let results = results.to_str().unwrap();
-    let readme = read(&root().join("README.md"));
-    let wrong = readme.replacen("0.965", "0.999", 1);
-    assert_ne!(readme, wrong);
-    place.write("README.md", &wrong);
-    let ran = place.run(&["reproduce", "tables", "--results", results, "--check", "README.md"]);
-    assert!(ran.code == 1 && ran.err.contains("--write README.md"), "{ran:?}");
-    place.ok(&["reproduce", "tables", "--results", results, "--write", "README.md"]);
-    assert_eq!(place.text("README.md"), readme);
-    place.write("page.md", "<!-- table: tabel-2 -->\n<!-- /table: tabel-2 -->\n");
-    place.refused(
-        &["reproduce", "tables", "--results", results, "--check", "page.md"],
-        &["tabel-2", "table-2"],
-    );
-    let all = place.ok(&["reproduce", "tables", "--results", results]);
-    assert!(all.contains("## table-2\n\n| start, alpha"), "{all}");
-}
-
-#[test]
 fn the_readme_is_short() {
     assert!(read(&root().join("README.md")).lines().count() <= 190);
 }

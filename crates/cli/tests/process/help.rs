@@ -5,7 +5,7 @@ use crate::run::Place;
 #[test]
 fn help_of_a_verb_teaches_by_example() {
     let place = Place::new();
-    for verb in [&["train"][..], &["optimize"], &["rl", "play"], &["reproduce", "tables"], &["man"]] {
+    for verb in [&["train"][..], &["optimize"], &["rl", "play"], &["man"]] {
         let said = place.ok(&[&["help"], verb].concat());
         assert!(
             said.contains("\nExample") && said.contains(&format!("  tractable {}", verb.join(" "))),
@@ -40,7 +40,7 @@ fn every_verb_has_a_manual_page() {
         .map(|e| e.unwrap().file_name().into_string().unwrap())
         .collect();
     pages.sort();
-    for verb in ["tractable.1", "tractable-train.1", "tractable-rl-play.1", "tractable-reproduce-table-2.1"] {
+    for verb in ["tractable.1", "tractable-train.1", "tractable-rl-play.1", "tractable-data-fetch.1"] {
         assert!(pages.iter().any(|p| p == verb), "{verb}: {pages:?}");
     }
     for page in &pages {
@@ -61,7 +61,7 @@ fn completions_know_verbs_and_flags() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = place.ok(&["completions", shell]);
-        for word in ["evaluate", "half-cheetah", "verbose", "as-published", "table-2"] {
+        for word in ["evaluate", "half-cheetah", "verbose", "as-published"] {
             assert!(script.contains(word), "{shell} does not know {word}");
         }
     }

@@ -77,7 +77,6 @@ fn what_is_no_file_is_refused_at_once() {
         (&["rl", "play", "loop"], links),
         (&["rl", "play", "zero"], "zero"),
         (&["attack", "zero"], "is not a file"),
-        (&["verify", "zero"], "zero"),
     ];
     cases.iter().for_each(|(args, says)| fast(args, says));
     assert!(!place.path("new").exists());

@@ -1,13 +1,10 @@
 //! JSON Lines have the fields that the book's page names, on every verb, no more and no fewer.
 
-use crate::images::fake_mnist;
 use crate::run::Place;
-use crate::verbs::fake_uci;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 const PAGE: &str = include_str!("../../../../docs/book/src/json.md");
-const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tractable/tests/data");
 
 /// One form of a line: its fields, and those that may be missing.
 #[derive(Default, Debug)]
@@ -52,9 +49,6 @@ fn look(schema: &mut Schema, verb: &str, lines: &[Value]) {
     for line in lines {
         let object = line.as_object().unwrap();
         let kind = object["type"].as_str().unwrap();
-        // What is trained on the way is said as `train` says it.
-        let own = schema.contains_key(&(verb.to_string(), kind.to_string()));
-        let verb = if verb == "reproduce" && !own { "train" } else { verb };
         let forms = schema
             .get_mut(&(verb.to_string(), kind.to_string()))
             .unwrap_or_else(|| panic!("{verb}: lines of type `{kind}` are not in the book: {line}"));
@@ -101,18 +95,7 @@ fn lines_are_as_the_book_says() {
     on(&["rl", "pendulum", "--steps", "1024", "-o", "rod"]);
     on(&["rl", "play", "rod", "--episodes", "1"]);
     on(&["report", "rod"]);
-    on(&["verify", "--golden", &format!("{DATA}/golden")]);
     on(&["bench", "--seconds", "0.01"]);
-    fake_mnist(&place, "sets/mnist", 28, 1);
-    on(&["reproduce", "images", "--sets", "mnist", "--data", "sets", "-o", "runs"]);
-    ["boston", "energy", "yacht"].iter().for_each(|set| fake_uci(&place, set));
-    on(&["reproduce", "all", "--quick", "--data", "sets", "--runs", "runs", "--uci", "uci", "-o", "results"]);
-    on(&["reproduce", "toys", "--seeds", "1", "--times", "50"]);
-    on(&["reproduce", "regret", "--seeds", "1", "--long", "100"]);
-    on(&["reproduce", "workers", "--images", "1024", "--workers", "4", "--million", "0.1", "--seeds", "1"]);
-    on(&["reproduce", "numerics", "--draws", "100", "--networks", "1", "--reference", DATA]);
-    on(&["reproduce", "streams", "--seeds", "1", "--rows", "1000"]);
-    on(&["reproduce", "sustained", "--updates", "1000", "--rows", "2000"]);
     // Read by tests of their own; and what needs the network, or MuJoCo.
     let elsewhere = ["demo", "watch", "data", "mujoco"];
     let unseen = |(verb, _): &(String, String), forms: &[Form]| {

@@ -39,3 +39,5 @@ mod tables;
 mod verbs;
 #[cfg(unix)]
 mod watch;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tractable");

@@ -1,6 +1,6 @@
-//! `optimize`: a function, data, a model, an experiment outside; and what of `reproduce` is built on it.
+//! `optimize`: a function, data, a model, an experiment outside.
 
-use crate::run::{Place, json_lines};
+use crate::run::Place;
 use serde_json::Value;
 
 const CUBIC: [&str; 6] = ["optimize", "--objective", "x^3-3*x", "--bounds", "-2:2", "--maximize"];
@@ -286,25 +286,4 @@ fn models_of_several_targets_and_of_none() {
     assert!((best("v") - 0.6).abs() < 0.1, "{}", best("v"));
     is_picture(&place, "v/optimum");
     assert_eq!(std::fs::read_dir(place.path("v")).unwrap().count(), 4, "a model is not copied");
-}
-
-#[test]
-fn the_papers_second_table() {
-    let place = Place::new();
-    let args = ["reproduce", "table-2", "--seeds", "2", "--check", "-q", "-o", "table"];
-    let rows = place.json(&args);
-    assert_eq!(rows.len(), 12);
-    for row in &rows[..6] {
-        assert_eq!((&row["right"], &row["outside"]), (&2.into(), &0.into()), "{row}");
-        assert!(row["places"].as_array().unwrap().iter().all(|p| (number(p).abs() - 1.0).abs() < 0.1));
-    }
-    // From 1.9 on: lost without the guard, kept with it.
-    assert!(rows[6]["outside"] == 2 && rows[9]["outside"] == 0, "{rows:?}");
-    assert_eq!(
-        json_lines(&place.text("table/table-2.json").replace('\n', ""))[0]["rows"].as_array().unwrap().len(),
-        12
-    );
-    is_picture(&place, "table/table-2");
-    place.refused(&["reproduce", "table-2", "--seeds", "0"], &["--seeds: must be at least 1"]);
-    place.refused(&["reproduce", "regret", "--seeds", "0"], &["--seeds: must be at least 1"]);
 }

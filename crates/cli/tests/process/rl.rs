@@ -163,20 +163,3 @@ fn mujoco_runs_the_tasks_too() {
     assert_eq!(average("inverted-pendulum", "embedded"), average("inverted-pendulum", "mujoco"));
     assert!(average("half-cheetah", "mujoco").is_finite());
 }
-
-/// The third table in miniature: it falls short and says so, its runs can be played, and it goes on from where it was.
-#[test]
-fn the_third_table_says_where_it_falls_short() {
-    let place = Place::new();
-    let table = ["reproduce", "table-3", "--steps", "2048", "--seeds", "1", "-q", "-o", "out"];
-    let said = place.ok(&table);
-    assert!(said.contains("falls short of 2500") && said.contains("PPO, tuned"), "{said}");
-    let file: Value = serde_json::from_str(&place.text("out/table-3.json")).unwrap();
-    assert_eq!(file["rows"].as_array().unwrap().len(), 4);
-    assert_eq!(file["rows"][2]["settings"]["policy_gain"], 0.25); // a pole is learned gently
-    assert!(place.text("out/table-3-InvertedPendulum.svg").contains("InvertedPendulum"));
-    let played =
-        place.ok(&["rl", "play", "out/HalfCheetah-as-the-authors-code", "--episodes", "1", "--json"]);
-    assert_eq!(lines(&played)[0]["steps"], 2048);
-    assert_eq!(place.run(&[&table[..], &["--resume", "--check"]].concat()).code, 1);
-}

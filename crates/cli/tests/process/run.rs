@@ -68,7 +68,7 @@ impl Place {
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tractable"));
+        let mut command = Command::new(crate::PROGRAM);
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
         command
     }

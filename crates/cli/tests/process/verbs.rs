@@ -4,9 +4,6 @@ use crate::run::{Place, json_lines};
 use tractable::data::Dataset;
 use tractable::{Activation, Fit, Matrix, Network};
 
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tractable/tests/data/golden");
-const PHYSICS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tractable/tests/data/physics");
-
 #[test]
 fn regression_from_training_to_prediction() {
     let place = Place::new();
@@ -175,28 +172,6 @@ fn prediction_streams_in_chunks_that_do_not_show() {
 }
 
 #[test]
-fn verify_simulates_recorded_physics_again() {
-    let place = Place::new();
-    let said = place.ok(&["verify", "--physics", PHYSICS]);
-    assert!(said.contains("half_cheetah_one_step.csv") && said.contains("6 passed, 0 failed"), "{said}");
-    let lines = place.json(&["verify", "--physics", PHYSICS]);
-    assert_eq!((&lines[6]["tolerance"], &lines[6]["passed"]), (&1e-9.into(), &6.into()));
-    assert!(lines[..6].iter().all(|f| f["worst"].as_f64().unwrap() <= 1e-9));
-
-    let ran = place.run(&["verify", "--physics", PHYSICS, "--tolerance", "0"]);
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(ran.err.starts_with("check failed: "), "{ran:?}");
-    place.refused(&["verify"], &["--golden", "--physics"]);
-    place.refused(&["verify", "--physics", PHYSICS, "--golden", GOLDEN], &["cannot be used with"]);
-    place.refused(&["verify", "--physics", "none"], &["none: cannot"]);
-    std::fs::create_dir(place.path("recorded")).unwrap();
-    place.write("recorded/steps.csv", "q0,v0\n1,2\n");
-    let ran = place.run(&["verify", "--physics", "recorded"]);
-    assert_eq!(ran.code, 0);
-    assert!(ran.err.contains("nothing was checked"), "{ran:?}");
-}
-
-#[test]
 fn mujoco_says_what_is_missing() {
     let place = Place::new();
     place.refused(&["mujoco", "find", "--mujoco", "nowhere"], &["no MuJoCo library at nowhere"]);
@@ -208,95 +183,12 @@ fn mujoco_says_what_is_missing() {
 }
 
 #[test]
-fn verify_recomputes_and_skips() {
-    let place = Place::new();
-    let ran = place.run(&["verify", "--golden", GOLDEN]);
-    assert!(ran.code == 0 && ran.out.trim_end().ends_with("passed, 0 failed, 0 skipped"), "{ran:?}");
-    assert_eq!(ran.err, "");
-    let exact = place.json(&["verify", "--golden", GOLDEN, "--device", "reference", "--tolerance", "1e-12"]);
-    assert_eq!(exact.last().unwrap()["failed"], 0);
-
-    let ran = place.run(&["verify", "--golden", GOLDEN, "--tolerance", "1e-12"]);
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(ran.out.contains("FAIL") && ran.err.starts_with("check failed: "), "{ran:?}");
-
-    std::fs::create_dir(place.path("golden")).unwrap();
-    place.refused(&["verify", "--golden", "golden"], &["golden", "no .json file"]);
-    place.refused(&["verify", "--golden", "none"], &["none: cannot"]);
-    place.write("golden/new.json", "{\"kind\": \"of another build\"}");
-    let ran = place.run(&["verify", "--golden", "golden"]);
-    assert!(ran.code == 0 && ran.out.contains("0 passed, 0 failed, 1 skipped"), "{ran:?}");
-    assert_eq!(ran.err, "nothing was checked: every file was skipped\n");
-    let ran = place.run(&["verify", "--golden", "golden", "--json"]);
-    assert!(ran.code == 0 && ran.err.starts_with("nothing was checked"), "{ran:?}");
-    place.write("golden/broken.json", "{\"kind\": ");
-    place.refused(&["verify", "--golden", "golden"], &["broken.json"]);
-}
-
-/// A set in `uci/` with the form of the benchmark's, in two splits.
-pub(crate) fn fake_uci(place: &Place, set: &str) {
-    std::fs::create_dir_all(place.path("uci")).unwrap();
-    place.write(&format!("uci/{set}.csv"), &place.text("data.csv"));
-    let split = |k: usize| {
-        let (test, train): (Vec<usize>, Vec<usize>) = (0..60).partition(|r| r % 6 == k);
-        serde_json::json!({"train": train, "test": test})
-    };
-    let splits = serde_json::json!({"splits": [split(0), split(1)]});
-    place.write(&format!("uci/{set}_splits.json"), &splits.to_string());
-}
-
-#[test]
-fn reproduce_reads_splits_and_compares() {
-    let place = Place::new();
-    fake_uci(&place, "yacht");
-    let uci =
-        |more: &[&str]| [&["reproduce", "uci", "--data", "uci", "--sets", "yacht"], more].concat().join(" ");
-    let json = |more: &[&str]| place.json(&uci(more).split(' ').collect::<Vec<_>>());
-    let lines = json(&["--only", "paper"]);
-    let set = lines.last().unwrap();
-    assert_eq!((&set["type"], &set["splits"], lines.len()), (&"set".into(), &2.into(), 3));
-    assert!(set["rmse"]["mean"].as_f64().unwrap() < 0.5, "{set}");
-    // The same numbers whatever the threads.
-    let again = json(&["--only", "paper", "--threads", "1", "-o", "results"]);
-    assert_eq!(again.last().unwrap()["rmse"], set["rmse"]);
-    let ran = place.run(&uci(&["--only", "paper", "--check"]).split(' ').collect::<Vec<_>>());
-    assert_eq!(ran.code, 1, "{ran:?}");
-    // The default model is kept beside it, split by split.
-    json(&["--only", "default", "--splits", "1", "-o", "results"]);
-    let lines = json(&["--only", "default", "--resume", "-o", "results"]);
-    let set = lines.last().unwrap();
-    assert_eq!((&set["kind"], &set["splits"], lines.len()), (&"default".into(), &2.into(), 2), "{lines:?}");
-    assert!(set["rmse"]["mean"].as_f64().unwrap() < 0.5 && set["each"][1]["split"] == 1, "{set}");
-    let gap = json(&["--gaps", "--splits", "1", "-o", "results"]);
-    assert_eq!((&gap[0]["kind"], &gap[1]["splits"]), (&"gaps".into(), &1.into()));
-    let kept: serde_json::Value = serde_json::from_str(&place.text("results/uci.json")).unwrap();
-    for rows in [&kept["rows"], &kept["default"]["rows"], &kept["gaps"]["rows"]] {
-        assert_eq!(rows[0]["set"], "yacht", "{kept}");
-    }
-    place.refused(&["reproduce", "uci", "--data", "uci", "--sets", "moon"], &["`moon` is not known"]);
-    place.refused(&["reproduce", "uci", "--data", "uci"], &["boston.csv"]);
-    place.write("uci/yacht_splits.json", "{\"splits\": [{\"train\": [99], \"test\": [0]}]}");
-    let ran = place.run(&["reproduce", "uci", "--data", "uci", "--sets", "yacht"]);
-    assert_eq!(ran.code, 2, "{ran:?}");
-}
-
-#[test]
 fn completions_and_help() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish", "powershell"] {
         assert!(place.ok(&["completions", shell]).contains("tractable"), "{shell}");
     }
-    for verb in [
-        "train",
-        "predict",
-        "condition",
-        "evaluate",
-        "inspect",
-        "verify",
-        "reproduce",
-        "completions",
-        "data fetch",
-    ] {
+    for verb in ["train", "predict", "condition", "evaluate", "inspect", "completions", "data fetch"] {
         let help = place.ok(&[&verb.split(' ').collect::<Vec<_>>()[..], &["--help"]].concat());
         assert!(help.contains("Example"), "{verb}");
         assert!(help.lines().count() <= 70, "{verb}: {} lines", help.lines().count());

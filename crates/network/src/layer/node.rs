@@ -1,7 +1,6 @@
 //! A layer in a network: its name, and the layers it reads.
 
 use super::Layer;
-use tractable_core::moments::Activation;
 
 /// A layer of a network, with an optional name and inputs. A [`Layer`] or an
 /// [`Activation`] converts into one: it gets a name like `linear1` and reads the layer before it.

@@ -152,7 +152,7 @@ fn sums_go_from_gpu_to_gpu() {
 /// The compiled kernels match their source; `cuda/compile.py` makes them.
 #[test]
 fn kernels_are_compiled_from_their_source() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("cuda");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../devices/cuda");
     let script = std::fs::read_to_string(folder.join("compile.py")).unwrap();
     let order = script.lines().find_map(|l| l.strip_prefix("ORDER = [")).unwrap();
     let read = |name: &str| std::fs::read(folder.join(name)).unwrap();

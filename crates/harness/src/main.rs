@@ -1,4 +1,4 @@
-//! `cargo xtask`: the harness. A package of its own, so that `cargo run` means the program.
+//! `cargo xtask`.
 
 use std::process::ExitCode;
 
