@@ -16,7 +16,7 @@ pub(super) fn condition(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> R
     }
     let first = model.networks().next().expect("a model has networks");
     let x = first.check_input(x)?;
-    first.moving(x, &wanted)?;
+    first.conditioned(x, &wanted)?;
     let Aim::Output(observation) = &wanted.goal else { return pooled(model, x, wanted) };
     let shared = wanted.covariance.map(|c| Covariance::given(c, x.width(), |_| 1.0)).transpose()?;
     let free = |v: &[f64]| v.iter().filter(|&&v| v > 0.0).count();

@@ -65,11 +65,7 @@ impl Network {
         wanted: impl Into<Wanted<'b>>,
     ) -> Result<Posterior> {
         let (x, wanted) = (self.check_input(x.into())?, wanted.into());
-        let at = self.moving(x, &wanted)?;
-        if wanted.other_than {
-            let why = "`other_than` works only in a search; `condition` needs a wanted label";
-            return Err(Error::invalid("wanted", why));
-        }
+        let at = self.conditioned(x, &wanted)?;
         if matches!(wanted.goal, Aim::Stationary { .. }) {
             return stationary::condition(self, x, at, &wanted);
         }
@@ -81,6 +77,15 @@ impl Network {
             rows.extend(self.condition_some(x, at, &wanted, &wish, &priors, &samples)?);
         }
         self.posterior(rows, at)
+    }
+
+    /// The state that `condition` returns, if it can.
+    pub fn conditioned(&self, x: Input<'_>, wanted: &Wanted<'_>) -> Result<usize> {
+        if wanted.other_than {
+            let why = "`other_than` works only in a search; `condition` needs a wanted label";
+            return Err(Error::invalid("wanted", why));
+        }
+        self.moving(x, wanted)
     }
 
     fn condition_some(

@@ -32,6 +32,7 @@ use crate::graph::Graph;
 use crate::layer::{Contents, Layer};
 use crate::output::{Noise, Observation, ObservationBuffer, Output, Prediction, Tree};
 use crate::plan::Op;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use tractable_core::error::{Error, Result};
@@ -285,7 +286,8 @@ impl Network {
     /// assert_eq!(net.class_probabilities(&net.predict(&x)?)?, net.predict_classes(&x)?);
     /// # Ok::<(), tractable::Error>(())
     /// ```
-    pub fn class_probabilities(&self, out: &Prediction) -> Result<Matrix> {
+    pub fn class_probabilities<'a>(&self, out: impl Into<Input<'a>>) -> Result<Matrix> {
+        let out = out.into();
         let Output::Classes { classes } = self.spec.output else {
             return Err(Error::invalid("predict_classes", "this is a regression model; use predict"));
         };
@@ -297,7 +299,9 @@ impl Network {
                 out.width(),
             ));
         }
-        let rows = out.mean().chunks_exact(tree.nodes()).zip(out.var().chunks_exact(tree.nodes()));
+        let known = || Cow::Owned(vec![0.0; out.mean().len()]);
+        let var = out.var().map_or_else(known, Cow::Borrowed);
+        let rows = out.mean().chunks_exact(tree.nodes()).zip(var.chunks_exact(tree.nodes()));
         let p = rows.map(|(m, v)| tree.probabilities(m, v));
         let p: Vec<f64> = match self.spec.calibration {
             None => p.flatten().collect(),

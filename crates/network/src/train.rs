@@ -404,8 +404,8 @@ impl Network {
     /// ```
     pub fn calibrate(&mut self, held_out: &Images) -> Result<()> {
         self.check_data(&Samples::from(held_out))?;
-        self.spec.calibration = None;
-        let p = self.classes_of(held_out)?;
+        let before = self.spec.calibration.take();
+        let p = self.classes_of(held_out).inspect_err(|_| self.spec.calibration = before)?;
         self.spec.calibration = Some(ClassCalibration::fit(p.data(), &held_out.labels()).0);
         Ok(())
     }

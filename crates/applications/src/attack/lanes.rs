@@ -146,15 +146,14 @@ impl Lanes<'_> {
     /// One iteration of every lane; those that are done, in order, with the probabilities of their classes.
     fn advance(&mut self, method: &Method<'_>) -> Result<Vec<(usize, Vec<f64>)>> {
         let mut moved = (method.step)(self)?;
-        let (width, nodes) = (self.images.width(), self.tree.nodes());
+        let width = self.images.width();
         let mut finished: Vec<Option<Vec<f64>>> = vec![None; self.tasks.len()];
         let mut doubtful = Vec::new();
-        let outputs = moved.output.mean().chunks_exact(nodes).zip(moved.output.var().chunks_exact(nodes));
-        for (lane, (mean, var)) in outputs.enumerate() {
-            let p = self.tree.probabilities(mean, var);
-            if self.has_done_enough(lane, &p) {
+        let p = self.net.class_probabilities(&moved.output)?;
+        for (lane, p) in (0..p.rows()).map(|lane| (lane, p.row(lane))) {
+            if self.has_done_enough(lane, p) {
                 match moved.exact {
-                    true => finished[lane] = Some(p),
+                    true => finished[lane] = Some(p.to_vec()),
                     // Without the variance of the image, its class may still differ.
                     false => doubtful.push(lane),
                 }

@@ -28,8 +28,7 @@ pub(super) fn run(
     begun: &Begun,
     prior_var: f64,
 ) -> Result<Vec<Attacked>> {
-    let Begun { tree, before, tasks } = begun;
-    let nodes = tree.nodes();
+    let Begun { before, tasks, .. } = begun;
     let mut found: Vec<Option<Attacked>> = vec![None; tasks.len()];
     let mut free: Vec<usize> = (0..SLOTS).rev().collect();
     let (mut going, mut next) = (Vec::<Going>::new(), 0);
@@ -73,12 +72,11 @@ pub(super) fn run(
             searches.enter(&some.iter().enumerate().map(start).collect::<Vec<_>>())?;
         }
         let out = searches.round(&going.iter().map(|g| g.slot).collect::<Vec<_>>())?;
-        let outputs = out.mean().chunks_exact(nodes).zip(out.var().chunks_exact(nodes));
+        let p = net.class_probabilities(&out)?;
         let (mut over, mut more) = (Vec::new(), Vec::new());
-        for (g, (mean, var)) in going.iter().zip(outputs) {
-            let p = tree.probabilities(mean, var);
-            match is_enough(settings, &tasks[g.number], &p) {
-                true => over.push((*g, p)),
+        for (row, g) in going.iter().enumerate() {
+            match is_enough(settings, &tasks[g.number], p.row(row)) {
+                true => over.push((*g, p.row(row).to_vec())),
                 false => more.push(Going { done: g.done + 1, ..*g }),
             }
         }

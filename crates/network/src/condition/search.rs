@@ -145,7 +145,7 @@ impl Network {
     }
 
     /// The state that moves, if it can.
-    pub fn moving(&self, x: Input<'_>, wanted: &Wanted<'_>) -> Result<usize> {
+    pub(crate) fn moving(&self, x: Input<'_>, wanted: &Wanted<'_>) -> Result<usize> {
         let at = self.state_number(wanted.layer.unwrap_or("input"))?;
         let known = x.var().is_none_or(|v| v.iter().all(|&v| v == 0.0)) && wanted.covariance.is_none();
         if at == 0 && known {

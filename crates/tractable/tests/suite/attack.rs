@@ -2,7 +2,7 @@
 
 use crate::cases::{Draw, Model, worst};
 use tractable::attack::{self, Attacked, Budget, Settings, Stop, Targets};
-use tractable::data::Scaler;
+use tractable::data::{self, Scaler};
 use tractable::{Activation, Device, Gaussian, Layer, Matrix, Network, NetworkBuilder, Shape, Tree, Wanted};
 
 const SIDE: usize = 8;
@@ -350,6 +350,39 @@ fn attacks_stop_when_they_have_done_enough() {
 }
 
 #[track_caller]
+/// However an attack ends, its probabilities are those of `predict_classes`, and `Stop::Probability` means these.
+#[test]
+fn all_confidences_are_calibrated() {
+    let mut net = trained(Device::cpu(1), false);
+    let (images, labels) = blobs(12, 8);
+    let pixels = images.data().iter().map(|p| (p * 255.0) as u8).collect();
+    let shown = labels.iter().map(|&l| ((l + usize::from(l % 2 == 0)) % CLASSES) as u16).collect();
+    let names = (0..CLASSES).map(|i| i.to_string()).collect();
+    let held_out = data::Images::new(Shape::image(1, SIDE, SIDE), pixels, shown, names).unwrap();
+    let sure = net.predict_classes(&images).unwrap();
+    net.calibrate(&held_out).unwrap();
+    assert!(worst(sure.data(), net.predict_classes(&images).unwrap().data(), 1.0) > 0.1, "now less sure");
+    for stop in [Stop::Flipped, Stop::Probability(0.4), Stop::Never] {
+        let settings = Settings::new().stop(stop).iterations(40).budget(Budget::Linf(0.3));
+        for known in [true, false] {
+            let settings = if known { settings.clone() } else { settings.clone().unsure_weights() };
+            let targets = Targets::untargeted(&labels);
+            let found = [
+                attack::infer(&net, &images, &targets, &settings).unwrap(),
+                attack::pgd(&net, &images, &targets, &settings).unwrap(),
+            ];
+            for a in found.iter().flatten() {
+                let at = Matrix::new(a.result(images.row(a.image)), SIDE * SIDE).unwrap();
+                let p = net.predict_classes(&at).unwrap();
+                assert!(worst(&a.after, p.data(), 1.0) < 1e-6, "{stop:?}: {:?} and {p:?}", a.after);
+                if let (Stop::Probability(enough), true) = (stop, a.iterations < 40) {
+                    assert!(1.0 - p.row(0)[a.label] >= enough - 1e-6, "{p:?}");
+                }
+            }
+        }
+    }
+}
+
 fn refused(result: tractable::Result<Vec<Attacked>>, says: &str) {
     let said = result.unwrap_err().to_string();
     assert!(said.contains(says), "{said}");

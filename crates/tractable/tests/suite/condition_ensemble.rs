@@ -83,3 +83,20 @@ fn many_unknowns_are_pooled() {
         assert!((pooled.modes(0)[0].var[i] / pooled.var()[i] - 1.0).abs() < 1e-9);
     }
 }
+
+/// Points would have conditioned on the label that is to be avoided.
+#[test]
+fn a_label_to_avoid_is_refused() {
+    let x = Matrix::new(Draw::new(2).normals(120), 2).unwrap();
+    let labels = (0..60).map(|i| usize::from(x.row(i)[0] > 0.0)).collect();
+    let data = Dataset::with_labels(x, labels, vec!["low".into(), "high".into()]).unwrap();
+    let mut net = Network::mlp([2, 8, 1], Activation::Relu).classes(2).build().unwrap();
+    net.fit(&data, &Fit::new().epochs(2)).unwrap();
+    let model = Ensemble::calibrated(net.clone(), &data, &data).unwrap();
+    let prior = Gaussian::new(vec![0.0; 2], vec![0.5; 2], 2).unwrap();
+    let says =
+        |result: tractable::Result<_>| result.map(|_: tractable::Posterior| ()).unwrap_err().to_string();
+    let error = says(model.condition(&prior, Wanted::other_than(&[0])));
+    assert!(error.contains("works only in a search"), "{error}");
+    assert_eq!(error, says(net.condition(&prior, Wanted::other_than(&[0]))));
+}

@@ -4,7 +4,7 @@ use flate2::{Compression, write::GzEncoder};
 use proptest::prelude::*;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use tractable::data::{self, Augment, Images, PixelScaling};
+use tractable::data::{self, Augment, Images, PixelScaling, Scaler};
 use tractable::fnv::{EMPTY, fnv1a_64};
 use tractable::{Activation, Fit, Matrix, Network, Shape};
 
@@ -316,4 +316,19 @@ proptest! {
             prop_assert!((1..=2).contains(&read.len()));
         }
     }
+}
+
+#[test]
+fn a_calibration_that_fails_keeps_the_one_before() {
+    let digits = data::digits(60, 1).unwrap();
+    let net = Network::builder(digits.shape()).layer(tractable::Layer::linear(10));
+    let mut net = net.classes(10).build().unwrap();
+    net.calibrate(&digits).unwrap();
+    let x = Matrix::new(vec![0.5; digits.shape().len()], digits.shape().len()).unwrap();
+    let before = net.predict_classes(&x).unwrap();
+    let narrow = Scaler::new(vec![0.0; x.width()], vec![1e-300; x.width()]).unwrap();
+    net.set_scalers(Some(narrow), None).unwrap();
+    net.calibrate(&digits).unwrap_err();
+    net.set_scalers(None, None).unwrap();
+    assert_eq!(net.predict_classes(&x).unwrap(), before);
 }
