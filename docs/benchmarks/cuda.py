@@ -13,7 +13,6 @@ are the last 10,000 of MNIST and the last file of CIFAR-10 (its first file is th
 
 import gzip
 import json
-import os
 import pathlib
 import shutil
 import struct
@@ -40,13 +39,6 @@ COMPARED = (
     ("convolutions", "train mnist --net paper --epochs 1 --batch 128"),
 )
 
-# Agents: task, steps, seeds, and where they learn. The last two are the rows of the paper's third table.
-AGENTS = (
-    ("half-cheetah", "3e5", 7, DEVICES),
-    ("half-cheetah", "2e6", 5, ("cuda",)),
-    ("inverted-pendulum", "2e6", 5, ("cuda",)),
-)
-
 
 def lines(command):
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -57,11 +49,6 @@ def ours(program, device):
     said = lines([program, "bench", "--device", device, "--json"])
     name = next(line["device"] for line in said if "device" in line)
     return name, {(line["network"], line["batch"]): line for line in said if "images_per_second" in line}
-
-
-def lessons(program):
-    """Mini-batches of agents that learn at the same time."""
-    return {device: [line for line in lines([program, "bench", "--device", device, "--only", "agents", "--json"]) if "agents" in line] for device in DEVICES[1:]}
 
 
 def rates(program):
@@ -158,22 +145,6 @@ def agreement(program, data):
     return out
 
 
-def agents(program):
-    """Several seeds at once: their speed together, and their returns."""
-    out = []
-    for task, steps, seeds, devices in AGENTS:
-        for device in devices:
-            command = f"rl {task} --steps {steps} --seeds {seeds} --device {device}"
-            began = time.perf_counter()
-            said = lines([program, *command.split(), "--json", "--quiet"])
-            seconds = time.perf_counter() - began
-            done = sum(line["steps"] for line in said if line["type"] == "seed")
-            of = next(line for line in said if line["type"] == "result")
-            returns = {name: of[name] for name in ("mean", "std", "lowest")}
-            out.append({"task": task, "device": device, "seeds": seeds, "command": f"tractable {command}", "seconds": seconds, "steps_per_second": done / seconds, **returns})
-    return out
-
-
 def merged(new, old):
     """The new tasks, and old ones that were not run, in the order of the old ones."""
     found = {task["task"]: task for task in new}
@@ -200,9 +171,6 @@ def main():
         old = {}  # measured elsewhere
     result = {"command": "python docs/benchmarks/cuda.py", "date": began, "device": device, "rows": rows}
     result |= {part: old[part] for part in ("tasks", "agreement") if part in old}
-    result["lessons"] = lessons(program)
-    result["agents"] = agents(program)
-    result["cores"] = os.cpu_count()
     if data:
         data = pathlib.Path(data[0])
         result["tasks"] = merged(tasks(program, data), old.get("tasks", []))

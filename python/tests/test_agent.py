@@ -354,10 +354,3 @@ def test_stable_baselines3_evaluates_the_agent(gymnasium):
 
 def test_the_package_has_it():
     assert tractable.Agent is Agent
-
-
-def test_only_a_gpu_has_a_kernel_for_agents():
-    with pytest.raises((ValueError, RuntimeError), match="only a GPU has a kernel for agents"):
-        Agent(pole(), **SMALL, device="reference")
-    with pytest.raises((ValueError, RuntimeError), match="nowhere"):
-        Agent(pole(), **SMALL, device="nowhere")

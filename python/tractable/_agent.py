@@ -87,7 +87,7 @@ class Agent:
 
     settings: "default" explores widely and takes large steps; "gentle" is for tasks that a few extreme actions end, such
     as balancing a pole; "as-published" is the authors' code. Single settings go after it by name: seed, horizon, batch,
-    discount and more; `settings` lists them all. device: where it learns, "cpu", "cuda" or "cuda-fast"; it acts on the CPU.
+    discount and more; `settings` lists them all.
 
         env = tractable.Task("inverted-pendulum", limit=1000)
         agent = tractable.Agent(env, "gentle", seed=1)
@@ -95,12 +95,10 @@ class Agent:
         agent.evaluate(env, episodes=10).mean()
     """
 
-    def __init__(self, env: Any, settings: Settings = "default", *, device: str = "cpu", **overrides: Any) -> None:
+    def __init__(self, env: Any, settings: Settings = "default", **overrides: Any) -> None:
         spaces = _Spaces.of(env)
         text = json.dumps(overrides, default=lambda v: v.tolist())
         self._take(_Native._new(spaces, settings, text), spaces)
-        if device != "cpu":
-            self.learn_on(device)
 
     def _take(self, native: _Native, spaces: _Spaces, world: Array | None = None) -> None:
         self._native = native
@@ -123,11 +121,6 @@ class Agent:
                 yield self._native
             finally:
                 self._owner = None
-
-    def learn_on(self, device: str) -> None:
-        """Learns on a GPU from now on, "cuda" or "cuda-fast"; it still acts on the CPU. Copies and loaded agents learn on the CPU."""
-        with self._alone() as native:
-            native.learn_on(device)
 
     def learn(
         self,

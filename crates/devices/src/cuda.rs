@@ -10,7 +10,6 @@ mod first;
 mod given;
 mod hopper;
 mod image;
-mod lesson;
 mod map;
 mod norm;
 mod pool;
@@ -43,7 +42,6 @@ use tractable_core::workers::{Numbers, Transport};
 use walk::Searches;
 
 pub use driver::names;
-pub use lesson::CudaLessons;
 
 pub struct Cuda {
     gpu: Arc<Gpu>,
@@ -146,11 +144,6 @@ impl Cuda {
         let gpu = Arc::new(Gpu::open(ordinal, image::code, image::ptx)?);
         let (ones, team) = (tensor::ones(&gpu)?, OnceLock::new());
         Ok(Cuda { ones, gpu, ordinal, precision, worth: tensor::WORTH, team })
-    }
-
-    /// The same GPU with streams of its own.
-    fn opened_again(&self) -> Result<Self> {
-        Cuda::open(self.ordinal, self.precision)
     }
 
     /// The same with tensor cores for every map, however small.

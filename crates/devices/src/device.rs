@@ -1,8 +1,7 @@
 //! [`Device`]: where a network computes; a handle that many networks share.
 
 #[cfg(feature = "cuda")]
-use super::cuda::{Cuda, CudaLessons, Precision};
-use super::lesson::{Dense, Lessons};
+use super::cuda::{Cuda, Precision};
 use super::{Cpu, Reference};
 use std::sync::{Arc, Mutex, Weak};
 use tractable_core::error::{Error, Result};
@@ -151,16 +150,6 @@ impl Device {
         let gpu = Arc::new(Cuda::open(ordinal, precision)?);
         in_use.push(Arc::downgrade(&gpu));
         Ok(Device(Handle::Cuda(gpu)))
-    }
-
-    /// Room for two networks that learn together, value and policy; `None` if the device has no kernel for them.
-    #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
-    pub fn lessons(&self, nets: [&[Dense]; 2]) -> Result<Option<Box<dyn Lessons>>> {
-        match &self.0 {
-            #[cfg(feature = "cuda")]
-            Handle::Cuda(gpu) => Ok(CudaLessons::new(gpu, nets)?.map(|lessons| Box::new(lessons) as Box<_>)),
-            _ => Ok(None),
-        }
     }
 
     /// Vector widths of this CPU, in f32 numbers, from 1 (none) to the widest.

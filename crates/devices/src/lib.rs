@@ -11,7 +11,6 @@ mod cpu;
 mod cuda;
 mod device;
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
-pub mod lesson;
 mod reference;
 mod update;
 pub mod walk;

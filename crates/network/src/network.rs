@@ -200,17 +200,12 @@ impl Network {
         Ok((0..rows * units).map(|i| std[i % units % std.len()].powi(2)).collect())
     }
 
-    /// The update of the weights by a batch with this weight.
     /// Whether the device queues batches, so that the host can run ahead of it.
     pub(crate) fn works_ahead(&self) -> bool {
         self.engine.keeps_data()
     }
 
-    /// Counts updates that were made elsewhere, by their numbers of rows.
-    pub(crate) fn note_updates(&mut self, updates: impl Iterator<Item = usize>) {
-        updates.for_each(|rows| self.done.note_update(rows));
-    }
-
+    /// The update of the weights by a batch with this weight.
     fn update(&self, weight: f64) -> Update {
         Update { rule: self.spec.update, weight }
     }

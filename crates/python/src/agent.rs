@@ -64,12 +64,6 @@ impl Agent {
         Ok(Agent(Mutex::new(agent.or_raise()?)))
     }
 
-    /// Learns on a GPU from now on.
-    fn learn_on(&self, py: Python<'_>, device: &str) -> PyResult<()> {
-        let device = device.parse().or_raise()?;
-        py.detach(|| self.lock().learn_on(&device)).or_raise()
-    }
-
     /// Acts for a horizon and learns from it.
     fn rollout<'py>(&self, py: Python<'py>, env: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let rollout = match Given::of(env)? {

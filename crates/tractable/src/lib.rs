@@ -99,9 +99,9 @@ pub use tractable_devices::{Device, UpdateRule};
 pub use tractable_ensemble::{self as ensemble, Ensemble};
 pub use tractable_network::{
     Derivative, Drift, EarlyStopping, Epoch, Extremum, Fit, FitReport, Found, Increment, Layer, LearnInfo,
-    Lesson, Mark, Mode, Network, NetworkBuilder, Node, Noise, NoiseSchedule, Observation, Output, Posterior,
+    Mark, Mode, Network, NetworkBuilder, Node, Noise, NoiseSchedule, Observation, Output, Posterior,
     Prediction, Prior, Progress, Samples, Scheme, Search, SearchStart, Searches, Spread, Sums, Surprise,
-    Sync, Taught, Teacher, Tree, Wanted, Wrt, recipes,
+    Sync, Tree, Wanted, Wrt, recipes,
 };
 
 #[cfg(feature = "attack")]

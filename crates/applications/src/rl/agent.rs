@@ -14,12 +14,10 @@ use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::Input;
 use tractable_core::memory;
 use tractable_core::moments::Activation;
-use tractable_core::moments::derivative::Gate;
 use tractable_core::rng::{ChaCha8Rng, Rng, shuffle, standard_normal, stream};
 use tractable_core::shape::Shape;
 use tractable_devices::Device;
 use tractable_network::layer::{Layer, Prior};
-use tractable_network::lesson::{Lesson, Teacher};
 use tractable_network::network::Network;
 
 /// Episodes over which returns are averaged.
@@ -48,8 +46,6 @@ pub struct Agent {
     /// Centre and half-width of every action's range.
     pub(super) range: Vec<(f64, f64)>,
     memory: Memory,
-    /// A GPU that learns rollouts instead of the networks' own device.
-    teacher: Option<Teacher>,
 }
 
 /// The state of an agent, except its networks.
@@ -98,8 +94,8 @@ impl Agent {
         Agent::on(env, settings, Device::cpu(1))
     }
 
-    /// Like [`new`](Agent::new), with networks on another device. Results do not depend on the number of threads. On a GPU
-    /// only learning takes place, see [`learn_on`](Agent::learn_on).
+    /// Like [`new`](Agent::new), with networks on another device. Results do not depend on the number of threads. A GPU is slower:
+    /// an agent acts one row at a time.
     ///
     /// ```
     /// use tractable::{Device, rl::{Agent, Settings, env::Pendulum}};
@@ -107,11 +103,6 @@ impl Agent {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn on(env: &(impl Environment + ?Sized), settings: Settings, device: Device) -> Result<Self> {
-        if device.is_gpu() {
-            let mut agent = Agent::new(env, settings)?;
-            agent.learn_on(&device)?;
-            return Ok(agent);
-        }
         settings.check()?;
         let (ns, na) = (env.observation_space().len(), env.action_space().len());
         // A rollout as it was, and as the networks read it.
@@ -161,36 +152,7 @@ impl Agent {
         if range.iter().any(|(middle, half)| !(middle.is_finite() && half.is_finite())) {
             return Err(Error::invalid("action space", "actions need finite bounds"));
         }
-        Ok(Agent { settings, value, policy, life, world, range, memory: Memory::default(), teacher: None })
-    }
-
-    /// Learns on a GPU from now on, a whole rollout in one kernel; the agent still acts on the CPU. Several agents, each on its own
-    /// thread, learn at the same time. Sums are rounded differently there, so an agent develops differently than on the CPU, as it
-    /// does with another seed.
-    ///
-    /// # Errors
-    /// If the device is not a GPU, or its kernel does not support these [`Settings`]: it takes mini-batches of up to 16 rows, first-order
-    /// inference with [`Gate::Both`], and networks as in [`Teacher::new`]. The default networks need a GPU with 166 KB of shared memory
-    /// per block, such as an H100.
-    ///
-    /// ```
-    /// use tractable::{Device, rl::{Agent, Settings, env::Pendulum}};
-    /// let small = Settings { value_layers: vec![32; 2], policy_layers: vec![32], ..Settings::default() };
-    /// let mut agent = Agent::new(&Pendulum::new(), small)?;
-    /// if let Ok(gpu) = Device::cuda(0) {
-    ///     agent.learn_on(&gpu)?;
-    /// }
-    /// assert!(agent.learn_on(&Device::cpu(1)).is_err());
-    /// # Ok::<(), tractable::Error>(())
-    /// ```
-    pub fn learn_on(&mut self, device: &Device) -> Result<()> {
-        let s = &self.settings;
-        if s.batch.min(s.horizon) > Teacher::MOST_ROWS || s.second_order || s.gate != Gate::Both {
-            let why = "its kernel for agents takes mini-batches of up to 16 rows, `gate` both and no `second_order`";
-            return Err(Error::Device { device: device.to_string(), why: why.into() });
-        }
-        self.teacher = Some(Teacher::new(device, &self.value, &self.policy)?);
-        Ok(())
+        Ok(Agent { settings, value, policy, life, world, range, memory: Memory::default() })
     }
 
     /// Acts for a horizon and learns from it. It is an error if the environment fails, panics or returns
@@ -215,10 +177,7 @@ impl Agent {
             Ok(collected) => collected,
             Err(e) => return Err(self.go_back(before, env, &world, e)),
         };
-        if let Err(e) = self.learn(&returns, &vars, &mut rollout) {
-            // A GPU that failed has changed nothing, so the rollout can be repeated; on the CPU some mini-batches may be learned.
-            return Err(if self.teacher.is_some() { self.go_back(before, env, &world, e) } else { e });
-        }
+        self.learn(&returns, &vars, &mut rollout)?;
         if self.settings.forget > 0.0 {
             self.value.forget(self.settings.forget)?;
             self.policy.forget(self.settings.forget)?;
@@ -307,34 +266,10 @@ impl Agent {
             cut: s.squash == Squash::Once,
         };
         let (mut order, mut count): (Vec<usize>, f64) = ((0..n).collect(), 0.0);
-        let shuffled = |order: &mut [usize], epoch: usize| {
-            let index = self.life.rollouts * s.epochs as u64 + epoch as u64;
-            shuffle(order, &mut stream(s.seed, "shuffle", index));
-        };
-        if let Some(teacher) = &mut self.teacher {
-            let mut all = Vec::with_capacity(n * s.epochs);
-            for epoch in 0..s.epochs {
-                shuffled(&mut order, epoch);
-                all.extend_from_slice(&order);
-            }
-            let noise_var: Vec<f64> = vars.iter().map(|v| value_noise * value_noise + v).collect();
-            let lesson = Lesson {
-                states: &self.memory.states,
-                actions: &self.memory.actions,
-                returns,
-                noise_var: &noise_var,
-                policy_noise_var: policy_noise * policy_noise,
-                order: &all,
-                batch: s.batch.min(n),
-                rounds: s.inference_steps,
-                clip: how.cut,
-            };
-            rollout.take(teacher.teach(&mut self.value, &mut self.policy, &lesson)?);
-            return Ok(());
-        }
         let [mut states, mut actions, mut x, mut y, mut y_var] = [const { Vec::new() }; 5];
         for epoch in 0..s.epochs {
-            shuffled(&mut order, epoch);
+            let index = self.life.rollouts * s.epochs as u64 + epoch as u64;
+            shuffle(&mut order, &mut stream(s.seed, "shuffle", index));
             for batch in order.chunks(s.batch) {
                 gather(&self.memory.states, ns, batch, &mut states);
                 gather(&self.memory.actions, na, batch, &mut actions);

@@ -2,7 +2,6 @@
 
 use super::{Agent, Settings};
 use serde::Serialize;
-use tractable_network::lesson::Taught;
 use tractable_network::network::{LearnInfo, Network};
 
 /// An episode that ended.
@@ -51,15 +50,6 @@ pub struct Rollout {
     pub value: LearnInfo,
     /// The same for the policy.
     pub policy: LearnInfo,
-}
-
-impl Rollout {
-    /// What a GPU reported of learning.
-    pub(super) fn take(&mut self, taught: Taught) {
-        (self.value, self.policy) = (taught.value, taught.policy);
-        (self.action_std, self.action_size) = (taught.action_std, taught.action_size);
-        (self.slope_to_noise, self.inferred_move) = (taught.slope_to_noise, taught.inferred_move);
-    }
 }
 
 impl Agent {

@@ -3,7 +3,7 @@
 use super::{Plan, World};
 use crate::files;
 use crate::report::{Exit, Outcome, PROGRAM, file_error};
-use crate::settings::DeviceName;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tractable::rl::Settings;
@@ -18,9 +18,9 @@ pub struct AgentConfig {
     pub settings: Settings,
     pub first_seed: u64,
     pub seeds: u64,
-    /// Where agents learn; runs of older versions learn on the CPU.
-    #[serde(default)]
-    pub device: DeviceName,
+    /// In files of before: where agents learned.
+    #[serde(default, skip_serializing)]
+    device: IgnoredAny,
 }
 
 impl AgentConfig {
@@ -32,7 +32,7 @@ impl AgentConfig {
             settings: plan.settings.clone(),
             first_seed: plan.first,
             seeds: plan.seeds,
-            device: plan.device,
+            device: IgnoredAny,
         }
     }
 

@@ -6,7 +6,6 @@ use crate::console::{self, note};
 use crate::interrupt;
 use crate::jobs;
 use crate::report::{Exit, Outcome, catch_panic, short};
-use crate::settings::DeviceName;
 use crate::team;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
@@ -32,26 +31,6 @@ pub struct Plan {
     /// A folder a seed is made in it.
     pub out: Option<PathBuf>,
     pub resume: bool,
-    /// Where agents learn.
-    pub device: DeviceName,
-}
-
-impl Plan {
-    /// Lets an agent learn on this device; `auto` is a GPU if there is one that can.
-    pub(crate) fn learns(&self, agent: &mut Agent) -> Outcome {
-        let on = |device: DeviceName, agent: &mut Agent| agent.learn_on(&device.with(1)?);
-        match self.device {
-            DeviceName::Cpu => Ok(()),
-            DeviceName::Cuda | DeviceName::CudaFast => Ok(on(self.device, agent)?),
-            DeviceName::Auto => {
-                let _ = on(DeviceName::Cuda, agent);
-                Ok(())
-            }
-            DeviceName::Reference => {
-                Err(Exit::Error("--device: agents learn on cpu, cuda, cuda-fast or auto".into()))
-            }
-        }
-    }
 }
 
 /// What became of a seed.
@@ -131,7 +110,6 @@ fn one(plan: &Plan, seed: &mut Seed, bars: Option<&MultiProgress>) -> Outcome {
         (None, Some(folder)) => (Agent::new(&*env, settings)?, Some(Log::new(folder)?)),
         (None, None) => (Agent::new(&*env, settings)?, None),
     };
-    plan.learns(&mut agent)?;
     let mut show = Show::new(plan, seed.seed, bars);
     let (began, first) = (Instant::now(), agent.steps());
     let (mut saved, mut every) = (Instant::now(), SAVE_FIRST);

@@ -92,7 +92,6 @@ const COMPUTE_MAJOR: c_int = 75;
 const COMPUTE_MINOR: c_int = 76;
 const MULTIPROCESSORS: c_int = 16;
 const MOST_SHARED: c_int = 8;
-const MOST_SHARED_OF_BLOCK: c_int = 97;
 /// Flag of an event that only orders work.
 const NO_TIMING: c_uint = 2;
 const RELEASE_THRESHOLD: c_int = 4;
@@ -189,8 +188,6 @@ pub struct Gpu {
     lost: OnceLock<String>,
     pub(super) name: String,
     pub(super) multiprocessors: usize,
-    /// Bytes of shared memory that a block may have.
-    pub(super) most_shared: usize,
     /// Whether it can run the code for Hopper, with products of four warps.
     pub(super) has_wgmma: bool,
 }
@@ -308,7 +305,6 @@ impl Gpu {
                 lost: OnceLock::new(),
                 name,
                 multiprocessors: attribute(MULTIPROCESSORS).max(1) as usize,
-                most_shared: attribute(MOST_SHARED_OF_BLOCK).max(48 << 10) as usize,
                 has_wgmma,
             })
         }

@@ -9,7 +9,7 @@ mod workers;
 use serde_json::Value;
 
 /// Every table and the file, without its ending, that it is made of.
-pub(super) const TABLES: [(&str, &str); 39] = [
+pub(super) const TABLES: [(&str, &str); 38] = [
     ("uci", "uci"),
     ("uci-paper", "uci"),
     ("gaps", "uci"),
@@ -26,7 +26,6 @@ pub(super) const TABLES: [(&str, &str); 39] = [
     ("cuda", "cuda"),
     ("cuda-tasks", "cuda"),
     ("cuda-agreement", "cuda"),
-    ("cuda-agents", "cuda"),
     ("peers", "peers"),
     ("peers-rl", "peers"),
     ("python", "python"),
@@ -77,7 +76,6 @@ pub(super) fn table(name: &str, file: &Value) -> Table {
         "cuda" => cuda::training(file),
         "cuda-tasks" => cuda::tasks(file),
         "cuda-agreement" => cuda::agreement(file),
-        "cuda-agents" => cuda::agents(file),
         "peers" => peers(file),
         "peers-rl" => peers_rl(file),
         "python" | "python-updates" | "python-rl" | "head" => python::table(name, file),

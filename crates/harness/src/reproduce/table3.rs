@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use tractable::rl::Settings;
 use tractable_cli::report::{Exit, Outcome, PROGRAM, Report, table};
 use tractable_cli::rl::{AgentConfig, Plan, Returns, Seed, Task, World, draw_curves, steps, train};
-use tractable_cli::{DeviceName, files, interrupt};
+use tractable_cli::{files, interrupt};
 
 const AFTER_HELP: &str = "\
 Example:
@@ -36,9 +36,6 @@ pub(crate) struct Args {
     /// Continue the runs in -o DIR
     #[arg(long, requires = "out")]
     resume: bool,
-    /// Where agents learn; auto uses a GPU for our rows
-    #[arg(long, value_enum, default_value_t)]
-    device: DeviceName,
     /// Exit 1 unless our rows reach their goals
     #[arg(long)]
     check: bool,
@@ -141,7 +138,6 @@ pub(crate) fn run(args: &Args) -> Outcome {
                 seeds: args.seeds,
                 out: args.out.as_ref().map(|o| o.join(folder)),
                 resume: args.resume,
-                device: args.device,
             };
             if let Some(out) = &plan.out {
                 AgentConfig::of(&plan).write(out)?;

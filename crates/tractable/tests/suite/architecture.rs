@@ -39,7 +39,7 @@ const FLOORS: &[&[&str]] = &[
     // A builder makes networks, and a network checks shapes as the builder does.
     // A derivative is asked of a network, which conditions on one that is zero.
     &["network", "builder", "derivative"],
-    &["train", "checkpoint", "recipes", "condition", "drift", "lesson"],
+    &["train", "checkpoint", "recipes", "condition", "drift"],
     &["ensemble"],
     // Applications.
     &["attack", "optimize", "rl"],

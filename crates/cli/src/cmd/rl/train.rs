@@ -4,7 +4,6 @@ use crate::files::{self, FolderLock};
 use crate::report::{Exit, Outcome, Report, short};
 use crate::rl::{AgentConfig, Engine, Plan, Returns, Seed, Task, World, draw_curves, steps, train};
 use crate::run::{RunFolder, commands};
-use crate::settings::DeviceName;
 use crate::{interrupt, out, team};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -47,9 +46,6 @@ pub(crate) struct Args {
     /// Set a setting by its name in config.json
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Where agents learn; they act on the CPU. On a GPU many seeds learn at the same time [default: cpu, or the run's]
-    #[arg(long, value_enum, value_name = "NAME")]
-    device: Option<DeviceName>,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
@@ -149,10 +145,9 @@ pub(crate) fn run(args: &Args, world: World) -> Outcome {
         seeds: args.seeds.or(old.as_ref().map(|o| o.seeds)).unwrap_or(SEEDS),
         out: args.out.clone(),
         resume: args.resume,
-        device: args.device.or(old.as_ref().map(|o| o.device)).unwrap_or_default(),
     };
     // What cannot be made is said before anything is written.
-    plan.learns(&mut Agent::new(&*world.make()?, plan.settings.clone())?)?;
+    Agent::new(&*world.make()?, plan.settings.clone())?;
     let task = (world.task, world.engine, world.model.as_ref());
     team::agree(&format!("{task:?} {:?} {} {:?}", plan.settings, plan.steps, (plan.first, plan.seeds)))?;
     team::first_then_all(|| match &args.out {

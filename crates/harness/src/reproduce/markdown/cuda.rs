@@ -70,30 +70,6 @@ pub(super) fn agreement(file: &Value) -> Table {
     ))
 }
 
-/// Agents: how fast several seeds learn together, and what they reach.
-pub(super) fn agents(file: &Value) -> Table {
-    let one = |row: &Value| {
-        let of = |name: &str| number(row, &[name]);
-        let returns = format!("{:.0} ± {:.0}, lowest {:.0}", of("mean")?, of("std")?, of("lowest")?);
-        Ok(vec![
-            word(row, "task")?.to_string(),
-            format!("`{}`", word(row, "device")?),
-            format!("{:.0}", of("seeds")?),
-            format!("{:.0}", of("steps_per_second")?),
-            format!("{:.1} s", of("seconds")?),
-            returns,
-            format!("`{}`", word(row, "command")?),
-        ])
-    };
-    if file["agents"].is_null() {
-        return Ok(MISSING.into());
-    }
-    let lines = rows(file, "agents")?.iter().map(one).collect::<Result<_, String>>()?;
-    let head = ["task", "learns on", "seeds", "steps/s, all seeds", "time", "average return", "command"];
-    let about = format!("{}, {:.0} CPU cores", word(file, "device")?, number(file, &["cores"])?);
-    Ok(markdown(file, &head, lines, &about))
-}
-
 const MISSING: &str = "*Not measured yet.*\n";
 
 /// Numbers with a unit: one, or one per seed.
@@ -127,10 +103,7 @@ mod tests {
     #[test]
     fn a_part_that_was_not_measured_is_named() {
         let none = json!({"device": "G"});
-        assert_eq!([tasks(&none).unwrap(), agreement(&none).unwrap(), agents(&none).unwrap()], [MISSING; 3]);
-        let row = json!({"task": "t", "device": "cuda", "seeds": 7, "command": "x", "steps_per_second": 1e5, "seconds": 2, "mean": 3, "std": 1, "lowest": -2});
-        let shown = agents(&json!({"device": "G", "cores": 16, "agents": [row]})).unwrap();
-        assert!(shown.contains("| t | `cuda` | 7 | 100000 | 2.0 s | 3 ± 1, lowest -2 | `x` |"), "{shown}");
+        assert_eq!([tasks(&none).unwrap(), agreement(&none).unwrap()], [MISSING; 2]);
         let errors = json!({"cpu": [9, 8, 7], "cuda": [9, 8, 7], "cuda-fast": [9.5, 8, 7]});
         let file =
             json!({"device": "G", "agreement": [{"network": "n", "command": "x", "errors_percent": errors}]});
