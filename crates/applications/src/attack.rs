@@ -30,6 +30,15 @@
 //! [`Network::predict`](crate::Network::predict) takes. A network with an input scaler takes plain pixels, 0 to 1; if you centred pixels
 //! yourself, set the range.
 
+// `cmd/attack.rs` (flags) -> `attack/` of the program (a few images at a time, pictures) ->
+// `attack::infer` of the library -> `lanes.rs` (32 images in parallel; a finished one makes room for
+// the next) -> `net.searching(image, label)` with known weights and the pixels' limits -> `round()`:
+// the engine lends a pass (two threads never wait for each other), runs forward, propagates rows of the
+// label's nodes down to the image, and `step.rs` solves for the step -> `limits.rs` projects it into
+// the budget -> next round. On a GPU `resident.rs` does the same with `net.searches(slots)`: images,
+// limits and steps stay on the device (`walk.cu`), and only the outputs are read back after a round.
+// With `unsure_weights` a round is the paper's: `Forward ... Observe, Back ..., Posterior` for state 0.
+
 mod gradient;
 mod infer;
 mod lanes;

@@ -8,6 +8,12 @@
 //! The temporary file is locked while it is written. An unlocked one was left by a killed process
 //! and is removed when the next file is created in that folder.
 
+// Every file is written by `files::NewFile`: a temporary file next to the target is flushed and renamed
+// over it, and the folder is flushed. The temporary file is locked while it is written, so the next
+// save can recognise and remove what a killed process left behind. Calls to the disk go through one
+// small trait (`files/disk.rs`), where a test makes each of them fail. Run folders are protected by a
+// lock on the folder itself.
+
 mod disk;
 #[cfg(test)]
 mod faults;

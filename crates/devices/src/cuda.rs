@@ -5,6 +5,48 @@
 //! runs out, a state fails, everything computed from it fails too, and the next call that reads or reports returns the error; no parameters
 //! change.
 
+// `crates/devices/cuda/kernels` is CUDA C. `compile.py` compiles it to PTX (compute capability 8.0
+// and later) and to code for Hopper, using NVRTC from PyPI; it needs no GPU. Both are stored compressed
+// next to the hash of their source, and a test fails if they are out of date. `driver.rs` opens the
+// driver's library at run time; all `unsafe` code of the device is in it and in `driver/`. Every kernel
+// takes one structure, which has a Rust counterpart where the kernel is launched.
+//
+// - **States** are laid out as `[pixel][row][channel]`, with channels padded to a multiple of four, so
+//   that a tile of a product is a contiguous block of rows. Input images with one or three channels are
+//   laid out as `[pixel][channel][row]`. Padding holds finite numbers and has zero weights.
+// - **Products** run on three paths: `map.cu` (f32, any shape, small work), `tensor.cu` (tensor cores
+//   with `mma`, two precisions), `hopper.cu` and `hopper_sums.cu` (TF32 with `wgmma`, weights packed
+//   into tiles after every change). `tensor.rs` and `hopper.rs` choose. Sums over a batch are computed
+//   in parts and added in a fixed order: there are no floating-point atomics, and the same batch gives
+//   the same bits.
+// - **ReLU is a view** while learning: the activation shares its pre-activation's memory. A kernel that
+//   reads it applies ReLU while loading, and a kernel that sends innovations back sends none where ReLU
+//   is flat.
+// - **First layers are fused.** A network that learns from known images and begins with a convolution,
+//   ReLU and average pooling has a second plan (`Graph::learn_joined`): `first.cu` computes the pooled
+//   state in one kernel and keeps one bit per unit for the backward pass. The engine uses that plan if
+//   the device reports that it is faster (`Backend::joins`).
+// - **Nothing waits.** A call queues kernels (`driver/queue.rs`); they are submitted to the driver when
+//   a result, memory or a copy is needed. A queue that repeats exactly, arguments included, is captured
+//   and from then on launched as one CUDA graph: a batch of the same size is one graph. Graphs are
+//   recorded on streams of their own, so that several threads can use one GPU. The sums for learning
+//   run on side streams as soon as a layer has its innovation; weights are updated only after the whole
+//   backward pass. Kernels that write a state set a flag if a number is not finite; only then does
+//   `check` look for the first one. The status is read every 32 batches; the order of the next epoch is
+//   drawn while the device still works. Data sets stay on the device: images as bytes, augmented
+//   according to decisions drawn on the host (so a fit is the same on every device), targets as a
+//   table.
+// - **Searches stay on the device.** `walk.cu` keeps the position of every search in f64, with its
+//   limits, in its own slot; a round takes a list of slots and computes the step (T51) from the rows at
+//   the input, one block per search. Freed memory stays in the driver's pool.
+// - **Failures are local.** A state that could not be allocated is marked as failed, and so is
+//   everything computed from it. No parameters change, and the next call that reads a result reports
+//   how much memory was needed. After an error of the driver itself the device counts as lost.
+// - **Tests need no GPU.** `cuda/emulator` replaces the driver's library: it compiles the same kernels
+//   as C++ and runs them on the CPU, one fiber per thread, tensor cores included. It can also simulate
+//   running out of memory and a lost device, or skip all kernels, so that a profile shows only the
+//   host's time. `TRACTABLE_LIBCUDA` names the library to open.
+
 mod driver;
 mod first;
 mod given;

@@ -1,5 +1,14 @@
 //! Fitting an [`Ensemble`]: networks in parallel, predictions for left-out rows, calibration.
 
+// `Ensemble::fit` splits the rows into five folds (`ensemble/folds.rs`) and trains ten networks in
+// parallel, two kinds for every fold, each without its fold (`fit.rs`). The first kind is trained for
+// two lengths; left-out rows decide which to keep and how long to train the second kind. Predictions
+// for left-out rows stand for predictions for new rows. From them `output/calibration.rs` chooses, by
+// likelihood: the weight of each kind, a factor on the noise, how much of it depends on the input, a
+// factor on the model uncertainty, and how heavy the tails are (Student's t). The variance of a
+// prediction then has two parts: one that more data would reduce (disagreement between networks, and
+// weight uncertainty), and noise.
+
 use super::decide::Judged;
 use super::folds::{FOLDS, folds, rows_of};
 use super::side_by_side::side_by_side;

@@ -4,6 +4,16 @@
 //! weights. A weight's slope is its input times the slope with respect to its result, and all weights of a layer have
 //! one prior: the kernel of two rows needs only inner products of these vectors, not one term per weight.
 
+// `outside.rs` computes the weight uncertainty: a network linearised in its weights is a Gaussian
+// process, here with 200 rows that represent all. Its kernel factors by layers, so the cost depends on
+// the layers' widths, not on their numbers of weights. Inside the data, left-out rows determine its
+// scale; where it is larger than for 99 % of them, the scale is at least one half, because no row can
+// tell. A model file contains the files of its networks and these rows. Without it
+// (`Settings::outside(false)`, networks with convolutions) the weight uncertainty comes from a forward
+// pass, and left-out rows decide whether that pass treats units as independent or includes their
+// covariances (`Data::decide`; see below). With it there is nothing to decide, because the forward
+// pass's own variance is not used.
+
 use tractable_core::cholesky;
 use tractable_core::error::Result;
 use tractable_core::gaussian::Input;

@@ -1,5 +1,6 @@
 //! What is not the product: results of the literature, golden vectors and recorded physics, computed again. `cargo xtask` runs it.
 
+mod lines;
 mod reproduce;
 pub mod verify;
 
@@ -23,6 +24,14 @@ enum Command {
     Verify(verify::Args),
     /// Recompute published results
     Reproduce(reproduce::Args),
+    /// Count lines of code by package
+    Lines,
+    /// The program itself, for measurements that start it as a process
+    #[command(hide = true)]
+    Program {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
 }
 
 /// Runs the command in `args`, the program's name first, and returns the exit code.
@@ -32,13 +41,20 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => cli,
         Err(e) => return report::usage(&e),
     };
+    let words = args.iter().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    match cli.command {
+        Command::Program { args } => tractable_cli::run(std::iter::once("tractable".into()).chain(args)),
+        Command::Lines => report::exit_code(lines::run()),
+        Command::Verify(args) => timed(cli.console, words, || verify::run(&args)),
+        Command::Reproduce(args) => timed(cli.console, words, || reproduce::run(&args)),
+    }
+}
+
+fn timed(flags: console::Flags, words: Vec<String>, work: impl FnOnce() -> report::Outcome) -> u8 {
     let began = Instant::now();
-    console::init(cli.console, args.iter().skip(1).map(|a| a.to_string_lossy().into_owned()).collect());
+    console::init(flags, words);
     console::say_machine();
-    let outcome = report::catch_panic(|| match cli.command {
-        Command::Verify(args) => verify::run(&args),
-        Command::Reproduce(args) => reproduce::run(&args),
-    });
+    let outcome = report::catch_panic(work);
     console::say_time(began);
     report::exit_code(outcome)
 }

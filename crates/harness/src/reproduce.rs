@@ -1,4 +1,4 @@
-//! `tractable reproduce`: results of the literature, computed again; one per file.
+//! `cargo xtask reproduce`: results of the literature, computed again; one per file.
 
 mod all;
 mod images;
@@ -22,19 +22,19 @@ use tractable_cli::results::{Clock, machine};
 
 const AFTER_HELP: &str = "\
 Examples:
-  tractable reproduce all --quick
-  tractable reproduce uci --data uci/
-  tractable reproduce toys
-  tractable reproduce missing --data uci/
-  tractable reproduce images --data data/ -o runs/
-  tractable reproduce table-1 --mnist runs/mnist --cifar10 runs/cifar10
-  tractable reproduce table-2 --seeds 5 -o table-2/
-  tractable reproduce table-3 --seeds 5 -o table-3/
-  tractable reproduce regret --seeds 10
-  tractable reproduce streams --seeds 10
-  tractable reproduce sustained --rows 1000000
-  tractable reproduce workers
-  tractable reproduce tables --check README.md";
+  cargo xtask reproduce all --quick
+  cargo xtask reproduce uci --data uci/
+  cargo xtask reproduce toys
+  cargo xtask reproduce missing --data uci/
+  cargo xtask reproduce images --data data/ -o runs/
+  cargo xtask reproduce table-1 --mnist runs/mnist --cifar10 runs/cifar10
+  cargo xtask reproduce table-2 --seeds 5 -o table-2/
+  cargo xtask reproduce table-3 --seeds 5 -o table-3/
+  cargo xtask reproduce regret --seeds 10
+  cargo xtask reproduce streams --seeds 10
+  cargo xtask reproduce sustained --rows 1000000
+  cargo xtask reproduce workers
+  cargo xtask reproduce tables --check README.md";
 
 /// Recompute published results
 #[derive(clap::Args)]

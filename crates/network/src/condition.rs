@@ -3,6 +3,21 @@
 //! Up to 16 unknown entries are found by weighting [`points`] of their prior, which handles curved networks and
 //! several answers; more of them, and hidden layers, by linearising the network at the answer ([`iterate`]).
 
+// `Network::condition` (`condition.rs`) turns every row into a `Task`: a prior, the wanted outputs, and
+// their noise. Up to 16 unknown inputs are found with points of the prior (`points.rs`, on the lattice
+// of `lattice.rs`), each weighted by rows at that input; `modes.rs` separates answers by looking for
+// valleys between them, along straight paths and paths that are bent back onto a ridge (`paths.rs`).
+// More unknowns, and hidden layers, are linearised at the answer until it converges (`iterate.rs`,
+// `linear.rs`); the prior of a hidden layer is the covariance from rows of its own units. For maxima
+// and minima, points are weighted by how close the derivative is to zero, or take one step by second
+// derivatives (`stationary.rs`). An `Ensemble` weights the same points by its calibrated predictions;
+// for maxima, minima and many unknowns its networks answer separately, and `pool.rs` pools the answers.
+// Linear algebra is f64 on the host: it is `k x k`, or 16 x 16.
+//
+// `search.rs` does not compute a posterior. A round moves a state towards the wanted output, and the
+// next round continues from there: by the paper's innovations or, with known weights, by damped steps
+// over rows within limits (`step.rs`).
+
 mod iterate;
 mod lattice;
 pub(crate) mod linear;

@@ -1,5 +1,19 @@
 //! Derivatives of a network's output, with their uncertainty: [`Network::derivative`].
 
+// `derivative.rs` checks the request and converts to the user's units; `engine.rs::differentiate` goes
+// from the output down after a forward pass, with one `derivative_map` or `derivative_add` per branch;
+// `moments/derivative.rs` has the formulae. Taken literally, they sum over pairs of a weight and the
+// weights above it, which costs the cube of the width. A unit above enters such a sum only through
+// seven numbers (`UnitDerivative`), so one pass over the weights suffices. The reference adds branch
+// after branch; the fast device factors the sum further into products of powers of the weights and
+// numbers of the units above (T35), and skips terms that are zero because a layer is linear.
+// `Gate::Input` reproduces the authors' code, which decides from the lower of two neighbouring layers
+// whether their slopes are correlated; the default looks at both. The second derivative is a mean
+// without uncertainty, computed on the host in f64 (`derivative/second.rs`): derivatives with respect
+// to the requested units are propagated up for all rows of a batch together, and only as far as the
+// last curved activation. The agent's value network is curved only in its first layer, so little is
+// propagated for its few actions.
+
 mod second;
 
 use crate::engine::{ActivePass, Slope};

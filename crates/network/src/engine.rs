@@ -1,6 +1,17 @@
 //! A network's layers on one device, and the plans run over a batch. Only numbers: [`crate::network`] handles names, units and
 //! checks of arguments.
 
+// `UpdateRule::Counted` (T39) pulls every weight back to its prior by `rows/(all + margin)` while it
+// learns a batch, so that rows seen repeatedly count once. The prior of a layer is two Gaussians, one
+// for its weights and one for its biases; `engine.rs` stores them next to the blocks, and
+// `Update::steps` turns rule, batch and prior into the `Step` that kernels take.
+//
+// The engine holds inferred noise (`InferredNoise`, T43): `infer_noise` (T40) sums what a batch says
+// about its noise, and a running average follows. With `Noise::PerInput` the layer before the last is
+// the *head*: it reads the same input as the last layer, outputs the logarithm of a noise variance, and
+// learns from its own innovation (T42). `Graph::readers` leaves it out, so it sends no innovations to
+// the layers below, where they would harm the mean.
+
 mod lent;
 mod noise;
 mod sums;

@@ -7,6 +7,14 @@
 //! | [`InvertedPendulum`] | a cart keeps a pole upright | as MuJoCo's, embedded |
 //! | [`Pendulum`] | a weak motor swings a rod up | three lines |
 
+// HalfCheetah and InvertedPendulum move in a vertical plane, and they need only a small part of MuJoCo:
+// `env/physics/constraint.rs` (limits and contacts as soft constraints), `solver.rs` (accelerations,
+// the minimum of a convex, piecewise quadratic cost), and for the cheetah `mechanism.rs`, `arrow.rs`
+// and `contact.rs`. Newton's method with an exact line search ends when a step crosses no bound, at the
+// minimum up to rounding. A step depends only on state and action, so a stored state continues with
+// bit-identical results. A real MuJoCo is optional: `mujoco/library.rs` opens its library at run time
+// without using its structures, and `screen.rs` checks a model before MuJoCo reads it.
+
 mod half_cheetah;
 mod inverted_pendulum;
 #[cfg(feature = "mujoco")]

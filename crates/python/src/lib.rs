@@ -1,5 +1,12 @@
 //! The Python module `tractable._tractable`: the library's types on NumPy arrays. What is only Python is in `python/tractable`.
 
+// `arrays.rs` reads doubles in C order where they are; `_convert.py` turns everything else (frames,
+// tensors, single precision) into such arrays or, where a frame has texts, dates or gaps, into the
+// columns of a `data::Table`. Native classes are frozen and hold a lock: several threads ask one
+// network at once, learning waits. Long calls release Python's own lock, look at signals every 50 ms
+// (`progress.rs`), and keep what was learned when they are interrupted. Errors keep their words; only
+// the type is Python's (`errors.rs`). Files and pickles are the same safetensors bytes as everywhere.
+
 mod agent;
 mod arrays;
 mod attack;

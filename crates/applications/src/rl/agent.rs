@@ -4,6 +4,13 @@
 //! network learns the returns; a better action is inferred from its derivative; the policy learns that
 //! action. There is no replay buffer, no gradient and no learning rate.
 
+// Read `rl/agent.rs` from top to bottom: `rollout` is `collect` (act, normalise, record) then `learn`
+// (mini-batches of `update.rs`: the value network learns returns, `infer_actions` conditions on dq/da =
+// 0, the policy learns). If a rollout fails while acting, agent and task return to their previous
+// state. Random numbers have no state: every rollout and every episode has its own stream, so a file
+// holds only networks, normalisation, counters and the task's state, and continues with bit-identical
+// results.
+
 use super::env::{Environment, Space, Step};
 use super::{After, AtTimeLimit, Episode, Rollout, Running, Settings, Squash};
 use super::{How, beside, infer_actions, learn_actions, learn_values, targets};

@@ -1,5 +1,13 @@
 //! `tractable learn`: a trained model continues learning, row by row, from a file or a stream.
 
+// `cmd/learn.rs` -> `run/incoming.rs` (rows are read on another thread, so that waiting for one can be
+// interrupted) -> for every row `Ensemble::predict`, `recalibrate` (T62), `learn`, and `Drift::count`,
+// which returns the factor by which `Ensemble::discount` widens the weights (T60, T61). In the library,
+// `Network::learn_one` takes the prediction from the same pass that learns the row. The model is saved
+// every `--every` rows and read back, so that a restart continues with the same numbers.
+// `run/followed.rs` writes the place in the stream just before the model, with that of the model
+// before: after a crash one of the two fits the model, and `--resume` continues there.
+
 use crate::files;
 use crate::interrupt;
 use crate::progress::ProgressDisplay;

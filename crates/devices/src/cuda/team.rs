@@ -1,5 +1,10 @@
 //! Sums from GPU to GPU, over workers that have one GPU each.
 
+// With several GPUs each rank uses one: rank `r` on a machine takes `cuda:r`. Sums go through the host,
+// or from GPU to GPU with NCCL (`cuda/team.rs`, `driver/nccl.rs`) if its library can be opened and no
+// two ranks share a GPU; ranks agree on this at their first batch. NCCL does not add in the order of
+// ranks, so its bits differ from those through the host.
+
 use super::Cuda;
 use super::driver::{self, Team};
 use super::sums::Sums;

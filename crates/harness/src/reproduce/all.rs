@@ -1,4 +1,4 @@
-//! `tractable reproduce all`: every result of this folder, one command after another, and the tables they make.
+//! `cargo xtask reproduce all`: every result of this folder, one command after another, and the tables they make.
 
 use super::{What, tables};
 use clap::Parser;
@@ -11,9 +11,9 @@ use tractable_cli::{files, interrupt};
 
 const AFTER_HELP: &str = "\
 Examples:
-  tractable reproduce all --quick
-  tractable reproduce all --uci data/uci --data data/ --runs runs/
-  tractable reproduce tables --write README.md           (the tables into the documentation)
+  cargo xtask reproduce all --quick
+  cargo xtask reproduce all --uci data/uci --data data/ --runs runs/
+  cargo xtask reproduce tables --write README.md           (the tables into the documentation)
 
 Each part is a separate command, printed before it runs: table-2, regret, numerics, toys, uci, missing, uci's
 gaps, images with table-1, table-3. A part without data is skipped with a note. --quick runs everything
@@ -43,9 +43,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// `tractable reproduce` as it is typed.
+/// `cargo xtask reproduce` as it is typed.
 #[derive(Parser)]
-#[command(name = "tractable reproduce")]
+#[command(name = "cargo xtask reproduce")]
 struct Typed {
     #[command(subcommand)]
     what: What,
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
                 continue;
             }
         };
-        let command = format!("tractable reproduce {}", words.join(" "));
+        let command = format!("cargo xtask reproduce {}", words.join(" "));
         note(&command);
         let clock = Clock::start();
         let more = args.json.then(|| "--json".to_string());
@@ -142,7 +142,7 @@ fn parts(args: &Args, out: &Path) -> Vec<PlannedCommand> {
     attack.extend(attacked.iter().flat_map(|set| [format!("--{set}"), run(set).display().to_string()]));
     attack.extend(["--out".into(), out.join("table-1.json").display().to_string()]);
     let untrained = || {
-        let how = "`tractable reproduce images` trains them";
+        let how = "`cargo xtask reproduce images` trains them";
         format!("no trained network in {}; {how}", args.runs.display())
     };
     parts.push(("table-1", (!attacked.is_empty()).then_some(attack).ok_or_else(untrained)));

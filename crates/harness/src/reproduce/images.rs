@@ -1,4 +1,4 @@
-//! `tractable reproduce images`: the paper's image classifiers trained again, each by one command that is printed and
+//! `cargo xtask reproduce images`: the paper's image classifiers trained again, each by one command that is printed and
 //! kept with its result.
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use tractable_cli::report::{Exit, Outcome, Report, file_error, table};
 
 const AFTER_HELP: &str = "\
 Example:
-  tractable reproduce images --data data/ -o runs/ --record docs/results
+  cargo xtask reproduce images --data data/ -o runs/ --record docs/results
 
 Trains the two-convolution network on MNIST and the three-convolution one on CIFAR-10 and writes
 the results of every epoch. The reported error is that of the last epoch, not of the best.

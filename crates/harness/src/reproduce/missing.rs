@@ -1,4 +1,4 @@
-//! `tractable reproduce missing`: tables with cells removed at random. Missing inputs as uncertain ones, beside the same model
+//! `cargo xtask reproduce missing`: tables with cells removed at random. Missing inputs as uncertain ones, beside the same model
 //! after the usual repair, which fills in a number and forgets that it was a guess.
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use tractable_cli::results::Clock;
 
 const AFTER_HELP: &str = "\
 Example:
-  tractable reproduce missing --data uci/ -o docs/results
+  cargo xtask reproduce missing --data uci/ -o docs/results
 
 Cells of the inputs are removed at random, from the rows to train on and from those to test with. `uncertain` is the default model
 with missing inputs as Gaussians. `mean` fills in the mean of the column, `guess` the mean given the rest of the row; both then
@@ -146,7 +146,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         true => rows.iter().try_for_each(|row| report.say("missing", row, String::new))?,
         false => report.say("", &(), || text(&rows))?,
     }
-    let command = format!("tractable reproduce missing --data DIR --splits {}", args.splits);
+    let command = format!("cargo xtask reproduce missing --data DIR --splits {}", args.splits);
     args.out.as_ref().map_or(Ok(()), |out| clock.write(out, "missing", &command, Rows { rows }))
 }
 

@@ -1,4 +1,4 @@
-//! `tractable reproduce numerics`: what the method approximates, measured against draws of the same weights and inputs.
+//! `cargo xtask reproduce numerics`: what the method approximates, measured against draws of the same weights and inputs.
 //!
 //! Four questions: what a linearised ReLU loses against the exact one; how far the spread that `predict` gives is from that of
 //! drawn networks and inputs; how far the posterior that `condition` gives is from the one that is drawn; and how far this build
@@ -24,7 +24,7 @@ use tractable_cli::{console, interrupt};
 
 const AFTER_HELP: &str = "\
 Example:
-  tractable reproduce numerics -o docs/results
+  cargo xtask reproduce numerics -o docs/results
 
 Networks with 50 units per layer, trained on 300 rows of a smooth function of 1 to 16 inputs, are compared with
 networks and inputs sampled from the same Gaussians, with real activation functions: standard deviations at 32
@@ -174,7 +174,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
         report.say("", &(), || text(&all))?;
     }
     let Args { draws, networks, seed, .. } = args;
-    let command = format!("tractable reproduce numerics --draws {draws} --networks {networks} --seed {seed}");
+    let command =
+        format!("cargo xtask reproduce numerics --draws {draws} --networks {networks} --seed {seed}");
     args.out.as_ref().map_or(Ok(()), |out| clock.write(out, "numerics", &command, &all))
 }
 

@@ -1,4 +1,4 @@
-//! `tractable reproduce pictures`: one picture a verb, for the documentation.
+//! `cargo xtask reproduce pictures`: one picture a verb, for the documentation.
 
 use std::path::{Path, PathBuf};
 use tractable::attack::{self, Settings, Stop, Targets};
@@ -11,7 +11,7 @@ use tractable_cli::report::{Exit, Outcome, file_error};
 
 const AFTER_HELP: &str = "\
 Example:
-  tractable reproduce pictures -o docs/pictures
+  cargo xtask reproduce pictures -o docs/pictures
 
 predict.svg: a noisy curve with a gap, and its uncertainty band. learn.svg: the error while samples
 come one at a time, ten seeds. condition.svg: a 3 conditioned on being an 8. Takes half a minute.";

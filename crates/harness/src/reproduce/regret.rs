@@ -1,4 +1,4 @@
-//! `tractable reproduce regret`: the optimiser on four test functions beside what others reached with as many
+//! `cargo xtask reproduce regret`: the optimiser on four test functions beside what others reached with as many
 //! evaluations, and how the cost of a point grows with their number.
 
 use serde::Serialize;
@@ -14,7 +14,7 @@ use tractable_cli::results::Clock;
 
 const AFTER_HELP: &str = "\
 Example:
-  tractable reproduce regret --seeds 10 -o docs/results
+  cargo xtask reproduce regret --seeds 10 -o docs/results
 
 Regret is the best value found minus the known minimum: median, best and worst over the seeds.
 The numbers of other optimisers were measured elsewhere with the same budgets; `ackley5` is shifted,
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if let Some(dir) = &args.out {
         let (seeds, seed, long) = (args.seeds, args.seed, args.long);
-        let command = format!("tractable reproduce regret --seeds {seeds} --seed {seed} --long {long}");
+        let command = format!("cargo xtask reproduce regret --seeds {seeds} --seed {seed} --long {long}");
         clock.write(dir, "regret", &command, All { rows: &lines, costs: &costs })?;
     }
     let behind: Vec<&str> =

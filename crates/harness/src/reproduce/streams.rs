@@ -1,4 +1,4 @@
-//! `tractable reproduce streams`: networks on streams that change, each row predicted before it is learned.
+//! `cargo xtask reproduce streams`: networks on streams that change, each row predicted before it is learned.
 
 mod ways;
 mod worlds;
@@ -17,8 +17,8 @@ use worlds::{Stream, WORLDS, World};
 
 const AFTER_HELP: &str = "\
 Examples:
-  tractable reproduce streams -o docs/results
-  tractable reproduce streams --export streams/          (the same rows, for other programs)
+  cargo xtask reproduce streams -o docs/results
+  cargo xtask reproduce streams --export streams/          (the same rows, for other programs)
 
 Five streams that change and one that does not, a 64-64 network, and ways to forget: in proportion to surprise, never, a
 fixed share every 100 rows, by counting rows, or by restarting when ADWIN finds a change. The regret is the mean squared
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         true => rows.iter().try_for_each(|row| report.say("stream", row, String::new))?,
         false => report.say("", &(), || text(&rows))?,
     }
-    let command = format!("tractable reproduce streams --seeds {}", args.seeds);
+    let command = format!("cargo xtask reproduce streams --seeds {}", args.seeds);
     args.out.as_ref().map_or(Ok(()), |out| clock.write(out, "streams", &command, Rows { rows: &rows }))
 }
 

@@ -1,4 +1,4 @@
-//! `tractable reproduce sustained`: how long one update takes, and the memory of `tractable learn` over millions of rows.
+//! `cargo xtask reproduce sustained`: how long one update takes, and the memory of `tractable learn` over millions of rows.
 
 use serde::Serialize;
 use serde_json::json;
@@ -13,7 +13,7 @@ use tractable_cli::results::Clock;
 
 const AFTER_HELP: &str = "\
 Example:
-  tractable reproduce sustained -o docs/results
+  cargo xtask reproduce sustained -o docs/results
 
 Latency: single updates of a 10-64-64-1 network on one core, `learn_one` with drift, on a stream that changes. Memory: this
 program runs `tractable learn RUN -` with similar rows on standard input, and samples its resident memory throughout
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
             let said = format!("p50 {p50_us:.1} us, p99 {p99_us:.1} us, p999 {p999_us:.1} us");
             format!("{network}, {updates} updates: {said}; forgot {forgot} times")
         })?;
-        let command = format!("tractable reproduce sustained --updates {} --rows 0", args.updates);
+        let command = format!("cargo xtask reproduce sustained --updates {} --rows 0", args.updates);
         keep("latency", command, json!({ "latency": latency }))?;
     }
     if args.rows > 0 {
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
             let pace = format!("{rows} rows in {seconds:.0} s, {rows_per_second:.0} rows/s");
             format!("{pace}; memory {early} kB early, {end} kB at the end, {most} kB at most")
         })?;
-        let command = format!("tractable reproduce sustained --updates 0 --rows {}", args.rows);
+        let command = format!("cargo xtask reproduce sustained --updates 0 --rows {}", args.rows);
         keep("sustained", command, json!({ "sustained": sustained }))?;
     }
     Ok(())
@@ -195,10 +195,17 @@ fn line(text: &mut String, t: u64, random: &mut rng::ChaCha8Rng) {
     writeln!(text, "{y:.6}").expect("a string takes everything");
 }
 
-/// Runs this program with other arguments.
+/// The program `tractable`, as a process of its own.
 fn program(words: &[&str], paths: &[&Path], input: Stdio) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "tractable".into()));
-    command.args(words).args(paths).arg("-q").stdin(input).stdout(Stdio::null()).stderr(Stdio::inherit());
+    let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "xtask".into()));
+    command
+        .arg("program")
+        .args(words)
+        .args(paths)
+        .arg("-q")
+        .stdin(input)
+        .stdout(Stdio::null())
+        .stderr(Stdio::inherit());
     command
 }
 

@@ -1,4 +1,4 @@
-//! `tractable reproduce table-1`: attacks on MNIST and CIFAR-10 as in the paper's table, then at the usual budgets.
+//! `cargo xtask reproduce table-1`: attacks on MNIST and CIFAR-10 as in the paper's table, then at the usual budgets.
 //!
 //! The paper: every wrong class of 1000 test images, a prior standard deviation of 0.03, at most 100 iterations, pixels
 //! not clipped, no budget. Its "non-targeted" counts the same attacks, wherever the class changed at all.
@@ -20,9 +20,9 @@ use tractable_cli::scores;
 
 const AFTER_HELP: &str = "\
 Example:
-  tractable reproduce table-1 --mnist mnist-run/ --cifar10 cifar10-run/ --out docs/results/table-1.json
+  cargo xtask reproduce table-1 --mnist mnist-run/ --cifar10 cifar10-run/ --out docs/results/table-1.json
 
-The runs come from `tractable reproduce images`. On two cores the paper's attacks take minutes per
+The runs come from `cargo xtask reproduce images`. On two cores the paper's attacks take minutes per
 set, all budgets several times that; --images 100 is a quick look. Misclassified images are included.";
 
 #[derive(clap::Args)]

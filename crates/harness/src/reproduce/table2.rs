@@ -1,4 +1,4 @@
-//! `tractable reproduce table-2`: the paper's toy, where inference finds the optima of a function that the network is
+//! `cargo xtask reproduce table-2`: the paper's toy, where inference finds the optima of a function that the network is
 //! still learning.
 //!
 //! 100 points of y = x^3 - 3x + N(0, 0.1^2) on [-2, 2]; a 1-64-64-1 network, tanh then ReLU, noise 0.1; 100 shuffled
@@ -18,7 +18,7 @@ use tractable_cli::results::{Clock, Rows};
 
 const AFTER_HELP: &str = "\
 Example:
-  tractable reproduce table-2 --seeds 5 -o table-2/
+  cargo xtask reproduce table-2 --seeds 5 -o table-2/
 
 Six rows as in the paper, without a guard; then the start at 1.9, which the paper reports as lost,
 without and with the guard (inside [-2, 2], no step longer than a twentieth of it). A result is
@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         report.say("", &(), || format!("{}\n{} seeds, {seconds:.1} s in all", text(&lines), seeds.len()))?;
     }
     if let Some(dir) = &args.out {
-        let command = format!("tractable reproduce table-2 --seeds {} --seed {}", args.seeds, args.seed);
+        let command = format!("cargo xtask reproduce table-2 --seeds {} --seed {}", args.seeds, args.seed);
         clock.write(dir, "table-2", &command, Rows { rows: &lines })?;
         let Seed { net, x, y, paths } = &seeds[0];
         let path = &paths[2];

@@ -1,4 +1,4 @@
-//! `tractable reproduce table-3`: continuous actions on two tasks, beside what the paper printed.
+//! `cargo xtask reproduce table-3`: continuous actions on two tasks, beside what the paper printed.
 //!
 //! Two million steps, five consecutive seeds, the mean return of the last 100 training episodes with the sampling policy
 //! and the task's own rewards. One row for what `tractable rl` does on the task, one that follows the authors' code, and PPO.
@@ -12,7 +12,7 @@ use tractable_cli::{files, interrupt};
 
 const AFTER_HELP: &str = "\
 Example:
-  tractable reproduce table-3 --seeds 5 -o table-3/
+  cargo xtask reproduce table-3 --seeds 5 -o table-3/
 
 With -o, DIR gets table-3.json, both learning curves, and the folder of every run, which
 `tractable rl play` plays. The same command with --resume continues where it stopped.";
@@ -163,7 +163,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let all = ResultFile {
             program: PROGRAM,
             command: format!(
-                "tractable reproduce table-3 --steps {} --seeds {} --seed {}",
+                "cargo xtask reproduce table-3 --steps {} --seeds {} --seed {}",
                 args.steps, args.seeds, args.seed
             ),
             steps: args.steps,

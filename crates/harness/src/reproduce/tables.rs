@@ -1,4 +1,4 @@
-//! `tractable reproduce tables`: the documentation's tables, made of the result files; or whether they still are.
+//! `cargo xtask reproduce tables`: the documentation's tables, made of the result files; or whether they still are.
 //!
 //! A document marks the place of a table with a pair of comments, `<!-- table: table-2 -->` and `<!-- /table: table-2 -->`.
 //! What stands between them is never written by hand.
@@ -12,9 +12,9 @@ use tractable_cli::report::{Exit, Outcome, file_error};
 
 const AFTER_HELP: &str = "\
 Examples:
-  tractable reproduce tables
-  tractable reproduce tables --write README.md docs/book/src/numerics.md
-  tractable reproduce tables --check README.md
+  cargo xtask reproduce tables
+  cargo xtask reproduce tables --write README.md docs/book/src/numerics.md
+  cargo xtask reproduce tables --check README.md
 
 A Markdown file marks a table with <!-- table: NAME --> and <!-- /table: NAME -->. Without files, all tables
 are printed. Names: uci, uci-paper, gaps, toys, fit, missing, table-1, budgets, table-2, table-3, regret, cost, bench, peers, peers-rl, python, python-updates,
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if !stale.is_empty() {
         let (files, results) = (stale.join(" "), args.results.display());
         let why =
-            format!("{files}: differs from {results}; run `tractable reproduce tables --write {files}`");
+            format!("{files}: differs from {results}; run `cargo xtask reproduce tables --write {files}`");
         return Err(Exit::CheckFailed(why));
     }
     if args.write.is_empty() && args.check.is_empty() {

@@ -1,4 +1,4 @@
-//! `tractable reproduce toys`: the default model where the answer is known, in a gap and outside the data, beside a Gaussian
+//! `cargo xtask reproduce toys`: the default model where the answer is known, in a gap and outside the data, beside a Gaussian
 //! process; and how long a fit takes.
 
 mod gp;
@@ -17,7 +17,7 @@ use tractable_cli::results::Clock;
 
 const AFTER_HELP: &str = "\
 Example:
-  tractable reproduce toys -o docs/results
+  cargo xtask reproduce toys -o docs/results
 
 Two clusters: 60 rows of sin(2x) + 0.3x with noise 0.1, x from -2 to -1 and from 1 to 2. Cubic: 20 rows of x^3 with noise 3, x from -4
 to 4. Both are evaluated in the data, in the gap and at 1.5 times their range. `off` is the distance of the mean from the curve, in
@@ -149,7 +149,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     } else {
         report.say("", &(), || text(&rows, &times))?;
     }
-    let command = format!("tractable reproduce toys --seeds {} --seed {}", args.seeds, args.seed);
+    let command = format!("cargo xtask reproduce toys --seeds {} --seed {}", args.seeds, args.seed);
     let all = All { rows: &rows, times: &times };
     args.out.as_ref().map_or(Ok(()), |out| clock.write(out, "toys", &command, all))
 }

@@ -1,4 +1,4 @@
-//! `tractable reproduce uci`: the UCI regression benchmark, with the settings of the method's authors and with none.
+//! `cargo xtask reproduce uci`: the UCI regression benchmark, with the settings of the method's authors and with none.
 
 mod default;
 mod paper;
@@ -14,8 +14,8 @@ use tractable_cli::{files, interrupt, jobs};
 
 const AFTER_HELP: &str = "\
 Examples:
-  tractable reproduce uci --data uci/ --check
-  tractable reproduce uci --data uci/ --gaps --sets yacht,energy
+  cargo xtask reproduce uci --data uci/ --check
+  cargo xtask reproduce uci --data uci/ --gaps --sets yacht,energy
 
 DIR holds NAME.csv (target in the last column) and NAME_splits.json for boston, concrete, energy,
 kin8nm, naval, power, protein, wine_red and yacht. First the settings of the method's authors, with one
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let clock = Clock::start();
         paper = paper::rows(args, &sets, report)?;
         if let Some(dir) = &args.out {
-            let results = clock.results("tractable reproduce uci --data DIR", Rows { rows: &paper });
+            let results = clock.results("cargo xtask reproduce uci --data DIR", Rows { rows: &paper });
             keep(dir, None, results)?;
         }
     }

@@ -1,4 +1,4 @@
-//! `tractable reproduce workers`: what merging costs and what it does to accuracy, on one machine: 64 simulated workers, stragglers, one
+//! `cargo xtask reproduce workers`: what merging costs and what it does to accuracy, on one machine: 64 simulated workers, stragglers, one
 //! that sends garbage, and the time and bytes of one merge.
 
 use serde::Serialize;
@@ -17,7 +17,7 @@ use tractable_cli::results::Clock;
 
 const AFTER_HELP: &str = "\
 Example:
-  tractable reproduce workers -o docs/results
+  cargo xtask reproduce workers -o docs/results
 
 A network learns generated digits in one epoch: alone, and as 64 workers, each with its own rows, that merge after every
 N batches or share every batch. Stragglers send nothing in a round. One worker has wrong labels or sends random numbers; it is left out if
@@ -146,7 +146,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let (name, on) = if device.is_gpu() { ("workers-cuda", " --device cuda") } else { ("workers", "") };
         let all =
             All { rows: &lines, costs: &costs, device: device.to_string(), memory_bytes_per_second: memory };
-        clock.write(dir, name, &format!("tractable reproduce workers {of}{on}"), all)?;
+        clock.write(dir, name, &format!("cargo xtask reproduce workers {of}{on}"), all)?;
     }
     Ok(())
 }

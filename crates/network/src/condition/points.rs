@@ -10,7 +10,7 @@ use tractable_core::metrics::Tails;
 /// Maximum number of unknowns for points.
 pub const MOST: usize = lattice::MOST;
 
-// Chosen on the 135 cases of `tractable reproduce numerics --networks 3 --seed 1000`; networks with other seeds judge. Right
+// Chosen on the 135 cases of `cargo xtask reproduce numerics --networks 3 --seed 1000`; networks with other seeds judge. Right
 // there (mean and standard deviation of every input within 10 %): 96 %; twice MANY: 98 %, with 1.7 times the points at worst;
 // ENOUGH 256, looking around below 64 with half of AROUND: 90 %.
 

@@ -1,5 +1,13 @@
 //! Merging what several copies of a network learned: [`Network::since`], [`Network::merge`], [`Network::remove`].
 
+// `Network::mark`, `since` and `merge` (`network/merge.rs`, T65 to T69) are arithmetic on natural
+// parameters, without threads or sockets. `workers.rs` has the one trait that a transport implements,
+// with the method `exchange` (every worker sends bytes to every other); `Threads` implements it inside
+// a process for tests, the program's `team/mpi.rs` with MPI. Everything else is built on it: `meet`
+// collects a message from every worker, and if one reports a failure, all workers return that error.
+// Sums are added in the order of ranks, each worker adding one slice, so that all get the same bits and
+// traffic per worker does not grow with the number of workers.
+
 use super::mark::Done;
 use super::{Increment, LearnInfo, Mark, Network};
 use crate::engine::InferredNoise;

@@ -1,6 +1,15 @@
 //! Rows: how a few outputs depend on a state, and their covariance (T44, T45). One pass from the output down gives the
 //! covariance caused by shared inputs and units; a forward pass alone treats all units as independent.
 
+// A forward pass treats all units as independent. Where that matters, `engine.rs::rows` then propagates
+// a few outputs down, like innovations of means: their slopes with respect to every state, and the
+// contribution of each layer's own variance to their covariance (`Op::BackRows`, `Op::Spread`; T44 to
+// T46). This gives the full covariance of the linearised network without a matrix of a layer's width,
+// at the cost of about (3 + k)/3 of a pass for `k` outputs. `network/rows.rs` uses it for `predict`
+// with uncertain inputs (row by row: `network/predict.rs` sends exact rows of the same batch through an
+// ordinary pass), `output_covariance`, and everything in `condition/`. Learning does not use it: in
+// measurements it made results slightly worse.
+
 use super::Network;
 use crate::engine::ActivePass;
 use tractable_core::error::Result;

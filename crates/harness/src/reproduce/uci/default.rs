@@ -68,7 +68,7 @@ struct OldRow {
 pub(super) fn run(args: &Args, sets: &[Loaded], report: Report) -> Outcome {
     let clock = Clock::start();
     let kind = if args.gaps { "gaps" } else { "default" };
-    let command = format!("tractable reproduce uci --data DIR{}", if args.gaps { " --gaps" } else { "" });
+    let command = format!("cargo xtask reproduce uci --data DIR{}", if args.gaps { " --gaps" } else { "" });
     let mut results: Vec<Vec<Tested>> = sets.iter().map(|_| Vec::new()).collect();
     let mut others: Vec<Value> = Vec::new();
     if let Some(dir) = &args.out {
