@@ -16,4 +16,3 @@ pub mod predict;
 pub mod report;
 pub mod rl;
 pub mod train;
-pub mod watch;

@@ -27,7 +27,6 @@ mod settings;
 pub mod team;
 mod verbs;
 mod view;
-mod watch;
 
 pub use settings::DeviceName;
 pub use verbs::run;

@@ -10,16 +10,21 @@ use crate::report::{Exit, Outcome};
 use std::fmt::Write;
 use std::path::Path;
 
-/// How a page looks; the live page asks for it by itself.
-pub(crate) const STYLE: &str = include_str!("page/style.css");
+/// How a page looks.
+const STYLE: &str = include_str!("page/style.css");
 /// Identifies our own pages before overwriting them.
 const GENERATOR: &str = "<meta name=\"generator\" content=\"tractable";
+
+/// Loads a page again after so many seconds.
+const AGAIN: &str = "<meta http-equiv=\"refresh\" content=\"2\">\n";
 
 /// A page: a title, what it is about, and sections.
 pub(crate) struct Page {
     pub(crate) title: String,
     pub(crate) lead: String,
     pub(crate) sections: Vec<Section>,
+    /// A run in progress: the browser loads the page again and again.
+    pub(crate) follows: bool,
 }
 
 /// A part of a page under its heading.
@@ -119,42 +124,26 @@ impl Section {
 impl Page {
     /// The whole page in one file.
     pub(crate) fn html(&self) -> String {
-        self.wrapped(&format!("<style>\n{STYLE}</style>\n"))
-    }
-
-    /// The page as it is served: style and script come from the server that it came from.
-    pub(crate) fn live_html(&self) -> String {
-        self.wrapped(
-            "<link rel=\"stylesheet\" href=\"/style.css\">\n<script src=\"/live.js\" defer></script>\n",
-        )
-    }
-
-    fn wrapped(&self, head: &str) -> String {
-        format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             {GENERATOR} {version}\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
-             <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n{head}</head>\n<body>\n\
-             <main id=\"main\">\n{main}</main>\n\
-             <footer>Made by tractable {version}: Bayesian neural networks with closed-form inference.</footer>\n\
-             </body>\n</html>\n",
-            version = env!("CARGO_PKG_VERSION"),
-            title = escaped(&self.title),
-            main = self.main(),
-        )
-    }
-
-    /// What changes during a run.
-    pub(crate) fn main(&self) -> String {
-        let mut html = format!(
+        let mut main = format!(
             "<header id=\"head\">\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n</header>\n",
             escaped(&self.title),
             escaped(&self.lead)
         );
         for section in &self.sections {
-            let _ = write!(html, "<section id=\"{}\">\n{}</section>\n", escaped(&section.id), section.body);
+            let _ = write!(main, "<section id=\"{}\">\n{}</section>\n", escaped(&section.id), section.body);
         }
-        html
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             {GENERATOR} {version}\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+             <link rel=\"icon\" href=\"data:,\">\n{again}<title>{title}</title>\n\
+             <style>\n{STYLE}</style>\n</head>\n<body>\n<main id=\"main\">\n{main}</main>\n\
+             <footer>Made by tractable {version}: Bayesian neural networks with closed-form inference.</footer>\n\
+             </body>\n</html>\n",
+            version = env!("CARGO_PKG_VERSION"),
+            again = if self.follows { AGAIN } else { "" },
+            title = escaped(&self.title),
+        )
     }
 }
 
@@ -189,7 +178,7 @@ mod tests {
             .folded(MARKUP, &[(MARKUP.into(), MARKUP.into())])
             .code(MARKUP)
             .pictures(&[picture]);
-        let page = Page { title: MARKUP.into(), lead: MARKUP.into(), sections: vec![section] };
+        let page = Page { title: MARKUP.into(), lead: MARKUP.into(), sections: vec![section], follows: true };
         let html = page.html();
         assert!(!html.contains("<script") && !html.contains("-->") && !html.contains(['\0', '\u{202e}']));
         assert_eq!(html.matches("</style>").count(), 1);
@@ -201,12 +190,5 @@ mod tests {
             assert_eq!(open, html.matches(&format!("</{tag}>")).count(), "{tag}");
         }
         assert!(!html.contains("src=\"http") && !html.contains("href=\"http") && !html.contains("url("));
-    }
-
-    #[test]
-    fn the_live_page_has_nothing_inline() {
-        let page = Page { title: "t".into(), lead: String::new(), sections: vec![] };
-        let html = page.live_html();
-        assert!(!html.contains("<style") && !html.contains("style=") && !html.contains("<script>"));
     }
 }

@@ -4,10 +4,8 @@
 //! draw. A number without a place (NaN, zero on a log axis) is an error that names it, never a hole.
 
 mod animation;
-mod axis;
 mod base64;
 mod canvas;
-mod contour;
 mod drawing;
 mod figure;
 mod image_grid;
@@ -31,4 +29,4 @@ pub(crate) use reliability::{reliability, reliability_panel};
 pub use style::{Color, Theme};
 
 #[cfg(test)]
-mod gallery;
+mod tests;

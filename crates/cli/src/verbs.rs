@@ -59,8 +59,6 @@ enum Command {
     Attack(Box<cmd::attack::Args>),
     /// Write a self-contained page about a run
     Report(cmd::report::Args),
-    /// Show a run's page while it is in progress
-    Watch(cmd::watch::Args),
     /// Show the contents of a model file
     Inspect(cmd::inspect::Args),
     /// Download MuJoCo's library, or show which one is found
@@ -115,7 +113,6 @@ fn run_here(args: &[OsString]) -> u8 {
         Command::Data(args) => cmd::data::run(&args),
         Command::Attack(args) => cmd::attack::run(&args),
         Command::Report(args) => cmd::report::run(&args),
-        Command::Watch(args) => cmd::watch::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Mujoco(args) => cmd::mujoco::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),

@@ -1,4 +1,4 @@
-//! The contents of a run folder, possibly still being written: the data behind `report` and `watch`.
+//! The contents of a run folder, possibly still being written: the data behind `report`.
 //!
 //! Files are read as found: an incomplete last line, a missing file or unexpected content
 //! leaves a gap or a note, never an error. Only files with known names are opened, and only up to a limit.
@@ -11,10 +11,7 @@ mod page;
 mod rl;
 mod score;
 mod stream;
-mod terminal;
 mod train;
-
-pub(crate) use files::fingerprint;
 
 use crate::report::{Exit, Outcome, short};
 use crate::run::settle;
@@ -24,7 +21,7 @@ use score::Headline;
 use serde_json::Value;
 use std::path::Path;
 
-/// A run as it is shown, on a page or in a terminal.
+/// A run as its page shows it.
 #[derive(Default)]
 pub(crate) struct View {
     title: String,

@@ -1,4 +1,4 @@
-//! The file of attacks in progress, which `watch` reads.
+//! The file of attacks in progress, which `report` reads.
 
 use super::{Method, Record};
 use crate::report::json_line;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 /// Its name.
 pub(crate) const LIVE: &str = "attacks.part.jsonl";
-/// What was done so far, for those who watch; gone when the attacks are over, however they end.
+/// What was done so far, for a report; gone when the attacks are over, however they end.
 pub(crate) struct Live {
     path: PathBuf,
-    /// None where it cannot be written: nobody can watch then, and nothing else is lost.
+    /// None where it cannot be written: no report shows them then, and nothing else is lost.
     file: Option<std::fs::File>,
 }
 

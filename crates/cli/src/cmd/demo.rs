@@ -92,7 +92,8 @@ pub fn run(args: &Args) -> Outcome {
     files::NewFile::beside(&index).map(drop).map_err(file_error(&args.out, "create files in this folder"))?;
     let stage = Stage { args, report: Report::new(args.json).ignoring_closed_pipe() };
     let sections = vec![curve::act(&stage)?, digits::act(&stage)?, pole::act(&stage)?, again(args)];
-    let page = Page { title: "tractable: the three verbs".into(), lead: LEAD.into(), sections };
+    let page =
+        Page { title: "tractable: the three verbs".into(), lead: LEAD.into(), sections, follows: false };
     let html = page.html();
     files::write(&index, html.as_bytes())?;
     let written = Written { page: &index, bytes: html.len(), seconds: began.elapsed().as_secs_f64() };
@@ -110,6 +111,6 @@ fn again(args: &Args) -> Section {
         .code(
             "tractable train housing.csv --target price -o run/ && tractable report run/\n\
              tractable optimize --objective 'x^3-3*x' --bounds -1.8:1.8 --maximize -o cubic/\n\
-             tractable rl half-cheetah --seeds 5 -o cheetah/ & tractable watch cheetah/",
+             tractable rl half-cheetah --seeds 5 -o cheetah/ & tractable report cheetah/ --follow",
         )
 }

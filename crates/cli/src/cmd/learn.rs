@@ -34,7 +34,7 @@ are uncertain; a row without a target is skipped. - is stdin. The file may be la
 The model in the folder is replaced every --every rows, at the end, after Ctrl-C, and before an error about a row that cannot
 be read. A crash leaves a complete model, from before or after a save. Messages say how many rows it has learned.
 With --score every row is predicted before it is learned: rmse, the share inside 90 % intervals, nll, and surprise, the
-squared error over its expected value; about 1 if the intervals are right. `tractable watch run/` plots them live.
+squared error over its expected value; about 1 if the intervals are right. `tractable report run/ --follow` plots them as they come.
 A model whose errors are larger than expected forgets in proportion: see the book, Streams.";
 
 /// Keep learning from new rows

@@ -186,7 +186,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The settings and results of a search, for `report` and `watch`.
+/// The settings and results of a search, for `report`.
 fn keep(dir: &Path, args: &Args, goal: Goal, optima: &[Optimum]) -> Outcome {
     #[derive(Serialize)]
     struct Kept<'a> {

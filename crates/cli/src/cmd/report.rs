@@ -1,19 +1,23 @@
 //! `tractable report`: writes a self-contained page about a run.
 
 use crate::out::Target;
-use crate::report::{Outcome, Report};
-use crate::{files, page, view};
+use crate::report::{Exit, Outcome, Report};
+use crate::{console, files, interrupt, page, view};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 const AFTER_HELP: &str = "\
 Examples:
   tractable report run/                     (writes run/report.html)
   tractable report cheetah/ -o cheetah.html
+  tractable report run/ --follow
 
 RUN is a folder written by train, attack, optimize or rl with -o. The page shows settings, curves, tables,
 pictures and the command to repeat the run; it is one file, works offline and without scripts, in light and
-dark mode. A run in progress is shown as far as it is.";
+dark mode. A run in progress is shown as far as it is. With --follow the page is rewritten as the run goes on,
+and a browser reloads it by itself, until Ctrl-C. Files of the run are only read, so it is not affected.";
 
 /// Write a self-contained page about a run
 #[derive(clap::Args)]
@@ -28,6 +32,9 @@ pub struct Args {
     /// Replace an existing file
     #[arg(long)]
     force: bool,
+    /// Keep the page up to date until Ctrl-C; waits for a run that is not there yet
+    #[arg(long)]
+    follow: bool,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
@@ -39,6 +46,11 @@ struct Written<'a> {
     bytes: usize,
 }
 
+/// The least time between two looks at the run.
+const LOOK: Duration = Duration::from_secs(1);
+/// A look takes at most one part in so many of a core: the run has the rest.
+const SHARE: u32 = 10;
+
 pub fn run(args: &Args) -> Outcome {
     let out = args.out.clone().unwrap_or_else(|| args.run.join("report.html"));
     // A page of ours at its usual place is only out of date.
@@ -47,8 +59,43 @@ pub fn run(args: &Args) -> Outcome {
         false if !args.force => page::check_overwrite(&out)?,
         false => {}
     }
-    let html = view::read(&args.run)?.page(None)?.html();
-    files::write(&out, html.as_bytes())?;
-    let written = Written { page: &out, bytes: html.len() };
-    Report::new(args.json).say("page", &written, || out.display().to_string())
+    if args.follow {
+        interrupt::listen()?;
+    }
+    let report = Report::new(args.json).ignoring_closed_pipe();
+    let (mut written, mut waiting) = (String::new(), false);
+    loop {
+        let began = Instant::now();
+        let last = !args.follow || interrupt::requested();
+        match view::read(&args.run).and_then(|v| v.page(!last)) {
+            Ok(page) => {
+                let html = page.html();
+                if html != written {
+                    files::write(&out, html.as_bytes())?;
+                }
+                if written.is_empty() {
+                    let done = Written { page: &out, bytes: html.len() };
+                    report.say("page", &done, || out.display().to_string())?;
+                }
+                written = html;
+            }
+            // There may be a run in a moment.
+            Err(Exit::Error(why))
+                if args.follow && (args.run.is_dir() || args.run.symlink_metadata().is_err()) =>
+            {
+                if !waiting {
+                    console::note(&format!("waiting: {why}"));
+                }
+                waiting = true;
+            }
+            Err(other) => return Err(other),
+        }
+        if last {
+            return Ok(());
+        }
+        let until = Instant::now() + LOOK.max(SHARE * began.elapsed());
+        while Instant::now() < until && !interrupt::requested() {
+            sleep(Duration::from_millis(50));
+        }
+    }
 }

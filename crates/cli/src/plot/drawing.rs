@@ -6,6 +6,7 @@ use crate::files::{self, NewFile};
 use crate::report::{Outcome, file_error};
 use kuva::RasterBackend;
 use kuva::backend::svg::SvgBackend;
+use kuva::render::render::Primitive;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +39,17 @@ impl Drawing {
 
 pub(super) fn svg(canvas: &Canvas) -> String {
     let (width, height) = (canvas.scene.width, canvas.scene.height);
-    let svg = SvgBackend::new().with_pretty(true).render_scene(&canvas.scene);
+    let mut svg = SvgBackend::new().with_pretty(true).render_scene(&canvas.scene);
+    // The library counts clips over the whole process; the same picture is the same file.
+    let clips = canvas.scene.elements.iter().filter_map(|e| match e {
+        Primitive::ClipStart { id, .. } => Some(id),
+        _ => None,
+    });
+    for (i, id) in clips.enumerate() {
+        for (before, after) in [("\"", "\""), ("#", ")")] {
+            svg = svg.replace(&format!("{before}{id}{after}"), &format!("{before}area-{i}{after}"));
+        }
+    }
     // So that a page can show it at any size.
     svg.replacen("<svg ", &format!(r#"<svg viewBox="0 0 {width} {height}" "#), 1)
 }

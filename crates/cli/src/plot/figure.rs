@@ -1,24 +1,21 @@
 //! A figure: panels in a grid under a title, drawn to SVG and PNG.
 
-use super::axis::{Axis, Ticks};
-use super::canvas::{Area, Canvas, thinned};
+use super::canvas::Canvas;
 use super::drawing::{self, Drawing};
-use super::panel::{Mark, Panel, Series};
-use super::style::{self, Color, LABEL, PANEL_TITLE, SMALL, TITLE, Theme};
+use super::panel::{Axis, Mark, Panel, Series};
+use super::style::{self, LABEL, PANEL_TITLE, SMALL, TITLE, Theme};
 use crate::report::{Exit, Outcome};
-use kuva::render::render::TextAnchor::{End, Middle, Start};
-use std::mem::discriminant;
+use kuva::plot::legend::{LegendEntry, LegendPosition, LegendShape};
+use kuva::plot::{BandPlot, ColorMap, ContourPlot, Heatmap, LinePlot, LineStyle, ScatterPlot};
+use kuva::render::annotations::ReferenceLine;
+use kuva::render::layout::{ComputedLayout, Layout, TickFormat};
+use kuva::render::plots::Plot;
+use kuva::render::render::{Primitive, TextAnchor, render_multiple};
 use std::path::Path;
+use std::sync::Arc;
 
-/// Pixels between a text and what is next to it.
-const GAP: f64 = 8.0;
 /// Around the whole, and between panels.
 const EDGE: f64 = 14.0;
-const TICK: f64 = 5.0;
-/// From an area up to what is above it: the number at the top of its axis reaches there.
-const LIFT: f64 = 11.0;
-/// Steps from no shade to full shade of a map.
-const SHADES: f64 = 32.0;
 
 /// Panels in a grid, row by row.
 pub struct Figure {
@@ -30,25 +27,11 @@ pub struct Figure {
     panels: Vec<Panel>,
 }
 
-/// A panel with its axes, what is written at them, and the lines of its title and legend.
-struct Prepared<'a> {
-    panel: &'a Panel,
-    axes: [Axis; 2],
-    ticks: [Ticks; 2],
-    title: Vec<String>,
-    legend: Vec<Vec<Entry<'a>>>,
-}
-
 impl Figure {
     /// A figure without panels; an empty title takes no room.
     pub fn new(title: &str) -> Self {
-        Figure {
-            title: title.into(),
-            columns: 1,
-            theme: Theme::Light,
-            size: (560.0, 340.0),
-            panels: Vec::new(),
-        }
+        let size = (560.0, 340.0);
+        Figure { title: title.into(), columns: 1, theme: Theme::Light, size, panels: Vec::new() }
     }
 
     /// How many panels stand side by side; 1 without it.
@@ -96,280 +79,239 @@ impl Figure {
         if self.panels.is_empty() {
             return Err(format!("figure `{}` has no panels", self.title));
         }
-        let panels = self.panels.iter().map(|p| self.prepare(p)).collect::<Result<Vec<_>, String>>()?;
-        let (wide, high) = self.size;
-        let columns = self.columns.min(panels.len());
-        // Areas of a column begin at one place, as do those of a row.
-        let largest = |rooms: &mut dyn Iterator<Item = f64>| rooms.fold(0.0, f64::max);
-        let in_column = |c: usize| panels.iter().skip(c).step_by(columns);
-        let left: Vec<f64> = (0..columns).map(|c| largest(&mut in_column(c).map(Prepared::left))).collect();
-        let in_rows = || panels.chunks(columns).map(<[_]>::iter);
-        let top: Vec<f64> = in_rows().map(|row| largest(&mut row.map(Prepared::top))).collect();
-        let bottom: Vec<f64> = in_rows().map(|row| largest(&mut row.map(Prepared::bottom))).collect();
-
-        // The last number at an axis stands out by half its width.
-        let right = panels.iter().map(|p| widest(&p.ticks[0]) / 2.0 + GAP).fold(2.0 * EDGE, f64::max);
-        let width = EDGE + left.iter().map(|l| l + wide + right).sum::<f64>();
-        let title = style::wrapped(&self.title, TITLE, width - 2.0 * EDGE);
-        let title_height =
-            if title.is_empty() { EDGE } else { EDGE + title.len() as f64 * style::line_height(TITLE) + GAP };
-        let row_height = |r: usize| top[r] + high + bottom[r] + EDGE;
-        let height = title_height + (0..top.len()).map(row_height).sum::<f64>();
-
-        let mut canvas = Canvas::new(width, height, self.theme);
-        for (i, line) in title.iter().enumerate() {
-            let y = EDGE + f64::from(TITLE) + i as f64 * style::line_height(TITLE);
-            canvas.text(line, TITLE, width / 2.0, y, Middle);
+        let axes = self.panels.iter().map(Panel::axes).collect::<Result<Vec<_>, _>>()?;
+        let mut layouts: Vec<Layout> =
+            self.panels.iter().zip(&axes).map(|(p, a)| self.layout(p, a)).collect();
+        // The areas of all panels are alike, and stand below each other.
+        let margins: Vec<ComputedLayout> = layouts.iter().map(ComputedLayout::from_layout).collect();
+        let most = |of: fn(&ComputedLayout) -> f64| margins.iter().map(of).fold(0.0, f64::max);
+        let label = style::line_height(LABEL);
+        // Without the room for a turned label.
+        let (left, right) = (most(|m| m.margin_left) - label, most(|m| m.margin_right));
+        let labelled = self.panels.iter().any(|p| !p.y_label.is_empty());
+        let top = most(|m| m.margin_top) + if labelled { label } else { 0.0 };
+        for layout in &mut layouts {
+            (layout.force_margin_left, layout.force_margin_right) = (Some(left), Some(right));
+            layout.force_margin_top = Some(top);
+            layout.width = Some(left + self.size.0 + right);
+            layout.height = Some(top + self.size.1 + ComputedLayout::from_layout(layout).margin_bottom);
         }
-        for (i, panel) in panels.iter().enumerate() {
-            let (row, column) = (i / columns, i % columns);
-            let before: f64 = left[..column].iter().map(|l| l + wide + right).sum();
-            let above: f64 = (0..row).map(row_height).sum();
-            let area = Area {
-                left: EDGE + before + left[column],
-                top: title_height + above + top[row],
-                width: wide,
-                height: high,
-            };
-            panel.draw(&mut canvas, area);
+
+        let width = left + self.size.0 + right + EDGE;
+        let columns = self.columns.min(layouts.len());
+        let mut canvas = Canvas::new(columns as f64 * width + EDGE, 0.0, self.theme);
+        let whole = canvas.scene.width;
+        let mut y = EDGE;
+        for line in style::wrapped(&self.title, TITLE, whole - 2.0 * EDGE) {
+            canvas.text(&line, TITLE, whole / 2.0, y + f64::from(TITLE), TextAnchor::Middle);
+            y += style::line_height(TITLE);
         }
+        let mut all = self.panels.iter().zip(axes).zip(layouts).peekable();
+        while all.peek().is_some() {
+            let mut high = 0.0f64;
+            for (column, ((panel, axes), layout)) in all.by_ref().take(columns).enumerate() {
+                let x = EDGE + column as f64 * width;
+                // Level, above its axis: turned letters come out fat in the PNG.
+                let label = style::fitted(&panel.y_label, LABEL, width - EDGE);
+                canvas.text(&label, LABEL, x, y + top - 11.0, TextAnchor::Start);
+                let plots = panel.series.iter().flat_map(|s| s.plots(&axes, self)).collect();
+                let scene = render_multiple(plots, layout);
+                high = high.max(scene.height);
+                let transform = Some(format!("translate({x},{y})"));
+                canvas.scene.add(Primitive::GroupStart { transform, title: None, extra_attrs: None });
+                canvas.scene.defs.extend(scene.defs);
+                canvas.scene.elements.extend(scene.elements);
+                canvas.scene.add(Primitive::GroupEnd);
+            }
+            y += high + EDGE;
+        }
+        canvas.scene.height = y.ceil();
         Ok(canvas)
     }
 
-    fn prepare<'a>(&self, panel: &'a Panel) -> Result<Prepared<'a>, String> {
-        let axes = panel.axes()?;
+    /// Axes, texts and legend of a panel.
+    fn layout(&self, panel: &Panel, [x, y]: &[Axis; 2]) -> Layout {
         let (wide, high) = self.size;
-        // As many as have room side by side.
-        let crowded = |t: &Ticks| t.at.len() as f64 * (widest(t) + 12.0) > wide;
-        let mut wanted = (wide / 80.0) as usize;
-        let mut below = axes[0].ticks(wanted.max(1));
-        while wanted > 1 && crowded(&below) {
-            wanted -= 1;
-            below = axes[0].ticks(wanted);
+        let (x_step, y_step) = (x.step((wide / 80.0).max(2.0)), y.step((high / 56.0).max(2.0)));
+        let format = |axis: Axis, step: f64| TickFormat::Custom(Arc::new(move |at| axis.text(at, step)));
+        let mut layout = Layout::new((x.low, x.high), (y.low, y.high))
+            .with_x_axis_min(x.low)
+            .with_x_axis_max(x.high)
+            .with_y_axis_min(y.low)
+            .with_y_axis_max(y.high)
+            .with_x_tick_step(x_step)
+            .with_y_tick_step(y_step)
+            .with_x_tick_format(format(*x, x_step))
+            .with_y_tick_format(format(*y, y_step))
+            .with_theme(self.theme.axes())
+            .with_font_family(style::FONT)
+            .with_title_size(PANEL_TITLE)
+            .with_label_size(LABEL)
+            .with_tick_size(SMALL)
+            .with_body_size(SMALL)
+            .with_width(wide + 80.0);
+        let said = |text: &str, size: u32| {
+            Some(style::plain(&style::fitted(text, size, wide))).filter(|t| !t.is_empty())
+        };
+        layout.title = said(&panel.title, PANEL_TITLE);
+        layout.x_label = said(&panel.x_label, LABEL);
+        let entries = legend(panel, self.theme, wide);
+        if !entries.is_empty() {
+            layout = layout.with_legend_entries(entries);
+            layout = layout.with_legend_position(LegendPosition::OutsideBottomColumns).with_legend_box(false);
         }
-        let ticks = [below, axes[1].ticks(((high / 56.0) as usize).max(1))];
-        let title = style::wrapped(&panel.title, PANEL_TITLE, self.size.0);
-        Ok(Prepared { panel, axes, ticks, title, legend: legend(panel, self.size.0) })
+        for series in &panel.series {
+            let line = match series.mark {
+                Mark::Vertical => ReferenceLine::vertical(x.at(series.x[0])),
+                Mark::Horizontal => ReferenceLine::horizontal(y.at(series.y[0])),
+                _ => continue,
+            };
+            let line = line.with_color(series.color.css(self.theme)).with_stroke_width(style::MARKER_WIDTH);
+            layout = layout.with_reference_line(line.with_dasharray(style::DASHES));
+        }
+        layout
     }
 }
 
-fn widest(ticks: &Ticks) -> f64 {
-    ticks.at.iter().map(|(_, text)| style::text_width(text, SMALL)).fold(0.0, f64::max)
-}
-
-/// Width of the sample before a name in the legend.
-const SAMPLE: f64 = 22.0;
-
-/// The series of one name, drawn over each other: a mean in its band is one entry.
-struct Entry<'a> {
-    name: String,
-    series: Vec<&'a Series>,
-}
-
-impl Entry<'_> {
-    fn width(&self) -> f64 {
-        SAMPLE + 6.0 + style::text_width(&self.name, SMALL) + 2.0 * GAP
-    }
-}
-
-/// The rows of a legend, as many entries in each as there is room for.
-fn legend(panel: &Panel, room: f64) -> Vec<Vec<Entry<'_>>> {
-    let mut names: Vec<&str> = Vec::new();
+/// One entry a name: the series of one name are drawn over each other, a mean in its band.
+fn legend(panel: &Panel, theme: Theme, room: f64) -> Vec<LegendEntry> {
+    let mut entries: Vec<(&str, LegendEntry)> = Vec::new();
     for series in panel.series.iter().filter(|s| !s.name.is_empty()) {
-        if !names.contains(&series.name.as_str()) {
-            names.push(&series.name);
+        let (shape, dashed) = match series.mark {
+            Mark::Line | Mark::Level(_) => (LegendShape::Line, false),
+            Mark::Dashed | Mark::Vertical | Mark::Horizontal => (LegendShape::Line, true),
+            Mark::Points => (LegendShape::Circle, false),
+            Mark::Band | Mark::Bars | Mark::Shades => (LegendShape::Rect, false),
+        };
+        let label = style::plain(&style::fitted(&series.name, SMALL, room - 40.0));
+        let color = series.color.css(theme);
+        let dasharray = dashed.then(|| "3 5".into());
+        let entry = LegendEntry { label, color, shape, dasharray };
+        match entries.iter_mut().find(|(name, _)| *name == series.name) {
+            None => entries.push((&series.name, entry)),
+            // The line says more than its band.
+            Some((_, known)) if matches!(known.shape, LegendShape::Rect) => *known = entry,
+            Some(_) => {}
         }
     }
-    let (mut rows, mut used) = (Vec::<Vec<Entry>>::new(), 0.0);
-    for name in names {
-        let mut series: Vec<&Series> = Vec::new();
-        for one in panel.series.iter().filter(|s| s.name == name) {
-            let alike =
-                |s: &&Series| s.color == one.color && discriminant(&s.shape) == discriminant(&one.shape);
-            if !series.iter().any(alike) {
-                series.push(one);
-            }
-        }
-        let entry = Entry { name: style::fitted(name, SMALL, room - SAMPLE - 6.0 - 2.0 * GAP), series };
-        used += entry.width();
-        match rows.last_mut() {
-            Some(row) if used <= room => row.push(entry),
-            _ => {
-                used = entry.width();
-                rows.push(vec![entry]);
-            }
-        }
-    }
-    rows
+    entries.into_iter().map(|(_, entry)| entry).collect()
 }
 
-impl Prepared<'_> {
-    /// Room left of the area: ticks.
-    fn left(&self) -> f64 {
-        widest(&self.ticks[1]) + TICK + 3.0
-    }
-
-    /// The label, and what the numbers at the axis are multiplied with.
-    fn y_label(&self) -> String {
-        format!("{}   {}", self.panel.y_label, self.ticks[1].factor).trim().into()
-    }
-
-    /// Room above it: title, legend, and the label of y. That is not beside the axis because it is easier
-    /// to read level, and because turned letters come out fat in the PNG.
-    fn top(&self) -> f64 {
-        let title = self.title.len() as f64 * style::line_height(PANEL_TITLE);
-        let legend = self.legend.len() as f64 * style::line_height(LABEL);
-        let label = if self.y_label().is_empty() { 0.0 } else { style::line_height(LABEL) };
-        title + legend + label + LIFT
-    }
-
-    /// Room below it: ticks and the label of x.
-    fn bottom(&self) -> f64 {
-        let empty = self.panel.x_label.is_empty() && self.ticks[0].factor.is_empty();
-        let label = if empty { 0.0 } else { style::line_height(LABEL) };
-        TICK + style::line_height(SMALL) + label
-    }
-
-    fn draw(&self, canvas: &mut Canvas, area: Area) {
-        self.draw_heading(canvas, area);
-        self.draw_axes(canvas, area);
-        let [x_axis, y_axis] = self.axes;
-        // Far outside is cut off anyway, and numbers stay numbers.
-        let at = |place: f64| place.clamp(-200.0, 200.0);
-        let x_at = |x: f64| area.left + at(x_axis.place(x)) * area.width;
-        let y_at = |y: f64| area.bottom() - at(y_axis.place(y)) * area.height;
-        canvas.inside(area, |canvas| {
-            for series in &self.panel.series {
-                draw_series(canvas, area, series, &x_at, &y_at);
+impl Series {
+    /// What draws it; lines across the panel belong to the axes.
+    fn plots(&self, [x, y]: &[Axis; 2], figure: &Figure) -> Vec<Plot> {
+        let (theme, (wide, high)) = (figure.theme, figure.size);
+        let color = self.color.css(theme);
+        let scale = (wide / (x.high - x.low), high / (y.high - y.low));
+        let kept = kept(&self.x, &self.y, |v| x.at(v) * scale.0);
+        let near = |values: &[f64], axis: &Axis| kept.iter().map(|&i| axis.at(values[i])).collect::<Vec<_>>();
+        let points = || near(&self.x, x).into_iter().zip(near(&self.y, y)).collect::<Vec<_>>();
+        let rows = |width: usize| self.z.chunks_exact(width).map(<[f64]>::to_vec).collect::<Vec<_>>();
+        let line = |points: Vec<(f64, f64)>| {
+            LinePlot::new().with_data(points).with_color(&color).with_stroke_width(style::LINE_WIDTH)
+        };
+        vec![match self.mark {
+            // One point makes no line.
+            Mark::Line if self.x.len() > 1 => line(points()).into(),
+            Mark::Dashed if self.x.len() > 1 => {
+                let dashes = LineStyle::Custom(style::DASHES.into());
+                line(even_steps(&points(), scale, style::DASH)).with_line_style(dashes).into()
             }
-        });
-        let frame = Color::Ink.paint(canvas.theme);
-        let corners = vec![(area.left, area.top), (area.left, area.bottom()), (area.right(), area.bottom())];
-        canvas.stroke(corners, &frame, 1.0);
-    }
-
-    fn draw_heading(&self, canvas: &mut Canvas, area: Area) {
-        let mut y = area.top - self.top();
-        for line in &self.title {
-            canvas.text(line, PANEL_TITLE, area.left + area.width / 2.0, y + f64::from(PANEL_TITLE), Middle);
-            y += style::line_height(PANEL_TITLE);
-        }
-        for row in &self.legend {
-            let width: f64 = row.iter().map(Entry::width).sum::<f64>() - 2.0 * GAP;
-            let mut x = area.left + ((area.width - width) / 2.0).max(0.0);
-            for entry in row {
-                let sample = Area { left: x, top: y + 3.0, width: SAMPLE, height: 11.0 };
-                entry.series.iter().for_each(|series| draw_sample(canvas, sample, series));
-                canvas.text(&entry.name, SMALL, x + SAMPLE + 6.0, y + 13.0, Start);
-                x += entry.width();
+            Mark::Line | Mark::Dashed | Mark::Points => {
+                let dots = ScatterPlot::new().with_data(points()).with_color(color);
+                dots.with_size(style::POINT_RADIUS).with_marker_opacity(0.85).into()
             }
-            y += style::line_height(LABEL);
-        }
-    }
-
-    fn draw_axes(&self, canvas: &mut Canvas, area: Area) {
-        let (ink, grid) = (Color::Ink.paint(canvas.theme), canvas.theme.grid());
-        for (value, text) in &self.ticks[0].at {
-            let x = area.left + self.axes[0].place(*value) * area.width;
-            canvas.stroke(vec![(x, area.top), (x, area.bottom())], &grid, 1.0);
-            canvas.stroke(vec![(x, area.bottom()), (x, area.bottom() + TICK)], &ink, 1.0);
-            canvas.text(text, SMALL, x, area.bottom() + TICK + f64::from(SMALL) + 1.0, Middle);
-        }
-        for (value, text) in &self.ticks[1].at {
-            let y = area.bottom() - self.axes[1].place(*value) * area.height;
-            canvas.stroke(vec![(area.left, y), (area.right(), y)], &grid, 1.0);
-            canvas.stroke(vec![(area.left - TICK, y), (area.left, y)], &ink, 1.0);
-            canvas.text(text, SMALL, area.left - TICK - 3.0, y + 0.36 * f64::from(SMALL), End);
-        }
-        let factor = &self.ticks[0].factor;
-        let room = area.width - 2.0 * (style::text_width(factor, SMALL) + GAP);
-        let label = style::fitted(&self.panel.x_label, LABEL, room);
-        let (x, y) = (area.left + area.width / 2.0, area.bottom() + self.bottom() - 4.0);
-        canvas.text(&label, LABEL, x, y, Middle);
-        canvas.text(factor, SMALL, area.right(), y, End);
-        let label = style::fitted(&self.y_label(), LABEL, area.width + self.left());
-        canvas.text(&label, LABEL, area.left - self.left(), area.top - LIFT, Start);
+            Mark::Band => BandPlot::new(near(&self.x, x), near(&self.y, y), near(&self.z, y))
+                .with_color(color)
+                .with_opacity(style::BAND_OPACITY)
+                .into(),
+            Mark::Bars => {
+                let bar = |(edge, top): (&[f64], &f64)| {
+                    let outline = [(edge[0], 0.0), (edge[0], *top), (edge[1], *top), (edge[1], 0.0)];
+                    let bar = line(outline.to_vec()).with_stroke_width(1.0).with_fill();
+                    bar.with_fill_opacity(0.55).into()
+                };
+                return self.x.windows(2).zip(&self.y).map(bar).collect();
+            }
+            Mark::Shades => {
+                let (own, most) = (self.color, self.z.iter().copied().fold(0.0, f64::max));
+                let shade = ColorMap::Custom(Arc::new(move |share| own.mixed(theme, share * most)));
+                let ends = |v: &[f64]| (v[0], v[v.len() - 1]);
+                let ((left, right), (bottom, top)) = (ends(&self.x), ends(&self.y));
+                let map = Heatmap::new().with_data(rows(self.x.len() - 1)).with_color_map(shade);
+                map.with_x_range(left, right).with_y_range(bottom, top).into()
+            }
+            Mark::Level(level) => {
+                let grid = ContourPlot::new().with_grid(rows(self.x.len()), self.x.clone(), self.y.clone());
+                let line = grid.with_levels(&[level]).with_line_color(color);
+                line.with_line_width(style::LINE_WIDTH).into()
+            }
+            Mark::Vertical | Mark::Horizontal => return Vec::new(),
+        }]
     }
 }
 
-fn draw_series(
-    canvas: &mut Canvas,
-    area: Area,
-    series: &Series,
-    x_at: &dyn Fn(f64) -> f64,
-    y_at: &dyn Fn(f64) -> f64,
-) {
-    let paint = series.color.paint(canvas.theme);
-    let curve = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| (x_at(*x), y_at(*y))).collect::<Vec<_>>();
-    match &series.shape {
-        // One point makes no line.
-        Mark::Line { x, y, .. } if x.len() == 1 => canvas.dots(curve(x, y), &paint),
-        Mark::Line { x, y, dashed: false } => canvas.stroke(thinned(curve(x, y)), &paint, style::LINE_WIDTH),
-        Mark::Line { x, y, dashed: true } => canvas.dashes(&thinned(curve(x, y)), &paint, style::LINE_WIDTH),
-        Mark::Band { x, lower, upper } => {
-            let mut outline = thinned(curve(x, upper));
-            // NaN on a log axis is what lies below it.
-            let below = |(x, y): (f64, f64)| (x, if y.is_nan() { area.bottom() + 10.0 } else { y });
-            outline.extend(thinned(curve(x, lower)).into_iter().rev());
-            let outline: Vec<_> = outline.into_iter().map(below).collect();
-            canvas.fill(&outline, &paint, style::BAND_OPACITY);
+/// Points on a curve so many pixels apart: in the PNG a dash and its gap begin again at every point.
+fn even_steps(points: &[(f64, f64)], scale: (f64, f64), step: f64) -> Vec<(f64, f64)> {
+    let (mut even, mut left) = (vec![points[0]], step);
+    for pair in points.windows(2) {
+        let ((x, y), (to_x, to_y)) = (pair[0], pair[1]);
+        let length = ((to_x - x) * scale.0).hypot((to_y - y) * scale.1);
+        let mut gone = left;
+        while gone <= length {
+            let share = gone / length;
+            even.push((x + share * (to_x - x), y + share * (to_y - y)));
+            gone += step;
         }
-        Mark::Points { x, y } => canvas.dots(curve(x, y), &paint),
-        Mark::Bars { edges, heights } => {
-            for (edge, height) in edges.windows(2).zip(heights) {
-                let (left, right) = (x_at(edge[0]), x_at(edge[1]));
-                let (top, bottom) = (y_at(height.max(0.0)), y_at(height.min(0.0)));
-                let bar = Area { left, top, width: right - left, height: bottom - top };
-                canvas.rectangle(bar, paint.clone(), 0.55, Some(paint.clone()));
-            }
-        }
-        Mark::Shades { x, y, shades } => {
-            for (row, shades) in shades.chunks_exact(x.len() - 1).enumerate() {
-                // Whole pixels, lest seams show; neighbours of one shade are one rectangle.
-                let (bottom, top) = (y_at(y[row]).round(), y_at(y[row + 1]).round());
-                let step = |shade: &f64| (shade.clamp(0.0, 1.0) * SHADES).round();
-                let mut from = 0;
-                for run in shades.chunk_by(|a, b| step(a) == step(b)) {
-                    let (left, right) = (x_at(x[from]).round(), x_at(x[from + run.len()]).round());
-                    from += run.len();
-                    if step(&run[0]) > 0.0 {
-                        let cell = Area { left, top, width: right - left, height: bottom - top };
-                        canvas.rectangle(cell, paint.clone(), step(&run[0]) / SHADES, None);
-                    }
-                }
-            }
-        }
-        Mark::Pieces(pieces) => {
-            for [(x, y), (to_x, to_y)] in pieces {
-                let ends = vec![(x_at(*x), y_at(*y)), (x_at(*to_x), y_at(*to_y))];
-                canvas.stroke(ends, &paint, style::LINE_WIDTH);
-            }
-        }
-        Mark::Vertical(x) => {
-            let ends = [(x_at(*x), area.top), (x_at(*x), area.bottom())];
-            canvas.dashes(&ends, &paint, style::MARKER_WIDTH);
-        }
-        Mark::Horizontal(y) => {
-            let ends = [(area.left, y_at(*y)), (area.right(), y_at(*y))];
-            canvas.dashes(&ends, &paint, style::MARKER_WIDTH);
-        }
+        left = gone - length;
     }
+    even.extend(points.last());
+    even
 }
 
-/// The series as it looks, in the legend.
-fn draw_sample(canvas: &mut Canvas, area: Area, series: &Series) {
-    let paint = series.color.paint(canvas.theme);
-    let middle = area.top + area.height / 2.0;
-    let ends = [(area.left, middle), (area.right(), middle)];
-    match series.shape {
-        Mark::Line { dashed: false, .. } | Mark::Pieces(_) => {
-            canvas.stroke(ends.into(), &paint, style::LINE_WIDTH);
-        }
-        Mark::Shades { .. } => canvas.rectangle(area, paint, 0.8, None),
-        Mark::Line { dashed: true, .. } => canvas.dashes(&ends, &paint, style::LINE_WIDTH),
-        Mark::Vertical(_) | Mark::Horizontal(_) => canvas.dashes(&ends, &paint, style::MARKER_WIDTH),
-        Mark::Band { .. } => canvas.rectangle(area, paint, style::BAND_OPACITY, None),
-        Mark::Bars { .. } => canvas.rectangle(area, paint.clone(), 0.55, Some(paint)),
-        Mark::Points { .. } => canvas.dots(vec![(area.left + area.width / 2.0, middle)], &paint),
+/// Which points of a curve are enough for it to look the same: of those in one half pixel across, which follow each
+/// other, the first, the last, the lowest and the highest.
+fn kept(x: &[f64], y: &[f64], at: impl Fn(f64) -> f64) -> Vec<usize> {
+    let all: Vec<usize> = (0..x.len()).collect();
+    if x.len() < 4000 || x.len() != y.len() {
+        return all;
+    }
+    let column = |i: &usize| (at(x[*i]) * 2.0).floor();
+    let mut kept = Vec::new();
+    for run in all.chunk_by(|a, b| column(a) == column(b)) {
+        let by_height = |a: &&usize, b: &&usize| y[**a].total_cmp(&y[**b]);
+        let ends = [run.first(), run.iter().min_by(by_height), run.iter().max_by(by_height), run.last()];
+        let mut ends: Vec<usize> = ends.into_iter().flatten().copied().collect();
+        ends.sort_unstable();
+        ends.dedup();
+        kept.append(&mut ends);
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinning_keeps_the_ends_and_the_spikes() {
+        let x: Vec<f64> = (0..100_000).map(|i| f64::from(i) * 0.005).collect();
+        let mut y: Vec<f64> = (0..100_000).map(|i| f64::from(i % 7)).collect();
+        (y[54_321], y[54_322]) = (99.0, -99.0);
+        let thin = kept(&x, &y, |x| x);
+        assert!(thin.len() <= 4 * 1001 && thin.is_sorted(), "{}", thin.len());
+        assert!(thin.contains(&54_321) && thin.contains(&54_322));
+        assert_eq!((thin[0], thin[thin.len() - 1]), (0, 99_999));
+        // Few points stay as they are, and so do many that are far apart.
+        assert_eq!(kept(&x[..100], &y[..100], |x| x).len(), 100);
+        assert_eq!(kept(&x[..5000], &y[..5000], |x| x * 1e6).len(), 5000);
+    }
+
+    #[test]
+    fn dashes_are_alike_across_short_pieces() {
+        let points: Vec<(f64, f64)> = (0..=24).map(|i| (f64::from(i) * 0.25, 5.0)).collect();
+        let x: Vec<f64> = even_steps(&points, (10.0, 1.0), 12.0).iter().map(|p| p.0).collect();
+        assert_eq!(x.len(), 7);
+        assert!(x.windows(2).all(|p| (p[1] - p[0] - 1.2).abs() < 1e-9 || p[1] == 6.0), "{x:?}");
     }
 }

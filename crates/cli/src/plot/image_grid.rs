@@ -212,7 +212,7 @@ impl ImageGrid<'_> {
                     width: area.width + 1.0,
                     height: area.height + 1.0,
                 };
-                canvas.rectangle(frame, Paint::None, 1.0, Some(frames.clone()));
+                canvas.frame(frame, frames.clone());
                 elements.write_str(&image.svg_element(area)?).map_err(|e| e.to_string())?;
                 squares.push(image.squares(area));
             }

@@ -1,6 +1,6 @@
 //! Bodies at six moments of an episode, for pictures that cannot move.
 
-use super::canvas::{Area, Canvas};
+use super::canvas::Canvas;
 use super::drawing::png;
 use super::style::{Color, LABEL, SMALL, Theme};
 use kuva::render::render::TextAnchor::{Middle, Start};
@@ -38,19 +38,15 @@ pub(crate) fn moments(title: &str, frames: &[Vec<Segment>]) -> Result<Vec<u8>, S
     canvas.text(title, LABEL, EDGE, HEAD - EDGE, Start);
     for (i, &k) in chosen.iter().enumerate() {
         let (left, top) = ((i % COLUMNS) as f64 * CELL.0, HEAD + (i / COLUMNS) as f64 * CELL.1);
-        let area = Area { left, top, width: CELL.0, height: CELL.1 };
         let center = [0, 1].map(|axis| (ends(k, axis).0 + ends(k, axis).1) / 2.0);
         let x = |p: [f64; 2]| left + CELL.0 / 2.0 + (p[0] - center[0]) * scale;
         let y = |p: [f64; 2]| top + (CELL.1 - FOOT) / 2.0 - (p[1] - center[1]) * scale;
-        canvas.inside(area, |canvas| {
-            for (body, s) in frames[k].iter().enumerate() {
-                let paint = Color::nth(body).paint(Theme::Light);
-                let width = (2.0 * s.radius * scale).max(THIN);
-                // A body without length is a disc.
-                let to = if s.from == s.to { (x(s.to) + 0.1, y(s.to)) } else { (x(s.to), y(s.to)) };
-                canvas.stroke(vec![(x(s.from), y(s.from)), to], &paint, width);
-            }
-        });
+        for (body, s) in frames[k].iter().enumerate() {
+            let width = (2.0 * s.radius * scale).max(THIN);
+            // A body without length is a disc.
+            let to = if s.from == s.to { (x(s.to) + 0.1, y(s.to)) } else { (x(s.to), y(s.to)) };
+            canvas.stroke(vec![(x(s.from), y(s.from)), to], Color::nth(body).paint(Theme::Light), width);
+        }
         canvas.text(&format!("step {k}"), SMALL, left + CELL.0 / 2.0, top + CELL.1 - EDGE / 2.0, Middle);
     }
     png(&canvas)

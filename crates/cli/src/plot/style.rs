@@ -44,6 +44,20 @@ impl Color {
         };
         Paint::Rgb(r, g, b)
     }
+
+    pub(super) fn css(self, theme: Theme) -> String {
+        self.paint(theme).to_svg_string()
+    }
+
+    /// So much of it, from 0 to 1, on the ground.
+    pub(super) fn mixed(self, theme: Theme, share: f64) -> String {
+        let level = |css: &str, i: usize| f64::from(u8::from_str_radix(&css[i..i + 2], 16).unwrap_or(0));
+        let (own, ground) = (self.css(theme), theme.ground());
+        let mixed =
+            [1, 3, 5].map(|i| (share * level(&own, i) + (1.0 - share) * level(ground, i)).round() as u8);
+        let [r, g, b] = mixed;
+        format!("#{r:02x}{g:02x}{b:02x}")
+    }
 }
 
 /// The ground a picture is drawn on.
@@ -62,10 +76,17 @@ impl Theme {
         }
     }
 
-    pub(super) fn grid(self) -> Paint {
-        match self {
-            Theme::Light => Paint::Rgb(0xe4, 0xe4, 0xe4),
-            Theme::Dark => Paint::Rgb(0x37, 0x37, 0x3a),
+    /// For the drawing library.
+    pub(super) fn axes(self) -> kuva::Theme {
+        let ink = Color::Ink.css(self);
+        let grid = if self == Theme::Light { "#e4e4e4" } else { "#37373a" };
+        kuva::Theme {
+            background: self.ground().into(),
+            axis_color: ink.clone(),
+            tick_color: ink.clone(),
+            text_color: ink,
+            grid_color: grid.into(),
+            ..kuva::Theme::default()
         }
     }
 }
@@ -86,7 +107,9 @@ pub(super) const LINE_WIDTH: f64 = 2.0;
 pub(super) const MARKER_WIDTH: f64 = 1.3;
 pub(super) const POINT_RADIUS: f64 = 3.2;
 pub(super) const BAND_OPACITY: f64 = 0.22;
-pub(super) const DASH: (f64, f64) = (7.0, 5.0);
+/// A dash and its gap, and the length of both.
+pub(super) const DASHES: &str = "6 7";
+pub(super) const DASH: f64 = 13.0;
 
 /// Distance from one line of text to the next.
 pub(super) fn line_height(size: u32) -> f64 {

@@ -1,4 +1,4 @@
-//! Curves of a run: the numbers, the figure they make on a page, and the line of blocks they make in a terminal.
+//! Curves of a run: the numbers, and the figure they make.
 
 use crate::plot::{Color, Figure, Panel};
 use serde_json::Value;
@@ -81,33 +81,9 @@ impl Chart {
     }
 }
 
-/// So many blocks, each as high as the mean of its part of the values.
-pub(super) fn sparkline(values: &[f64], width: usize) -> String {
-    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let n = values.len();
-    let (low, high) =
-        values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
-    let block = |v: f64| match high > low {
-        true => BLOCKS[(((v - low) / (high - low) * 7.0).round() as usize).min(7)],
-        false => BLOCKS[3],
-    };
-    let width = width.min(n);
-    let part = |i: usize| &values[i * n / width..(i + 1) * n / width];
-    (0..width).map(|i| block(part(i).iter().sum::<f64>() / part(i).len() as f64)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_of_blocks_follows_the_values() {
-        assert_eq!(sparkline(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], 8), "▁▂▃▄▅▆▇█");
-        assert_eq!(sparkline(&[1.0, 1.0], 8), "▄▄");
-        assert_eq!(sparkline(&[], 8), "");
-        let many: Vec<f64> = (0..1000).map(f64::from).collect();
-        assert_eq!(sparkline(&many, 20).chars().count(), 20);
-    }
 
     #[test]
     fn points_without_a_place_are_left_out() {

@@ -6,7 +6,6 @@ use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use tractable::fnv;
 
 /// No more of a file is read than this.
 const MOST: u64 = 64 << 20;
@@ -84,31 +83,4 @@ impl Folder {
     pub(super) fn commands(&mut self) -> Vec<String> {
         self.lines(commands::FILE).iter().filter_map(commands::as_typed).collect()
     }
-}
-
-/// Changes whenever one of the files does that a view is made from.
-pub(crate) fn fingerprint(path: &Path) -> u64 {
-    let mut print = fnv::EMPTY;
-    let mut add = |n: u64| print = fnv::fnv1a_64(print, n.to_le_bytes());
-    let mut look = |folder: &Path| {
-        let Ok(entries) = fs::read_dir(folder) else { return };
-        let mut files: Vec<_> = entries.flatten().take(1000).map(|e| e.path()).collect();
-        files.sort();
-        for file in files {
-            let Ok(found) = fs::metadata(&file) else { continue };
-            let since = found.modified().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
-            add(found.len());
-            add(since.map_or(0, |t| t.as_nanos() as u64));
-            file.to_string_lossy().bytes().for_each(|b| add(u64::from(b)));
-        }
-    };
-    look(path);
-    // Agents have a folder a seed; all of them are saved together now and then.
-    if let Ok(entries) = fs::read_dir(path) {
-        let mut seeds: Vec<_> = entries.flatten().map(|e| e.path()).collect();
-        seeds.retain(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("seed-")));
-        seeds.sort();
-        seeds.iter().take(100).for_each(|seed| look(seed));
-    }
-    print
 }

@@ -15,12 +15,12 @@ impl View {
         self.scores.iter().fold(section.facts(&large), |section, s| section.text(&s.meaning))
     }
 
-    /// The page; `state` says whether the run is in progress, if known.
-    pub(crate) fn page(&self, state: Option<&str>) -> Outcome<Page> {
+    /// The page, which `follows` a run in progress or is the last.
+    pub(crate) fn page(&self, follows: bool) -> Outcome<Page> {
         let mut sections = vec![self.scores_section()];
         let mut numbers = Section::new("numbers", "Numbers");
-        if let Some(state) = state {
-            numbers = numbers.text(state);
+        if follows {
+            numbers = numbers.text("This page follows the run.");
         }
         numbers = numbers.facts(&self.facts);
         sections.push(self.notes.iter().fold(numbers, |s, note| s.note(note)));
@@ -58,6 +58,6 @@ impl View {
         if !self.settings.is_empty() {
             sections.push(Section::new("settings", "Settings").folded("All of them", &self.settings));
         }
-        Ok(Page { title: self.title.clone(), lead: self.lead.clone(), sections })
+        Ok(Page { title: self.title.clone(), lead: self.lead.clone(), sections, follows })
     }
 }

@@ -1,11 +1,11 @@
-//! Pages in a real browser: nothing missing, nothing from outside, readable on a phone; and the live one changes.
+//! Pages in a real browser: nothing missing, nothing from outside, readable on a phone; and one that follows a run changes.
 //!
 //! `cargo test -p tractable-cli --test process browser:: -- --include-ignored` where there is a Chromium. With
 //! `TRACTABLE_SCREENS=DIR` it leaves pictures of the pages there.
 
 use crate::chromium::Browser;
+use crate::report::{Following, epoch};
 use crate::run::Place;
-use crate::watch::{Watching, epoch};
 
 /// A page on a phone and on a desk, in light and in dark: all pictures are there, and it does not scroll sideways.
 fn looked_at(browser: &mut Browser, url: &str, name: &str, pictures: usize) {
@@ -92,35 +92,18 @@ fn the_demo_and_reports_are_whole() {
 
 #[test]
 #[ignore = "needs chromium"]
-fn the_live_page_changes_by_itself() {
+fn a_page_that_follows_a_run_changes_by_itself() {
     let place = Place::trained();
-    let watching = Watching::new(&place, "run");
-    let url = format!("http://127.0.0.1:{}/", watching.port);
+    let following = Following::new(&place, &["run"]);
+    let url = format!("file://{}", place.path("run/report.html").canonicalize().unwrap().display());
     let mut browser = Browser::new();
-    looked_at(&mut browser, &url, "watch", 3);
-    browser.until("document.querySelector('#numbers dd').textContent == '5 of 5'");
-    // Parts that stay as they are are not replaced: what was opened stays open.
-    browser.value("document.querySelector('#settings').mark = document.querySelector('details').open = true");
-    for n in 6..9 {
+    looked_at(&mut browser, &url, "follow", 3);
+    for n in 6..8 {
         epoch(&place, n);
-        browser.until(&format!("document.querySelector('#numbers dd').textContent == '{n} of 5'"));
+        browser.until(&format!("document.querySelector('#numbers dd')?.textContent == '{n} of 5'"));
     }
-    assert_eq!(
-        browser.value("document.querySelector('#settings').mark && document.querySelector('details').open"),
-        true
-    );
-    assert_eq!(browser.value("document.documentElement.dataset.state"), "live");
-    let complaints = browser.complaints(&[&url]);
-    assert_eq!(complaints, [""; 0]);
-    // A page of another origin gets nothing of it.
-    place.write("other.html", "<title>other</title>");
-    let other = place.path("other.html").canonicalize().unwrap();
-    browser.open(&format!("file://{}", other.display()));
-    let reach = format!("fetch('{url}').then(r => r.text()).then(t => 'read ' + t.length, () => 'refused')");
-    assert_eq!(browser.value(&reach), "refused");
-    let listen = format!(
-        "new Promise(done => {{ const e = new EventSource('{url}events');
-            e.onmessage = () => done('heard'); e.onerror = () => done('refused'); }})"
-    );
-    assert_eq!(browser.value(&listen), "refused");
+    following.end();
+    // The last page stays as it is.
+    browser.until("!document.querySelector('meta[http-equiv]')");
+    assert_eq!(browser.complaints(&["file://"]), [""; 0]);
 }

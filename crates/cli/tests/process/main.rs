@@ -38,6 +38,5 @@ mod run;
 mod tables;
 mod verbs;
 #[cfg(unix)]
-mod watch;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tractable");

@@ -40,7 +40,6 @@ const FLOORS: &[&[&str]] = &[
     // What the verbs are about.
     &["attack", "rl"],
     &["view"],
-    &["watch"],
     &["cmd"],
 ];
 

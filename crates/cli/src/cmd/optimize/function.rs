@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, text: &str) -> Outcome {
         let x = search.ask()?;
         search.tell(&x, objective.value(&x))?;
         progress.at(search.history().len() as u64, || said(&search));
-        // A crash loses little, and `watch` sees the progress.
+        // A crash loses little, and `report` sees the progress.
         if let Some(dir) = args.out.as_deref().filter(|_| saved.elapsed() >= SAVE_EVERY) {
             save(&search, dir)?;
             saved = Instant::now();
