@@ -4,7 +4,7 @@
 //! `TRACTABLE_SCREENS=DIR` it leaves pictures of the pages there.
 
 use crate::chromium::Browser;
-use crate::report::{Following, epoch};
+use crate::follow::{Following, epoch};
 use crate::run::Place;
 
 /// A page on a phone and on a desk, in light and in dark: all pictures are there, and it does not scroll sideways.

@@ -14,6 +14,8 @@ mod documents;
 mod ensemble;
 #[cfg(unix)]
 mod faults;
+#[cfg(unix)]
+mod follow;
 mod habits;
 mod help;
 #[cfg(unix)]
@@ -37,6 +39,5 @@ mod rl;
 mod run;
 mod tables;
 mod verbs;
-#[cfg(unix)]
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tractable");
