@@ -298,3 +298,19 @@ def test_the_same_seed_gives_the_same_bits() -> None:
 
     assert trained(3) == trained(3)
     assert trained(3) != trained(4)
+
+
+def test_progress_cannot_use_the_network_that_learns() -> None:
+    net, said = tr.Network.mlp([1, 8, 1]), []
+    other = net.copy()
+
+    def look(done: int, of: int, what: str) -> None:
+        assert len(other.predict([0.5])) == 1
+        for use in (lambda: net.predict([0.5]), lambda: net.learn([0.5], [1.0]), lambda: net.seed, lambda: repr(net)):
+            with pytest.raises(ValueError, match="network: it is learning") as error:
+                use()
+            said.append(error)
+
+    net.fit([0.0, 1.0], [0.0, 1.0], epochs=3, batch=1, progress=look)
+    assert len(said) >= 4
+    assert len(net.predict([0.5])) == 1  # free again

@@ -134,8 +134,8 @@ pub(crate) struct TrainFlags {
     #[arg(long, help_heading = OWN)]
     #[serde(skip_serializing_if = "is_false")]
     no_shuffle: bool,
-    /// Where to compute; cuda-fast is less precise [default: cpu]
-    #[arg(long, help_heading = OWN, value_name = "NAME")]
+    /// Where to compute; cuda-fast is less precise. The default model trains on the CPU [default: cpu]
+    #[arg(long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<DeviceName>,
 }
@@ -279,7 +279,7 @@ impl TrainFlags {
         };
         let typed = |name: &String| {
             !SHARED.contains(&&name[..])
-                && name != "noise"
+                && !["noise", "device"].contains(&&name[..])
                 && (self.noise_std.is_none() || !name.starts_with("noise"))
         };
         let names = own.filter(typed).chain(noise.map(String::from));

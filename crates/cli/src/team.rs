@@ -39,7 +39,7 @@ pub fn join() -> Outcome {
         }
         #[cfg(not(feature = "mpi"))]
         n => Err(Exit::Error(format!(
-            "started as one of {n} processes, but this program was built without MPI: build it with `cargo install --path crates/tractable-cli --features mpi`"
+            "started as one of {n} processes, but this program was built without MPI: build it with `cargo install --path crates/cli --features mpi`"
         ))),
     }
 }

@@ -73,6 +73,7 @@ pub struct Input<'a> {
     width: usize,
 }
 
+/// Numbers must be whole rows, at least one, of at least one column.
 pub fn check_shape(what: &str, len: usize, width: usize) -> Result<()> {
     if width == 0 {
         return Err(Error::invalid(what, "the width must be at least 1"));

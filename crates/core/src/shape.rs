@@ -197,6 +197,7 @@ impl Window {
 /// A random change of an image: a mirror image or not, a shift, and a hole filled with grey.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Change {
+    /// Whether it is a mirror image.
     pub flip: bool,
     /// Row and column of the original at the first pixel; pixels outside the original are 0.
     pub from: [i32; 2],

@@ -34,13 +34,21 @@ pub trait Transport {
 /// The purpose of a meeting; all workers must come for the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
+    /// Telling the others of an error.
     Failed = 0,
+    /// Ending.
     Leaving = 1,
+    /// Making sure that all have the same.
     Comparing = 2,
+    /// Adding up the statistics of a batch.
     Normalizing = 3,
+    /// Adding up the updates of a batch.
     Learning = 4,
+    /// Exchanging what each has learned.
     Merging = 5,
+    /// Agreeing on what to do.
     Deciding = 6,
+    /// Sending bytes from one worker to all.
     Sharing = 7,
 }
 

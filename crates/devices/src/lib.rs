@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod conformance;
+#[allow(unsafe_code, reason = "vector instructions, and one owner per number")]
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;

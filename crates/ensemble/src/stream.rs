@@ -62,7 +62,7 @@ impl Ensemble {
                 stopped = progress(Stage { what: "learning", done: done.min(of), of }).is_break();
                 Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             })?;
-            net.spec.epochs = pass + 1;
+            net.set_epochs(pass + 1);
         }
         if stopped {
             return Ok(None);

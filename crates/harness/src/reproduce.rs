@@ -39,7 +39,7 @@ Examples:
 /// Recompute published results
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
 }
@@ -81,7 +81,7 @@ enum What {
     Pictures(pictures::Args),
 }
 
-pub fn run(args: &Args) -> Outcome {
+pub(crate) fn run(args: &Args) -> Outcome {
     let clock = Clock::start();
     run_one(&args.what)?;
     if !matches!(args.what, What::Tables(_)) {

@@ -61,7 +61,7 @@ use tractable_devices::{Device, Field, Purpose, Seen, Tally, Update};
 /// # Ok::<(), tractable::Error>(())
 /// ```
 pub struct Network {
-    pub spec: Spec,
+    pub(crate) spec: Spec,
     pub(crate) graph: Arc<Graph>,
     engine: Box<dyn Engine>,
     /// The plan of a prediction.
@@ -412,6 +412,7 @@ impl Network {
         Ok(all)
     }
 
+    /// An error unless rows have the network's width; the input as it is.
     pub fn check_input<'a>(&self, x: Input<'a>) -> Result<Input<'a>> {
         if x.width() != self.spec.input.len() {
             return Err(Error::shape("input", format!("{} columns", self.spec.input.len()), x.width()));
@@ -560,9 +561,12 @@ pub(crate) fn standardized<'x>(
 #[derive(Debug, Clone)]
 pub struct Trace {
     pub(crate) mean: Vec<f64>,
+    /// Variance of the state.
     pub var: Vec<f64>,
     /// Of an activation.
     pub(crate) slope: Option<Vec<f64>>,
+    /// Innovation of the mean.
     pub d_mean: Vec<f64>,
+    /// Innovation of the variance.
     pub d_var: Vec<f64>,
 }

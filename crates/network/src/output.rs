@@ -113,7 +113,7 @@ pub enum Noise {
 /// for all outputs or one for each.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct NoiseStd(pub(crate) Vec<f64>);
+pub struct NoiseStd(pub(crate) Vec<f64>);
 
 impl NoiseStd {
     pub(crate) fn new(std: Vec<f64>, units: usize) -> Result<Self> {

@@ -12,6 +12,7 @@
 
 mod find;
 mod geoms;
+#[allow(unsafe_code, reason = "calls of a foreign library")]
 mod library;
 mod screen;
 mod task;

@@ -27,7 +27,7 @@ pub(crate) fn attack<'py>(
     random_start: bool,
     seed: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (shown, net) = (labels(shown, "labels")?, network.read());
+    let (shown, net) = (labels(shown, "labels")?, network.read().or_raise()?);
     let width = net.input().len();
     let images = Numbers::of(images, "images")?.matrix(width, "images")?;
     let wanted;

@@ -2,6 +2,7 @@
 
 use pyo3::Python;
 use pyo3::sync::{MutexExt, RwLockExt};
+use std::cell::RefCell;
 use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// To ask.
@@ -32,4 +33,36 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
             Python::attach(|py| mutex.lock_py_attached(py)).unwrap_or_else(|poisoned| poisoned.into_inner())
         }
     }
+}
+
+thread_local! {
+    /// The locks that this thread holds while it calls functions of Python's.
+    static CALLING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Says that this thread calls Python while it holds a lock, for as long as this lives.
+pub(crate) struct Calling;
+
+impl Calling {
+    pub(crate) fn with<T>(lock: &T) -> Self {
+        CALLING.with_borrow_mut(|all| all.push(std::ptr::from_ref(lock) as usize));
+        Calling
+    }
+}
+
+impl Drop for Calling {
+    fn drop(&mut self) {
+        CALLING.with_borrow_mut(|all| drop(all.pop()));
+    }
+}
+
+/// An error where waiting for a lock would never end: in a function that is called by whoever holds it.
+pub(crate) fn check<T>(lock: &T, what: &str) -> tractable::Result<()> {
+    let place = std::ptr::from_ref(lock) as usize;
+    if !CALLING.with_borrow(|all| all.contains(&place)) {
+        return Ok(());
+    }
+    let why =
+        "it is learning, and a function that it calls cannot use it; a copy made before can be used".into();
+    Err(tractable::Error::Invalid { what: what.into(), why })
 }

@@ -20,13 +20,13 @@ pub(crate) struct Mark {
 impl Mark {
     #[new]
     fn new(py: Python<'_>, net: Py<Network>) -> PyResult<Self> {
-        let inner = py.detach(|| net.get().read().mark()).or_raise()?;
+        let inner = py.detach(|| net.get().read()?.mark()).or_raise()?;
         Ok(Mark { net, inner })
     }
 
     /// What the network learned since the mark, as bytes.
     fn since<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| Ok(self.net.get().read().since(&self.inner)?.to_bytes())).or_raise()?;
+        let bytes = py.detach(|| Ok(self.net.get().read()?.since(&self.inner)?.to_bytes())).or_raise()?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -37,7 +37,7 @@ impl Mark {
             let read = |bytes: &Vec<u8>| Increment::from_bytes(bytes);
             let increments = increments.iter().map(read).collect::<tractable::Result<Vec<_>>>()?;
             let share = share.map_or_else(|| self.inner.share(&increments), Ok)?;
-            self.net.get().write().merge_share(&self.inner, &increments, share)
+            self.net.get().write()?.merge_share(&self.inner, &increments, share)
         });
         merged.or_raise().map(LearnInfo)
     }
@@ -45,7 +45,7 @@ impl Mark {
     /// Removes a shard's earlier contribution from the network, so that the shard can be learned again without counting twice.
     fn remove(&self, py: Python<'_>, site: &[u8]) -> PyResult<()> {
         let site = Increment::from_bytes(site).or_raise()?;
-        py.detach(|| self.net.get().write().remove(&site)).or_raise()
+        py.detach(|| self.net.get().write()?.remove(&site)).or_raise()
     }
 
     /// How surprising an increment is: compare workers with each other.
@@ -65,9 +65,9 @@ pub(crate) struct Sums {
 #[pymethods]
 impl Sums {
     #[new]
-    fn new(net: Py<Network>) -> Self {
-        let inner = Mutex::new(net.get().read().sums());
-        Sums { net, inner }
+    fn new(net: Py<Network>) -> PyResult<Self> {
+        let inner = Mutex::new(net.get().read().or_raise()?.sums());
+        Ok(Sums { net, inner })
     }
 
     /// Adds the updates of a batch; the network is unchanged.
@@ -82,21 +82,21 @@ impl Sums {
     ) -> PyResult<()> {
         let net = self.net.get();
         net.observing(py, x, y, std, noise_std, |input, observation| {
-            net.read().accumulate(input, observation, &mut locks::lock(&self.inner))
+            net.read()?.accumulate(input, observation, &mut locks::lock(&self.inner))
         })
     }
 
     /// The sums as bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes =
-            py.detach(|| self.net.get().read().sums_to_bytes(&locks::lock(&self.inner))).or_raise()?;
+            py.detach(|| self.net.get().read()?.sums_to_bytes(&locks::lock(&self.inner))).or_raise()?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// Updates the network with the sums of all processes, including this one, in this order.
     fn apply(&self, py: Python<'_>, sums: Vec<Vec<u8>>) -> PyResult<LearnInfo> {
         let applied = py.detach(|| {
-            let mut net = self.net.get().write();
+            let mut net = self.net.get().write()?;
             let mut all = net.sums();
             sums.iter().try_for_each(|bytes| net.add_sums(&mut all, bytes))?;
             net.apply(&all)

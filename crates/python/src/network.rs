@@ -5,7 +5,7 @@ use crate::device::device;
 use crate::errors::{OrRaise, invalid};
 use crate::layer::Layer;
 use crate::learned::{LearnInfo, Surprise};
-use crate::locks;
+use crate::locks::{self, Calling};
 use crate::posterior::{Derivative, Gaussian, Posterior};
 use crate::prediction::Prediction;
 use crate::progress::Watch;
@@ -110,13 +110,15 @@ impl Settings<'_> {
 
 impl Network {
     /// To ask.
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Inner> {
-        locks::read(&self.inner)
+    pub(crate) fn read(&self) -> tractable::Result<RwLockReadGuard<'_, Inner>> {
+        locks::check(&self.inner, "network")?;
+        Ok(locks::read(&self.inner))
     }
 
     /// To change.
-    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Inner> {
-        locks::write(&self.inner)
+    pub(crate) fn write(&self) -> tractable::Result<RwLockWriteGuard<'_, Inner>> {
+        locks::check(&self.inner, "network")?;
+        Ok(locks::write(&self.inner))
     }
 
     /// Rows and what was observed of them, for learning.
@@ -247,7 +249,7 @@ impl Network {
         let given = self.given(x, std)?;
         let input = given.input()?;
         let predicted = py.detach(|| {
-            let net = self.read();
+            let net = self.read()?;
             let covariance = cov.then(|| net.output_covariance(input)).transpose()?;
             let covariance = covariance.map(|all| all.iter().flat_map(|m| m.data()).copied().collect());
             Ok((net.predict(input)?, covariance))
@@ -266,7 +268,7 @@ impl Network {
     ) -> PyResult<Bound<'py, PyAny>> {
         let given = self.given(x, std)?;
         let input = given.input()?;
-        let p = py.detach(|| self.read().predict_classes(input)).or_raise()?;
+        let p = py.detach(|| self.read()?.predict_classes(input)).or_raise()?;
         rows(py, p.data().to_vec(), p.width())
     }
 
@@ -280,7 +282,7 @@ impl Network {
         std: Option<&Bound<'_, PyAny>>,
         noise_std: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<LearnInfo> {
-        let learn = |input: Input<'_>, seen: Observation<'_>| self.write().learn(input, seen);
+        let learn = |input: Input<'_>, seen: Observation<'_>| self.write()?.learn(input, seen);
         self.observing(py, x, y, std, noise_std, learn).map(LearnInfo)
     }
 
@@ -294,7 +296,7 @@ impl Network {
         std: Option<&Bound<'_, PyAny>>,
         noise_std: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Surprise> {
-        let learn = |input: Input<'_>, seen: Observation<'_>| self.write().learn_one(input, seen);
+        let learn = |input: Input<'_>, seen: Observation<'_>| self.write()?.learn_one(input, seen);
         self.observing(py, x, y, std, noise_std, learn).map(Surprise)
     }
 
@@ -342,8 +344,9 @@ impl Network {
         (fit.validation, fit.patience) = (validation, patience);
         let mut watch = Watch::new(py, progress)?;
         let report = py.detach(|| {
-            let mut done = 0;
-            self.write().fit_with(&data, &fit, |p| match p {
+            let (mut net, mut done) = (self.write()?, 0);
+            let _calling = Calling::with(&self.inner);
+            net.fit_with(&data, &fit, |p| match p {
                 Progress::Rows(row, of) => {
                     watch.look("learning", done + row as u64, (fit.epochs * of) as u64)
                 }
@@ -351,7 +354,6 @@ impl Network {
                     done += epoch.learned.rows as u64;
                     watch.look("learning", done, (fit.epochs * epoch.learned.rows) as u64)
                 }
-                _ => std::ops::ControlFlow::Continue(()),
             })
         });
         watch.end()?;
@@ -387,7 +389,7 @@ impl Network {
         let settings = WishSettings { output, layer, known_weights, covariance, rounds: None };
         let wish = self.wish(want, noise_std, input.rows(), settings)?;
         let wanted = wish.wanted()?;
-        py.detach(|| self.read().condition(input, wanted)).or_raise().map(Posterior)
+        py.detach(|| self.read()?.condition(input, wanted)).or_raise().map(Posterior)
     }
 
     /// Moves the input towards the output I want, round by round; not a posterior. other_than asks for any other class.
@@ -415,7 +417,7 @@ impl Network {
             _ => return Err(invalid("search", "give either want or other_than")),
         };
         let wanted = wish.wanted()?;
-        py.detach(|| self.read().search(input, wanted)).or_raise().map(Gaussian)
+        py.detach(|| self.read()?.search(input, wanted)).or_raise().map(Gaussian)
     }
 
     /// How does an output change with the input, or with a hidden layer?
@@ -430,7 +432,7 @@ impl Network {
     ) -> PyResult<Derivative> {
         let given = self.given(x, std)?;
         let input = given.input()?;
-        py.detach(|| self.read().derivative(input, wrt(layer, output))).or_raise().map(Derivative)
+        py.detach(|| self.read()?.derivative(input, wrt(layer, output))).or_raise().map(Derivative)
     }
 
     /// The second derivative by every input, or unit of a hidden layer, at the means of the weights.
@@ -445,29 +447,29 @@ impl Network {
     ) -> PyResult<Bound<'py, PyAny>> {
         let given = self.given(x, std)?;
         let input = given.input()?;
-        let second = py.detach(|| self.read().second_derivative(input, wrt(layer, output))).or_raise()?;
+        let second = py.detach(|| self.read()?.second_derivative(input, wrt(layer, output))).or_raise()?;
         rows(py, second.data().to_vec(), second.width())
     }
 
     /// Forgets a share of what was learned: every weight returns some way to its prior.
     fn forget(&self, py: Python<'_>, share: f64) -> PyResult<()> {
-        py.detach(|| self.write().forget(share)).or_raise()
+        py.detach(|| self.write()?.forget(share)).or_raise()
     }
 
     /// Gives less weight to what was learned: multiplies the variance of every weight by a factor, up to its prior. Drift chooses the factor.
     fn discount(&self, py: Python<'_>, factor: f64) -> PyResult<()> {
-        py.detach(|| self.write().discount(factor)).or_raise()
+        py.detach(|| self.write()?.discount(factor)).or_raise()
     }
 
     /// Weights and biases of a layer as two Gaussians, or None if it has none.
     fn weights(&self, layer: &str) -> PyResult<Option<(Gaussian, Gaussian)>> {
-        let weights = self.read().weights(layer).or_raise()?;
+        let weights = self.read().and_then(|net| net.weights(layer)).or_raise()?;
         Ok(weights.map(|(weights, biases)| (Gaussian(weights), Gaussian(biases))))
     }
 
     /// Writes the file that the program and the Rust library read.
     fn save(&self, py: Python<'_>, path: Path) -> PyResult<()> {
-        py.detach(|| self.read().save(path)).or_raise()
+        py.detach(|| self.read()?.save(path)).or_raise()
     }
 
     /// Reads a file. It may be untrusted.
@@ -480,7 +482,7 @@ impl Network {
 
     /// The bytes of the file that save() would write.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.read().to_bytes().or_raise()?))
+        Ok(PyBytes::new(py, &self.read().and_then(|net| net.to_bytes()).or_raise()?))
     }
 
     /// A network from such bytes.
@@ -497,15 +499,15 @@ impl Network {
     }
 
     /// An independent copy.
-    fn copy(&self, py: Python<'_>) -> Self {
-        py.detach(|| self.read().clone()).into()
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        Ok(py.detach(|| Ok(self.read()?.clone())).or_raise()?.into())
     }
 
-    fn __copy__(&self, py: Python<'_>) -> Self {
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
         self.copy(py)
     }
 
-    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> Self {
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {
         self.copy(py)
     }
 
@@ -535,40 +537,40 @@ impl Network {
 
     /// Names of the layers, in order.
     #[getter]
-    fn layers(&self) -> Vec<String> {
-        self.read().layer_names().to_vec()
+    fn layers(&self) -> PyResult<Vec<String>> {
+        Ok(self.read().or_raise()?.layer_names().to_vec())
     }
 
     /// Number of weights and biases.
     #[getter]
-    fn parameters(&self) -> usize {
-        self.read().parameters()
+    fn parameters(&self) -> PyResult<usize> {
+        Ok(self.read().or_raise()?.parameters())
     }
 
     #[getter]
-    fn seed(&self) -> u64 {
-        self.read().seed()
+    fn seed(&self) -> PyResult<u64> {
+        Ok(self.read().or_raise()?.seed())
     }
 
     /// Standard deviation of the noise, one or one per output, standardised as the network is.
     #[getter]
-    fn noise_std(&self) -> Vec<f64> {
-        self.read().noise_std().to_vec()
+    fn noise_std(&self) -> PyResult<Vec<f64>> {
+        Ok(self.read().or_raise()?.noise_std().to_vec())
     }
 
     #[getter]
-    fn device(&self) -> String {
-        self.read().device().to_string()
+    fn device(&self) -> PyResult<String> {
+        Ok(self.read().or_raise()?.device().to_string())
     }
 
-    fn __repr__(&self) -> String {
-        let net = self.read();
+    fn __repr__(&self) -> PyResult<String> {
+        let net = self.read().or_raise()?;
         let out = match self.output {
             Output::Classes { classes } => format!("{classes} classes"),
             _ => format!("{} outputs", self.output.units()).replace("1 outputs", "1 output"),
         };
         let layers = net.layer_names().join(", ");
-        format!("<Network {} -> {layers} -> {out}; {} parameters>", self.input, net.parameters())
+        Ok(format!("<Network {} -> {layers} -> {out}; {} parameters>", self.input, net.parameters()))
     }
 }
 

@@ -51,27 +51,28 @@
 //! | [`moments`] | the mathematics, as scalar functions |
 //! | [`optimize`] | maxima and minima of functions, experiments and trained networks |
 //! | [`attack`] | images that a classifier misclassifies |
+//! | [`ensemble`] | several networks, calibrated on the rows they leave out |
 //! | [`data`] | CSV files, images, standardisation |
 //! | [`metrics`] | scores of predictions with uncertainty |
 //! | [`recipes`] | the paper's networks |
 //! | [`rl`] | environments, and an agent that infers its actions |
-//! | [`verify`] | golden vectors, recomputed on this machine |
 //! | [`rng`], [`fnv`] | named random streams from one seed; fingerprints of data |
 //! | [`files`] | crash-safe files |
 //! | [`workers`] | several threads, processes or machines learning together |
 //!
 //! # Features
 //!
-//! All except `ndarray` are on by default. Without any, a [`Network`] can be built, fitted and queried, with 12 crates instead of 34
-//! (including this one).
+//! All except `ndarray` are on by default. Without any, a [`Network`] can be built, fitted and queried, with 11 crates of others instead
+//! of 33.
 //!
 //! | feature | what it adds |
 //! |---|---|
 //! | `files` | `Network::save` and `Network::load`, the module `files`, and serde's traits for settings and results |
 //! | `attack` | the module `attack` |
-//! | `optimize`, `rl`, `verify` | the modules with these names; all enable `files`, and `verify` enables `rl` and `csv` |
+//! | `optimize`, `rl` | the modules with these names; both enable `files` |
 //! | `csv` | tables from CSV files: `data::csv`, `data::Table`, `data::CsvRows` |
 //! | `gzip` | compressed image files |
+//! | `cuda` | NVIDIA GPUs: `Device::cuda`, by the driver's library at run time |
 //! | `ndarray` | `Input` and `Matrix` from `ndarray` views; `Array2` and views from `Matrix` and `Gaussian` |
 //! | `mujoco` | `rl::env::mujoco`: a real MuJoCo, opened at run time; enables `rl` |
 //!

@@ -1,4 +1,4 @@
-//! Tests of whole pictures. `TRACTABLE_GALLERY=DIR cargo test -p tractable-program gallery -- --ignored` writes
+//! Tests of whole pictures. `TRACTABLE_GALLERY=DIR cargo test -p tractable-cli gallery -- --ignored` writes
 //! every kind of figure for a look.
 
 use super::*;

@@ -245,7 +245,6 @@ impl<C: Serialize> Session<'_, C> {
                 self.epoch_began = Instant::now();
                 self.failed.is_some() || interrupt::requested() || self.out_of_patience()
             }
-            _ => false,
         };
         if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }

@@ -50,7 +50,9 @@ impl TrainFlags {
             seed: 0,
             test: 0.0,
         };
-        let settings = with_given(&usual, self.given())?;
+        let mut given = self.given();
+        given.remove("device");
+        let settings = with_given(&usual, given)?;
         check_target(&settings.target, settings.classes)?;
         check_shares(&[("--test", settings.test)])?;
         if settings.stream && settings.test > 0.0 {

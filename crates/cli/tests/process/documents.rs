@@ -105,6 +105,41 @@ fn links_lead_somewhere() {
     }
 }
 
+/// What stands between backticks, outside fenced blocks.
+fn code(text: &str) -> String {
+    let mut fenced = false;
+    let prose = text.lines().filter(|line| {
+        let fence = line.starts_with("```");
+        fenced ^= fence;
+        !fence && !fenced
+    });
+    prose.flat_map(|line| line.split('`').skip(1).step_by(2)).map(|code| format!("{code}\n")).collect()
+}
+
+/// Paths of source files, from the root, from `crates`, or from a package.
+#[test]
+fn paths_lead_somewhere() {
+    let mut bases = vec![root(), root().join("crates")];
+    for package in std::fs::read_dir(root().join("crates")).unwrap() {
+        let package = package.unwrap().path();
+        bases.extend([package.join("src"), package]);
+    }
+    let mut wrong = Vec::new();
+    for page in pages().into_iter().chain(["TESTING.md", "SECURITY.md", "fuzz/README.md"].map(PathBuf::from))
+    {
+        let text = code(&read(&root().join(&page)));
+        for word in text.split_whitespace() {
+            let path = word.trim_matches(|c: char| !c.is_alphanumeric()).split("::").next().unwrap();
+            let names_a_file =
+                path.contains('/') && [".rs", ".cu", ".py"].iter().any(|end| path.ends_with(end));
+            if names_a_file && !path.contains("NAME") && !bases.iter().any(|base| base.join(path).exists()) {
+                wrong.push(format!("{}: {word}", page.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "no such files:\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn the_book_is_whole() {
     let source = root().join("docs/book/src");

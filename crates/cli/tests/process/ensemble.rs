@@ -258,3 +258,18 @@ fn rows_that_cannot_be_learned_from_are_named() {
     assert!(predicted(&place, "one.csv", "y", MODES[2]) > 0.1);
     assert!(place.run(&["predict", "run", "one.csv"]).err.contains("the model is not calibrated"));
 }
+
+/// Where to compute does not change what is computed: a GPU that is asked for, whether there is one or not.
+#[test]
+fn a_device_does_not_change_the_model() {
+    let place = Place::new();
+    curve(&place, "rows.csv", 60, 0);
+    let train = ["train", "rows.csv", "--target", "y", "--single"];
+    place.ok(&[&train[..], &["-o", "plain"]].concat());
+    for device in ["cuda", "reference"] {
+        let ran = place.run(&[&train[..], &["--device", device, "-o", device]].concat());
+        assert!(ran.code == 0 && ran.err.contains("the default model trains on the CPU"), "{ran:?}");
+        let bytes = |run: &str| std::fs::read(place.path(&format!("{run}/model.safetensors"))).unwrap();
+        assert!(bytes(device) == bytes("plain"), "{device}");
+    }
+}

@@ -1,5 +1,4 @@
-//! The inside of the program: how it is built, and what fuzzing has found.
+//! The inside of the program: attacks, and what fuzzing has found.
 
-mod architecture;
 mod attack;
 mod corpora;

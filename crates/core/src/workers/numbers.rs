@@ -5,7 +5,9 @@ use std::ops::Range;
 /// Numbers in one of two precisions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Numbers {
+    /// Of a device that computes in f32.
     Single(Vec<f32>),
+    /// Of a device that computes in f64.
     Double(Vec<f64>),
 }
 
@@ -20,22 +22,27 @@ macro_rules! either {
 }
 
 impl Numbers {
+    /// No numbers yet.
     pub fn empty(double: bool) -> Self {
         if double { Numbers::Double(Vec::new()) } else { Numbers::Single(Vec::new()) }
     }
 
+    /// `n` zeros.
     pub fn zeros(n: usize, double: bool) -> Self {
         if double { Numbers::Double(vec![0.0; n]) } else { Numbers::Single(vec![0.0; n]) }
     }
 
+    /// Whether they are f64.
     pub fn is_double(&self) -> bool {
         matches!(self, Numbers::Double(_))
     }
 
+    /// How many there are.
     pub fn len(&self) -> usize {
         either!(self, v => v.len())
     }
 
+    /// One of them.
     pub fn get(&self, at: usize) -> f64 {
         match self {
             Numbers::Single(v) => f64::from(v[at]),
@@ -43,6 +50,7 @@ impl Numbers {
         }
     }
 
+    /// Appends numbers, rounded to this precision.
     pub fn extend(&mut self, more: impl Iterator<Item = f64>) {
         match self {
             Numbers::Single(v) => v.extend(more.map(|v| v as f32)),
@@ -82,10 +90,12 @@ impl Numbers {
         }
     }
 
+    /// Whether none is NaN or infinite.
     pub fn all_finite(&self) -> bool {
         either!(self, v => v.iter().all(|v| v.is_finite()))
     }
 
+    /// Multiplies all by a factor.
     pub fn times(&mut self, factor: f64) {
         match self {
             Numbers::Single(v) => v.iter_mut().for_each(|v| *v *= factor as f32),

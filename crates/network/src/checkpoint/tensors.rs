@@ -11,8 +11,10 @@ use std::ops::Range;
 use std::path::Path;
 use tractable_core::error::{Error, Result};
 
+/// Numbers of 64 bits.
 pub const F64: &str = "F64";
 pub(crate) const F32: &str = "F32";
+/// Bytes.
 pub const U8: &str = "U8";
 
 /// A tensor to be written: its name, type, shape and bytes.
@@ -50,7 +52,9 @@ pub fn to_file(
 /// Where the bytes of a model are: in an open file or in memory.
 #[derive(Clone, Copy)]
 pub enum Bytes<'a> {
+    /// In a file.
     File(&'a File),
+    /// In memory.
     Memory(&'a [u8]),
 }
 
@@ -117,6 +121,7 @@ impl<'a> Tensors<'a> {
         self.header.tensors.keys()
     }
 
+    /// The type, shape and place of a tensor.
     pub fn info(&self, name: &str) -> Option<&Info> {
         self.header.tensors.get(name)
     }

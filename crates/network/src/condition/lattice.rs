@@ -1,7 +1,7 @@
 //! Quasi-random points: a lattice that stays one whenever its length doubles.
 
 /// Maximum number of dimensions.
-pub const MOST: usize = 16;
+pub(super) const MOST: usize = 16;
 
 /// Generators of a rank-1 lattice in base 2 for 2^10 to 2^20 points, by F. Y. Kuo.
 const GENERATORS: [u64; MOST] = [

@@ -9,16 +9,24 @@ use tractable_core::gaussian::Matrix;
 /// A mean, and a covariance.
 #[derive(Debug, Clone)]
 pub struct Prior {
+    /// The mean of every entry.
     pub mean: Vec<f64>,
+    /// How far the entries may be from it, and how together.
     pub covariance: Covariance,
 }
 
+/// A covariance matrix.
 #[derive(Debug, Clone)]
 pub enum Covariance {
     /// Independent entries with these variances.
     Diagonal(Vec<f64>),
     /// A full matrix, and its Cholesky factor if it has one.
-    Full { matrix: Arc<Vec<f64>>, factor: Option<Arc<Vec<f64>>> },
+    Full {
+        /// `[width, width]`.
+        matrix: Arc<Vec<f64>>,
+        /// Lower triangular, `[width, width]`.
+        factor: Option<Arc<Vec<f64>>>,
+    },
 }
 
 impl Covariance {
@@ -56,6 +64,7 @@ impl Covariance {
 }
 
 impl Prior {
+    /// Number of entries.
     pub fn width(&self) -> usize {
         self.mean.len()
     }

@@ -33,6 +33,7 @@ impl Network {
         Some(Cow::Owned(Preparation::of_numbers(names, mean, std)))
     }
 
+    /// Drops the preparation: of several networks of a model, one keeps it.
     pub fn forget_preparation(&mut self) {
         self.spec.preparation = None;
     }

@@ -58,6 +58,7 @@ enum Targets<'d> {
 const AT_ONCE: usize = 4096;
 
 impl Network {
+    /// The rows of a table, on the device.
     pub fn resident_table<'d>(&self, data: &'d Dataset) -> Result<Resident<'d>> {
         let inputs = self.resident_inputs(data.input())?;
         let targets = match data.target() {

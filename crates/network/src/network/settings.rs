@@ -180,6 +180,11 @@ impl Network {
         self.spec.epochs
     }
 
+    /// Counts epochs that were done otherwise.
+    pub fn set_epochs(&mut self, epochs: usize) {
+        self.spec.epochs = epochs;
+    }
+
     /// Noise of the observations as the network uses it, known or inferred: standard deviations, one for all outputs or one for
     /// each, in standardised units where targets are standardised. With [`Noise::PerInput`], for an average input.
     ///

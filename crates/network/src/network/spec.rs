@@ -12,7 +12,7 @@ use tractable_devices::{Priors, UpdateRule};
 /// Everything about a network except its parameters; stored in a file's metadata.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
-pub struct Spec {
+pub(crate) struct Spec {
     pub(crate) input: Shape,
     pub(crate) layers: Vec<Layer>,
     pub(crate) names: Vec<String>,

@@ -5,6 +5,7 @@ use tractable_core::metrics::Tails;
 /// A prediction of one number of a row, in standardised units, before calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Parts {
+    /// The mean of all networks.
     pub mean: f64,
     /// Variance between the networks of a model.
     pub between: f64,
@@ -159,6 +160,7 @@ impl Calibration {
         self.averaged = true;
     }
 
+    /// The tails of the distribution.
     pub fn tails(&self) -> Tails {
         self.tails
     }

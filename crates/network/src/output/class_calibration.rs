@@ -66,6 +66,7 @@ impl ClassCalibration {
         powers.iter().map(|v| (1.0 - self.even) * v / sum + self.even / n).collect()
     }
 
+    /// Whether it is valid in a file.
     pub fn is_sound(&self) -> bool {
         self.temperature > 0.0 && self.temperature.is_finite() && (0.0..=1.0).contains(&self.even)
     }

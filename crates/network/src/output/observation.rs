@@ -158,9 +158,11 @@ pub struct ObservationBuffer {
 
 /// The noise for entries without their own.
 pub enum DefaultNoise<'a> {
+    /// Known to the network.
     Network(&'a NoiseStd),
     /// Inferred by the network.
     Inferred,
+    /// This variance, in the units of the observation.
     Var(f64),
 }
 

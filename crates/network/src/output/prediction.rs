@@ -30,6 +30,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
+    /// Of an output, its noise, and the tails of every column or one for all.
     pub fn new(output: Gaussian, noise_var: Vec<f64>, tails: Vec<Tails>) -> Result<Self> {
         match noise_var.iter().position(|v| !(*v >= 0.0 && v.is_finite())) {
             None => Ok(Prediction { output, noise_var, tails }),

@@ -20,11 +20,17 @@ use tractable_core::moments::derivative::Gate;
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
+    /// What to reach.
     pub goal: Aim<'a>,
+    /// See [`Wanted::noise_var`].
     pub noise_var: f64,
+    /// See [`Wanted::layer`].
     pub layer: Option<&'a str>,
+    /// See [`Wanted::rounds`].
     pub rounds: usize,
+    /// See [`Wanted::known_weights`].
     pub known_weights: bool,
+    /// See [`Wanted::covariance`].
     pub covariance: Option<&'a Matrix>,
     /// The labels are to be avoided.
     pub other_than: bool,
@@ -33,14 +39,19 @@ pub struct Wanted<'a> {
 /// The goal.
 #[derive(Debug, Clone, Copy)]
 pub enum Aim<'a> {
+    /// An output, part of it, or a label.
     Output(Observation<'a>),
-    /// A derivative of zero: at a maximum (1), a minimum (-1) or either (0). `only`: entries
-    /// were selected, which is an error here.
+    /// A derivative of zero.
     Stationary {
+        /// At a maximum (1), a minimum (-1) or either (0).
         towards: f64,
+        /// Of which output.
         output: Option<usize>,
+        /// Which slopes count as correlated.
         gate: Gate,
+        /// Entries were selected, which is an error here.
         only: bool,
+        /// By second derivatives, in a search.
         second_order: bool,
     },
 }

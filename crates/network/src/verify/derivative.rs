@@ -16,7 +16,7 @@ use tractable_devices::Device;
 const VARIANTS: [(&str, Gate); 2] = [("code/both", Gate::Both), ("code/input", Gate::Input)];
 
 /// The derivative by every layer.
-pub fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
+pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
     let (mx, sx) = (golden.get("mx")?, golden.get("Sx")?);
     let width = mx.dims().last().copied().unwrap_or(0);
     let Net { network, places } = build(golden, Shape::flat(width), device.clone())?;
@@ -48,7 +48,7 @@ fn by_layer(network: &Network, x: &Gaussian, place: usize, gate: Gate) -> Result
 
 /// Inputs that follow a derivative. Every step starts where the file's own steps do, so that rounding does not add up;
 /// the last one is taken by `condition` itself.
-pub fn trajectory(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
+pub(super) fn trajectory(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
     for run in &golden.get("runs")?.list()? {
         let (mx, sx) = (run.get("mx")?, run.get("Sx")?);
         let steps = mx.dims()[0].max(1);

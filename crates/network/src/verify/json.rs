@@ -12,6 +12,7 @@ pub struct Golden {
 }
 
 impl Golden {
+    /// Reads a file.
     pub fn open(path: &Path) -> Result<Self> {
         let fail = |source| Error::File { path: path.into(), doing: "read it", source };
         let text = std::fs::read_to_string(path).map_err(fail)?;
@@ -23,15 +24,18 @@ impl Golden {
         Ok(Golden { path: path.into(), at: String::new(), value })
     }
 
+    /// An error at this part of the file.
     pub fn error(&self, why: impl Into<String>) -> Error {
         let at = if self.at.is_empty() { "the file" } else { &self.at };
         Error::Model { path: self.path.clone(), at: at.into(), why: why.into() }
     }
 
+    /// Whether there is such an entry, other than null.
     pub fn has(&self, key: &str) -> bool {
         self.value.get(key).is_some_and(|v| !v.is_null())
     }
 
+    /// Whether it is null.
     pub fn is_null(&self) -> bool {
         self.value.is_null()
     }
@@ -41,6 +45,7 @@ impl Golden {
         &self.at
     }
 
+    /// An entry of an object.
     pub fn get(&self, key: &str) -> Result<Golden> {
         let value = self.value.get(key).ok_or_else(|| self.error(format!("`{key}` is missing")))?;
         Ok(self.part(&format!(".{key}"), value))
@@ -63,18 +68,22 @@ impl Golden {
         Golden { path: self.path.clone(), at, value: value.clone() }
     }
 
+    /// A number.
     pub fn number(&self) -> Result<f64> {
         self.value.as_f64().ok_or_else(|| self.error("is not a number"))
     }
 
+    /// True or false.
     pub fn flag(&self) -> Result<bool> {
         self.value.as_bool().ok_or_else(|| self.error("is neither true nor false"))
     }
 
+    /// A whole number.
     pub fn whole(&self) -> Result<usize> {
         self.value.as_u64().map(|n| n as usize).ok_or_else(|| self.error("is not a whole number"))
     }
 
+    /// A text.
     pub fn text(&self) -> Result<&str> {
         self.value.as_str().ok_or_else(|| self.error("is not a text"))
     }

@@ -19,7 +19,9 @@ pub const KINDS: [&str; 4] = ["linear", "conv2d", "avgpool2d", "maxpool2d"];
 /// A golden network as ours, and where each of its layers lies in it: the states before and after the
 /// activation (the same where there is none).
 pub struct Net {
+    /// The network.
     pub network: Network,
+    /// The states of each golden layer.
     pub places: Vec<(usize, usize)>,
 }
 

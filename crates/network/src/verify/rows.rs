@@ -11,7 +11,7 @@ use tractable_core::gaussian::Input;
 use tractable_devices::{Device, Field};
 
 /// Every row of the batch by itself.
-pub fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
+pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
     let (mx, sx) = (golden.get("mx")?, golden.get("Sx")?);
     let Net { network, .. } = build(golden, sample(&mx)?, device)?;
     let (d, units) = (network.input().len(), network.output().units());

@@ -5,7 +5,7 @@ use super::json::Golden;
 use crate::output::Tree;
 use tractable_core::error::Result;
 
-pub fn check(golden: &Golden, worst: &mut Worst) -> Result<()> {
+pub(super) fn check(golden: &Golden, worst: &mut Worst) -> Result<()> {
     for (classes, encoding) in golden.get("encodings")?.entries()? {
         let tree = Tree::new(classes.parse().map_err(|_| encoding.error("is not a number of classes"))?)?;
         let paths = (0..tree.classes()).flat_map(|c| tree.path(c));
@@ -39,7 +39,7 @@ pub fn check(golden: &Golden, worst: &mut Worst) -> Result<()> {
 
 /// Golden probabilities are products along the paths, not normalised; ours are, so both are compared: the
 /// products, and the normalised ones against the golden ones divided by their sum.
-pub fn compare_probabilities(
+pub(super) fn compare_probabilities(
     tree: Tree,
     mean: &[f64],
     var: &[f64],

@@ -1,8 +1,7 @@
 //! MuJoCo's shared library, opened at run time: thirteen functions, behind safe methods.
 //!
 //! No structure of MuJoCo is used here. Models and simulations are opaque pointers, and all numbers cross as
-//! arrays of f64 by `mj_getState` and `mj_setState`, so that one build drives every version from 2.3.7 on. This
-//! is the only `unsafe` code outside the fast device: calling a foreign library needs it.
+//! arrays of f64 by `mj_getState` and `mj_setState`, so that one build drives every version from 2.3.7 on.
 
 use super::screen;
 use libloading::Library as Handle;

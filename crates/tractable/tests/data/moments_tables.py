@@ -3,7 +3,7 @@
 
 Needs mpmath. Chebyshev interpolation at 60 digits, converted to monomials; the
 conversion is harmless because sum |c_k u^k| stays below 5 times the polynomial.
-    python3 moments_tables.py > ../../src/moments/tables.rs
+    python3 moments_tables.py > ../../../core/src/moments/tables.rs
 """
 import struct
 

@@ -1,6 +1,8 @@
 //! After it has seen a batch of a size, `learn` takes no more memory; environments never take any; files take no more
 //! than they are worth. A binary of its own, one test at a time, because the allocator counts for the whole process.
 
+#![allow(unsafe_code, reason = "an allocator")]
+
 mod hostile;
 
 use std::alloc::{GlobalAlloc, Layout, System};

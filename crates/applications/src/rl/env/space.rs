@@ -101,6 +101,7 @@ impl Space {
         point.len() == self.len() && point.iter().enumerate().all(within)
     }
 
+    /// An error unless a slice has one number for each dimension.
     pub fn check_len(&self, what: &str, slice: &[f64]) -> Result<()> {
         if slice.len() != self.len() {
             return Err(Error::shape(what, self.len(), slice.len()));

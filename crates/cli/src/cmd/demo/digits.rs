@@ -70,7 +70,6 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
                 format!("2/3 digits: pass {} of {epochs}", finished + 1)
             }),
             tractable::Progress::Epoch(_, e) => finished = e.epoch,
-            _ => {}
         }
         if crate::interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;

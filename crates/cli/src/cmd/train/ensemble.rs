@@ -7,7 +7,7 @@ use crate::interrupt;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report, count};
 use crate::run::{DataFile, RunFolder, TableConfig};
-use crate::settings::EnsembleSettings;
+use crate::settings::{DeviceName, EnsembleSettings};
 use crate::team;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -104,6 +104,11 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
         let replaces = prepared.as_ref().is_some_and(|p| p.replaces);
         interrupt::leave_at_once(if replaces { as_it_was } else { &start_again })?;
         columns::show(&source.columns);
+        if args.flags.device().is_some_and(|device| !matches!(device, DeviceName::Cpu | DeviceName::Auto)) {
+            note(
+                "the default model trains on the CPU; --device applies to a network of your own, as with --hidden",
+            );
+        }
         note(&describe(source.rows(), train, test));
         report.say("start", &start, String::new)
     };
