@@ -5,14 +5,11 @@
 //! an array and bounded in units of f32's epsilon and the length of the sums.
 
 use super::device::archs;
-use super::{
-    Backend, Cpu, Field, Map, NoiseSums, NoiseVar, Noted, Parameters, Pool, Purpose, Reference, Seen,
-    Statistics, Step, Steps,
-};
+use super::*;
 use tractable_core::moments::Activation;
 use tractable_core::moments::posterior::Count;
 use tractable_core::rng::{self, Rng};
-use tractable_core::shape::{Padding, Shape, Window};
+use tractable_core::shape::Padding;
 
 macro_rules! on {
     ($which:expr, $b:ident => $body:expr) => {
@@ -84,7 +81,7 @@ impl Case {
             self.d_var.iter().zip(&v).map(|(d, v)| (-1.0 / d.min(-1e-2)).max(v * 1.5)).collect();
         let noise: Vec<f64> = total.iter().zip(&v).map(|(t, v)| t - v).collect();
         let y: Vec<f64> = m.iter().zip(&total).zip(&self.d_mean).map(|((m, t), d)| m + d * t).collect();
-        b.observe(z, Seen { y: &y, noise: NoiseVar::PerEntry(&noise), seen: None, infer: false, rows: None });
+        b.observe(z, Seen { y: &y, noise: NoiseVar::PerEntry(&noise), seen: None });
     }
 
     fn start<B: Backend>(&self, b: &B) -> (B::State, B::State) {
@@ -410,7 +407,7 @@ fn entries_that_were_not_seen_say_nothing() {
     agree("mask", 1, |b| {
         on!(b, b => {
             let (mut x, _) = case.start(b);
-            b.observe(&mut x, Seen { y: &y, noise: NoiseVar::PerOutput(&[0.1, 0.2, 0.3, 0.4, 0.5]), seen: Some(&seen), infer: false, rows: None });
+            b.observe(&mut x, Seen { y: &y, noise: NoiseVar::PerOutput(&[0.1, 0.2, 0.3, 0.4, 0.5]), seen: Some(&seen) });
             let d = read(b, &x, Field::DMean);
             assert!(d.iter().zip(&seen).all(|(d, seen)| *seen != (*d == 0.0)));
             vec![("d_mean", d), ("d_var", read(b, &x, Field::DVar))]
@@ -433,7 +430,7 @@ fn noise_that_is_inferred_agrees() {
                 on!(b, b => {
                     let ((mut output, _), (mut u, _)) = (case.start(b), head.start(b));
                     let mut sums = NoiseSums::zeros(shape.len());
-                    let seen = Seen { y: &y, noise: NoiseVar::PerOutput(&var), seen, infer: true, rows: None };
+                    let seen = Seen { y: &y, noise: NoiseVar::PerOutput(&var), seen };
                     b.infer_noise(&mut output, with_head.then_some(&mut u), seen, &mut sums);
                     let mut out = vec![("squares", sums.squares), ("count", sums.count)];
                     if with_head {
@@ -547,10 +544,7 @@ fn what_is_not_finite_is_noted_and_stops_updates() {
             .unwrap();
         let (mut scratch, mut status) = (Default::default(), Noted::default());
         b.map(&w, &mut scratch, &x, &mut z, Purpose::Learn);
-        b.observe(
-            &mut z,
-            Seen { y: &[0.0; 4], noise: NoiseVar::One(1.0), seen: None, infer: false, rows: None },
-        );
+        b.observe(&mut z, Seen { y: &[0.0; 4], noise: NoiseVar::One(1.0), seen: None });
         b.check_innovation(&z, 1, &mut status);
         let noted = status.broken.unwrap();
         assert_eq!((noted.state, noted.row), (1, 1));

@@ -8,15 +8,10 @@ mod parts;
 
 use parts::{Norm, RowStore, Scratch, Spread, State, Sums, Weights, positions};
 
-use super::{
-    Backend, Field, INNOVATION, Map, NoiseSums, Noted, PRIOR, Parameters, Pool, Purpose, Seen, Statistics,
-    Steps, Units,
-};
+use super::*;
 use std::ops::Range;
 use tractable_core::error::Result;
-use tractable_core::moments::derivative::{Gate, UnitDerivative};
 use tractable_core::moments::{Activation, noise, observe, product, rows, smooth};
-use tractable_core::shape::{Shape, Window};
 use tractable_core::workers::Numbers;
 
 #[derive(Debug)]
@@ -39,23 +34,12 @@ impl Reference {
     }
 }
 
-impl Backend for Reference {
+impl States for Reference {
     type State = State;
     type Scratch = Scratch;
-    type Weights = Weights;
-    type Norm = Norm;
-    type Sums = Sums;
-    type RowStore = RowStore;
-    type Status = Noted;
-    type Derivative = derivative::Derivative;
-    type Spread = Spread;
 
     fn is_double(&self) -> bool {
         true
-    }
-
-    fn bytes(&self, map: &Map) -> u64 {
-        map.output.channels as u64 * (map.fan_in() as u64 + 1) * 16
     }
 
     fn numbers(&self, shape: Shape) -> usize {
@@ -83,6 +67,10 @@ impl Backend for Reference {
     fn read(&self, state: &State, field: Field) -> Result<Vec<f64>> {
         Ok(state.field(field).to_vec())
     }
+}
+
+impl Tables for Reference {
+    type RowStore = RowStore;
 
     fn table(&self, shape: Shape, rows: usize) -> Result<RowStore> {
         Ok(RowStore { width: shape.len(), values: vec![0.0; rows * shape.len()] })
@@ -98,6 +86,10 @@ impl Backend for Reference {
             rows.iter().flat_map(|r| &table.values[r * table.width..][..table.width]).copied().collect();
         self.write(state, &values, None).expect("memory of the host");
     }
+}
+
+impl Checks for Reference {
+    type Status = Noted;
 
     fn status(&self, status: &mut Noted) -> Result<Noted> {
         Ok(std::mem::take(status))
@@ -112,6 +104,14 @@ impl Backend for Reference {
 
     fn check_innovation(&self, state: &State, number: usize, status: &mut Noted) {
         status.note(state.broken(INNOVATION, number));
+    }
+}
+
+impl Weighted for Reference {
+    type Weights = Weights;
+
+    fn bytes(&self, map: &Map) -> u64 {
+        map.output.channels as u64 * (map.fan_in() as u64 + 1) * 16
     }
 
     fn weights(&self, map: Map) -> Result<Weights> {
@@ -138,15 +138,9 @@ impl Backend for Reference {
         let [bias_mean, bias_var] = [&p.bias_mean, &p.bias_var].map(|v| v[outputs.clone()].to_vec());
         Ok(Parameters { mean, var, bias_mean, bias_var })
     }
+}
 
-    fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Result<Norm> {
-        Ok(Norm { p: parameters.clone(), running: statistics.clone() })
-    }
-
-    fn norm_parameters(&self, norm: &Norm) -> Result<(Parameters, Statistics)> {
-        Ok((norm.p.clone(), norm.running.clone()))
-    }
-
+impl Maps for Reference {
     fn map(&self, w: &Weights, _: &mut Scratch, x: &State, z: &mut State, _: Purpose) {
         z.like(x);
         z.slope.fill(1.0);
@@ -177,7 +171,9 @@ impl Backend for Reference {
         });
         (x.d_mean, x.d_var) = (d_mean, d_var);
     }
+}
 
+impl Learning for Reference {
     fn map_sums(&self, w: &Weights) -> Sums {
         Sums::zeros(&w.p, 0)
     }
@@ -202,7 +198,9 @@ impl Backend for Reference {
         let sums = w.sums(x, z);
         w.p.learn(&sums, steps, status);
     }
+}
 
+impl Pooling for Reference {
     fn pool(&self, pool: Pool, window: Window, x: &State, z: &mut State) {
         z.like(x);
         z.slope.fill(1.0);
@@ -257,6 +255,18 @@ impl Backend for Reference {
                 }
             }
         }
+    }
+}
+
+impl Norms for Reference {
+    type Norm = Norm;
+
+    fn norm(&self, parameters: &Parameters, statistics: &Statistics) -> Result<Norm> {
+        Ok(Norm { p: parameters.clone(), running: statistics.clone() })
+    }
+
+    fn norm_parameters(&self, norm: &Norm) -> Result<(Parameters, Statistics)> {
+        Ok((norm.p.clone(), norm.running.clone()))
     }
 
     fn normalize(&self, norm: &Norm, scratch: &mut Scratch, x: &State, z: &mut State, purpose: Purpose) {
@@ -327,6 +337,10 @@ impl Backend for Reference {
             norm.running.follow(&sums.batch);
         }
     }
+}
+
+impl Summed for Reference {
+    type Sums = Sums;
 
     fn clear(&self, sums: &mut Sums) {
         sums.p = sums.p.zeros_like();
@@ -355,7 +369,9 @@ impl Backend for Reference {
         sums.batch.write(sums.channels, few);
         Ok(at)
     }
+}
 
+impl Unitwise for Reference {
     fn activate(&self, activation: Activation, z: &State, a: &mut State, _: Purpose) {
         a.like(z);
         for unit in 0..z.mean.len() {
@@ -396,6 +412,19 @@ impl Backend for Reference {
         }
     }
 
+    fn forget_innovation(&self, state: &mut State) {
+        state.clear_innovation();
+    }
+
+    fn posterior(&self, state: &mut State) {
+        for unit in 0..state.mean.len() {
+            (state.mean[unit], state.var[unit]) =
+                smooth::posterior(state.mean[unit], state.var[unit], state.d_mean[unit], state.d_var[unit]);
+        }
+    }
+}
+
+impl Observing for Reference {
     fn observe(&self, output: &mut State, seen: Seen<'_>) {
         let width = output.shape.len();
         for unit in 0..output.mean.len() {
@@ -438,17 +467,10 @@ impl Backend for Reference {
         output.d_var.fill(0.0);
         Ok(())
     }
+}
 
-    fn forget_innovation(&self, state: &mut State) {
-        state.clear_innovation();
-    }
-
-    fn posterior(&self, state: &mut State) {
-        for unit in 0..state.mean.len() {
-            (state.mean[unit], state.var[unit]) =
-                smooth::posterior(state.mean[unit], state.var[unit], state.d_mean[unit], state.d_var[unit]);
-        }
-    }
+impl Rows for Reference {
+    type Spread = Spread;
 
     fn rows(&self, of: &State, k: usize, rows: &mut State) {
         let n = of.mean.len() * k;
@@ -474,46 +496,6 @@ impl Backend for Reference {
     fn spread_read(&self, spread: &Spread) -> Result<Vec<f64>> {
         Ok(spread.entries.clone())
     }
-
-    fn derivative_output(&self, units: Units<'_, State>, output: usize, d: &mut Self::Derivative) {
-        *d = Self::derivative_of_output(units, output);
-    }
-
-    fn derivative_map(
-        &self,
-        w: &Weights,
-        _: &mut Scratch,
-        below: Units<'_, State>,
-        above: Units<'_, State>,
-        d_above: &Self::Derivative,
-        gate: Gate,
-        more: bool,
-        d: &mut Self::Derivative,
-    ) {
-        let branches = |f: &mut dyn FnMut(usize, usize, f64, f64)| {
-            w.each(below.a, above.z, |out, from, weight| f(out, from, w.p.mean[weight], w.p.var[weight]));
-        };
-        Self::derivative_below(branches, &below, &above, d_above, gate, more, d);
-    }
-
-    fn derivative_add(
-        &self,
-        below: Units<'_, State>,
-        above: Units<'_, State>,
-        d_above: &Self::Derivative,
-        gate: Gate,
-        more: bool,
-        d: &mut Self::Derivative,
-    ) {
-        // One branch of weight 1 for every unit.
-        let units = below.z.mean.len();
-        let branches =
-            |f: &mut dyn FnMut(usize, usize, f64, f64)| (0..units).for_each(|unit| f(unit, unit, 1.0, 0.0));
-        Self::derivative_below(branches, &below, &above, d_above, gate, more, d);
-    }
-
-    fn derivative_read(&self, d: &Self::Derivative) -> Result<[Vec<f64>; 3]> {
-        let parts: [fn(&UnitDerivative<f64>) -> f64; 3] = [|n| n.mean, |n| n.var, |n| n.cov];
-        Ok(parts.map(|part| d.iter().map(part).collect()))
-    }
 }
+
+impl Backend for Reference {}

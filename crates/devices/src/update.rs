@@ -1,5 +1,6 @@
 //! How parameters follow what batches say.
 
+use super::Weighted;
 use tractable_core::error::{Error, Result};
 use tractable_core::moments::posterior::{Count, cap_for_batch};
 
@@ -52,6 +53,7 @@ impl UpdateRule {
         UpdateRule::Counted { rows, margin: 0 }
     }
 
+    /// Refuses a rule that counts no rows.
     pub fn check(self) -> Result<()> {
         match self {
             UpdateRule::Counted { rows: 0, .. } => {
@@ -65,7 +67,9 @@ impl UpdateRule {
 /// A rule, and the current weight of a batch: 1, or less towards the end of a fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Update {
+    /// The rule.
     pub rule: UpdateRule,
+    /// The weight.
     pub weight: f64,
 }
 
@@ -94,10 +98,50 @@ impl Update {
 /// How parameters follow the sums of a batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step<R> {
+    /// As the sums say.
     Plain,
+    /// Limited by this number.
     Capped(R),
+    /// Pulled back to the prior.
     Counted(Count<R>),
 }
 
 /// Of the weights and of the biases of a layer.
 pub type Steps = [Step<f64>; 2];
+
+/// Updates of the weights of maps.
+pub trait Learning: Weighted {
+    /// Zero sums.
+    fn map_sums(&self, w: &Self::Weights) -> Self::Sums;
+    /// Adds what a batch says.
+    fn map_accumulate(
+        &self,
+        w: &Self::Weights,
+        scratch: &mut Self::Scratch,
+        x: &Self::State,
+        z: &Self::State,
+        sums: &mut Self::Sums,
+    );
+    /// The posterior from sums.
+    fn map_apply(&self, w: &mut Self::Weights, sums: &Self::Sums, steps: Steps, status: &mut Self::Status);
+    /// Makes room for what `map_accumulate` and `map_learn` need, so that none of the layers learns if there is no room for one of them:
+    /// then the status has an error.
+    fn map_reserve(
+        &self,
+        _: &Self::Weights,
+        _: &mut Self::Scratch,
+        _: [&Self::State; 2],
+        _: &mut Self::Status,
+    ) {
+    }
+    /// Accumulates one batch and applies it.
+    fn map_learn(
+        &self,
+        w: &mut Self::Weights,
+        scratch: &mut Self::Scratch,
+        x: &Self::State,
+        z: &Self::State,
+        steps: Steps,
+        status: &mut Self::Status,
+    );
+}

@@ -37,8 +37,7 @@ pub(super) fn condition(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> R
         let covariance = shared.clone().unwrap_or(Covariance::Diagonal(var));
         let prior = Prior { mean: one.mean().to_vec(), covariance };
         let wish = buffer.rows_between(row..row + 1, units);
-        let seen = wish.seen(units);
-        let is_seen = |o: &usize| seen.seen.is_none_or(|s| s[*o]);
+        let is_seen = |o: &usize| wish.seen().is_none_or(|s| s[*o]);
         if prior.free().is_empty() || !(0..units).any(|o| is_seen(&o)) {
             answers.push(Answer::nothing(prior));
             continue;
@@ -55,8 +54,8 @@ pub(super) fn condition(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> R
             let ln = |i: usize| {
                 let entry = |o: usize| {
                     let var = if wanted.known_weights { 0.0 } else { out.var()[i * units + o] };
-                    let var = var + seen.noise.at(0, o, units).max(least[o]);
-                    let off = seen.y[o] - out.mean()[i * units + o];
+                    let var = var + wish.noise_at(0, o, units).max(least[o]);
+                    let off = wish.y()[o] - out.mean()[i * units + o];
                     -0.5 * (off * off / var + libm::log(var))
                 };
                 (0..units).filter(is_seen).map(entry).sum::<f64>()

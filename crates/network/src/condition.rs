@@ -247,11 +247,10 @@ impl Task {
     ) -> Self {
         let units = net.output().units();
         let one = wish.rows_between(sample..sample + 1, units);
-        let seen = one.seen(units);
-        let chosen = Chosen::seen(&seen, units, 1);
+        let chosen = Chosen::seen(one.seen(), units, 1);
         let outputs = || chosen.outputs.iter().flatten();
-        let y = outputs().map(|&o| seen.y[o]).collect();
-        let noise = outputs().map(|&o| seen.noise.at(0, o, units)).collect();
+        let y = outputs().map(|&o| one.y()[o]).collect();
+        let noise = outputs().map(|&o| one.noise_at(0, o, units)).collect();
         Task { at, prior, chosen, y, noise, known_weights }
     }
 

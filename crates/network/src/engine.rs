@@ -18,7 +18,7 @@ mod sums;
 mod walk;
 
 pub(crate) use noise::InferredNoise;
-pub(crate) use walk::ActiveWalk;
+pub(crate) use walk::{ActiveWalk, Walking};
 
 use crate::graph::Graph;
 use crate::layer::{Block, Contents, Layer, Together};
@@ -33,7 +33,6 @@ use tractable_core::moments::Activation;
 use tractable_core::moments::derivative::Gate;
 use tractable_core::shape::Shape;
 use tractable_core::workers::{Numbers, Transport};
-use tractable_devices::walk::WalkForm;
 use tractable_devices::{
     Backend, Change, Device, Field, Handle, NoiseSums, NoiseVar, PRIOR, Priors, Seen, Tally, Units, Update,
 };
@@ -55,6 +54,28 @@ pub(crate) enum Batch<'a> {
     Images(&'a OnDevice, &'a [usize], &'a [Change]),
 }
 
+/// Observed outputs of a batch.
+#[derive(Clone, Copy)]
+pub(crate) struct Observed<'a> {
+    pub(crate) entries: Entries<'a>,
+    /// Variance of the noise; `None`: inferred.
+    pub(crate) noise: Option<NoiseVar<'a>>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Entries<'a> {
+    /// `[rows, width]`, and which of them were observed, if not all.
+    Values(&'a [f64], Option<&'a [bool]>),
+    /// Rows of a table.
+    Rows(&'a OnDevice, &'a [usize]),
+}
+
+impl<'a> From<Seen<'a>> for Observed<'a> {
+    fn from(Seen { y, noise, seen }: Seen<'a>) -> Self {
+        Observed { entries: Entries::Values(y, seen), noise: Some(noise) }
+    }
+}
+
 /// A requested derivative: of this output, with respect to the state `at` (0 is the input).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slope {
@@ -64,7 +85,7 @@ pub(crate) struct Slope {
 }
 
 /// The layers on a device.
-pub(crate) trait Engine: Send + Sync {
+pub(crate) trait Engine: Walking + Send + Sync {
     fn is_double(&self) -> bool;
     /// Numbers that the states of one sample take.
     fn numbers(&self) -> usize;
@@ -74,10 +95,8 @@ pub(crate) trait Engine: Send + Sync {
     fn contents(&self, layer: usize, outputs: Range<usize>) -> Result<Option<Contents>>;
     /// A pass for the caller alone.
     fn pass(&self) -> Box<dyn ActivePass + '_>;
-    /// Searches that stay on the device; `None` if it does not support them.
-    fn walk(&self, form: WalkForm) -> Result<Option<Box<dyn ActiveWalk + '_>>>;
     /// Updates the parameters with a batch, unless a value is not finite; see [`status`](Engine::status).
-    fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, update: Update, rows: usize) -> Result<()>;
+    fn learn(&mut self, batch: Batch<'_>, seen: Observed<'_>, update: Update, rows: usize) -> Result<()>;
     /// The output for the batch that was learned last.
     fn read_output(&mut self, field: Field, to: &mut Vec<f64>) -> Result<()>;
     /// What [`learn`](Engine::learn) and [`apply`](Engine::apply) recorded since the last call.
@@ -91,7 +110,7 @@ pub(crate) trait Engine: Send + Sync {
     fn accumulate(
         &self,
         batch: Batch<'_>,
-        seen: Seen<'_>,
+        seen: Observed<'_>,
         sums: &mut OnDevice,
         together: Option<Together<'_>>,
     ) -> Result<()>;
@@ -109,8 +128,8 @@ pub(crate) trait Engine: Send + Sync {
     fn table_write(&self, table: &mut OnDevice, first: usize, values: &[f64]) -> Result<()>;
     /// Whether the device keeps whole data sets; see [`Backend`].
     fn keeps_data(&self) -> bool;
-    /// Images as bytes, if the device keeps them.
-    fn images(&self, shape: Shape, pixels: &[u8], scaled: &[f32], greys: &[f32]) -> Result<OnDevice>;
+    /// Images as bytes; `None` unless the device keeps them.
+    fn images(&self, shape: Shape, pixels: &[u8], scaled: &[f32], greys: &[f32]) -> Result<Option<OnDevice>>;
     /// Targets `[rows, outputs]`, if the device keeps them; NaN means not observed.
     fn targets(&self, y: &[f64]) -> Result<OnDevice>;
 }
@@ -122,7 +141,7 @@ pub(crate) trait ActivePass: Send {
     fn set(&mut self, batch: Batch<'_>) -> Result<()>;
     fn read(&self, state: usize, field: Field) -> Result<Vec<f64>>;
     /// Runs a plan and returns its errors; `seen` is the observation of [`Op::Observe`].
-    fn run(&mut self, ops: &[Op], seen: Option<Seen<'_>>) -> Result<()>;
+    fn run(&mut self, ops: &[Op], seen: Option<Observed<'_>>) -> Result<()>;
     /// Gives the output's means an innovation, and its variances none.
     fn innovate(&mut self, d_mean: &[f64]) -> Result<()>;
     /// After a pass forward for [`Purpose::Rows`](tractable_devices::Purpose): propagates `k` rows per sample of the state `from`,
@@ -172,7 +191,6 @@ struct Loaded<B: Backend> {
     learning: Mutex<Pass<B>>,
     /// Idle passes.
     idle: Mutex<Vec<Pass<B>>>,
-    noise: InferredNoise,
 }
 
 /// The layers themselves.
@@ -181,6 +199,7 @@ struct Layers<B: Backend> {
     graph: Arc<Graph>,
     blocks: Vec<Block<B>>,
     priors: Vec<Option<Priors>>,
+    noise: InferredNoise,
 }
 
 /// The memory of a pass: states of all layers, the input first, and what kernels work with.
@@ -221,17 +240,10 @@ impl<B: Backend> Loaded<B> {
         let blocks = graph.layers.iter().enumerate();
         let blocks = blocks.map(|(i, l)| Block::new(&*backend, l, graph.input_shape(i)));
         let blocks = blocks.collect::<Result<Vec<_>>>()?;
-        let layers = Layers { backend, graph, blocks, priors };
+        let layers = Layers { backend, graph, blocks, priors, noise: InferredNoise::default() };
         let (learn, joined) = (layers.graph.learn(), layers.graph.learn_joined());
         let learning = Mutex::new(layers.pass());
-        Ok(Loaded {
-            layers,
-            learn,
-            joined,
-            learning,
-            idle: Mutex::default(),
-            noise: InferredNoise::default(),
-        })
+        Ok(Loaded { layers, learn, joined, learning, idle: Mutex::default() })
     }
 
     /// An idle pass, or a new one.
@@ -269,7 +281,8 @@ impl<B: Backend> Layers<B> {
             }
             Batch::Images(images, rows, changes) => {
                 let images = images.downcast_ref().expect("images of this device");
-                self.backend.gather_images(images, rows, changes, &mut pass.states[0]);
+                let data_sets = self.backend.data_sets().expect("a device that keeps images");
+                data_sets.gather_images(images, rows, changes, &mut pass.states[0]);
                 Ok(())
             }
         }
@@ -277,16 +290,17 @@ impl<B: Backend> Layers<B> {
 
     /// Whether this batch may use the fused first layers.
     fn joins(&self, pass: &Pass<B>) -> bool {
-        match (&self.blocks[0], self.blocks.get(2).and_then(Block::pool)) {
-            (Block::Map(w, _), Some(pool)) => self.backend.joins(w, pool, &pass.states[0]),
+        match (self.backend.fused(), &self.blocks[0], self.blocks.get(2).and_then(Block::pool)) {
+            (Some(fused), Block::Map(w, _), Some(pool)) => fused.joins(w, pool, &pass.states[0]),
             _ => false,
         }
     }
 
     /// Runs a plan from top to bottom.
-    fn run(&self, pass: &mut Pass<B>, ops: &[Op], seen: Option<Seen<'_>>) {
+    fn run(&self, pass: &mut Pass<B>, ops: &[Op], seen: Option<Observed<'_>>) {
         let backend = &*self.backend;
         let Pass { states, scratch, spares, noise, status, rows, k, spread, .. } = pass;
+        let inferred = NoiseVar::PerOutput(&self.noise.var);
         for &op in ops {
             match op {
                 Op::Forward { layer, purpose } => {
@@ -302,32 +316,36 @@ impl<B: Backend> Layers<B> {
                     );
                 }
                 Op::Join => {
-                    let (Block::Map(w, _), Some(pool)) = (&self.blocks[0], self.blocks[2].pool()) else {
-                        unreachable!("a plan for such layers")
-                    };
                     let (below, above) = states.split_at_mut(3);
-                    backend.join(w, &mut scratch[0], pool, &below[0], &mut above[0]);
+                    if let (Some(fused), Block::Map(w, _), Some(pool)) =
+                        (backend.fused(), &self.blocks[0], self.blocks[2].pool())
+                    {
+                        fused.join(w, &mut scratch[0], pool, &below[0], &mut above[0]);
+                    }
                 }
                 Op::CheckStates => backend.check_states(states, status),
                 Op::Observe => {
                     let (output, below) = states.split_last_mut().expect("there is an output");
-                    let seen = seen.expect("a plan that observes is given what to");
-                    match seen.rows {
-                        None => backend.observe(output, seen),
-                        Some((targets, rows)) => {
+                    let Observed { entries, noise } = seen.expect("a plan that observes is given what to");
+                    let noise = noise.unwrap_or(inferred);
+                    match entries {
+                        Entries::Values(y, seen) => backend.observe(output, Seen { y, noise, seen }),
+                        Entries::Rows(targets, rows) => {
                             let targets = targets.downcast_ref().expect("targets of this device");
-                            backend.observe_rows(&below[0], output, targets, rows, seen.noise);
+                            let data_sets = backend.data_sets().expect("a device that keeps targets");
+                            data_sets.observe_rows(&below[0], output, targets, rows, noise);
                         }
                     }
                 }
                 Op::InferNoise => {
-                    let seen = seen.expect("a plan that observes is given what to");
                     let (output, below) = states.split_last_mut().expect("there is an output");
                     let head = self.graph.head.map(|i| &mut below[i + 1]);
-                    match (seen.infer, head) {
-                        (true, head) => backend.infer_noise(output, head, seen, noise),
-                        (false, Some(head)) => backend.forget_innovation(head),
-                        (false, None) => {}
+                    match (seen, head) {
+                        (Some(Observed { entries: Entries::Values(y, seen), noise: None }), head) => {
+                            backend.infer_noise(output, head, Seen { y, noise: inferred, seen }, noise);
+                        }
+                        (_, Some(head)) => backend.forget_innovation(head),
+                        (_, None) => {}
                     }
                 }
                 Op::Back { layer, state, more } => {
@@ -426,13 +444,20 @@ impl<B: Backend> Layers<B> {
                     let gate = if bare { Gate::Both } else { gate };
                     let d_above = &upper[above.2 - a - 1];
                     let (below, above) = (units(below), units(above));
-                    match &self.blocks[layer] {
-                        Block::Map(w, _) => {
-                            let scratch = &mut scratch[layer];
-                            self.backend.derivative_map(w, scratch, below, above, d_above, gate, more, d);
-                        }
-                        _ => self.backend.derivative_add(below, above, d_above, gate, more, d),
-                    }
+                    let w = match &self.blocks[layer] {
+                        Block::Map(w, _) => Some(w),
+                        _ => None,
+                    };
+                    self.backend.derivative_below(
+                        w,
+                        &mut scratch[layer],
+                        below,
+                        above,
+                        d_above,
+                        gate,
+                        more,
+                        d,
+                    );
                     more = true;
                 }
             }
@@ -461,30 +486,26 @@ impl<B: Backend> Engine for Loaded<B> {
         Box::new(self.lend())
     }
 
-    fn walk(&self, form: WalkForm) -> Result<Option<Box<dyn ActiveWalk + '_>>> {
-        self.walking(form)
-    }
-
-    fn learn(&mut self, batch: Batch<'_>, seen: Seen<'_>, update: Update, rows: usize) -> Result<()> {
+    fn learn(&mut self, batch: Batch<'_>, seen: Observed<'_>, update: Update, rows: usize) -> Result<()> {
         let pass = mine(&mut self.learning);
         self.layers.set(pass, batch)?;
-        pass.noise.begin(self.noise.var.len());
+        pass.noise.begin(self.layers.noise.var.len());
         let joined = self.joined.as_ref().filter(|_| self.layers.joins(pass));
-        self.layers.run(pass, joined.unwrap_or(&self.learn), Some(with_noise(seen, &self.noise)));
+        self.layers.run(pass, joined.unwrap_or(&self.learn), Some(seen));
         // Nothing may fail once the first layer has learned.
         self.layers.reserve(pass, joined.is_some())?;
-        if seen.infer {
-            self.noise.follow(&pass.noise, update.rule);
+        if seen.noise.is_none() {
+            self.layers.noise.follow(&pass.noise, update.rule);
         }
-        let Layers { backend, graph, blocks, priors } = &mut self.layers;
+        let Layers { backend, graph, blocks, priors, .. } = &mut self.layers;
         let Pass { states, scratch, sums, status, .. } = pass;
         let pool = joined.and_then(|_| blocks[2].pool());
         for (i, block) in blocks.iter_mut().enumerate() {
             let Some(priors) = priors[i] else { continue };
             let (x, z) = (&states[graph.inputs[i][0]], &states[i + 1]);
             let steps = update.steps(rows, block.uses(), priors);
-            if let (0, Some(pool), Block::Map(w, _)) = (i, pool, &mut *block) {
-                backend.join_learn(w, &mut scratch[0], pool, x, &states[3], steps, status);
+            if let (0, Some(fused), Some(pool), Block::Map(w, _)) = (i, backend.fused(), pool, &mut *block) {
+                fused.join_learn(w, &mut scratch[0], pool, [x, &states[3]], steps, status);
                 continue;
             }
             block.learn(backend, &mut scratch[i], x, z, sums[i].as_mut(), steps, status);
@@ -502,22 +523,22 @@ impl<B: Backend> Engine for Loaded<B> {
     }
 
     fn noise(&self) -> Result<&InferredNoise> {
-        Ok(&self.noise)
+        Ok(&self.layers.noise)
     }
 
     fn set_noise(&mut self, noise: InferredNoise) {
-        self.noise = noise;
+        self.layers.noise = noise;
     }
 
     fn sums(&self) -> OnDevice {
         let layers = self.layers.blocks.iter().map(|b| b.sums(&self.layers.backend)).collect();
-        Box::new(LayerSums::<B> { layers, noise: NoiseSums::zeros(self.noise.var.len()) })
+        Box::new(LayerSums::<B> { layers, noise: NoiseSums::zeros(self.layers.noise.var.len()) })
     }
 
     fn accumulate(
         &self,
         batch: Batch<'_>,
-        seen: Seen<'_>,
+        seen: Observed<'_>,
         sums: &mut OnDevice,
         together: Option<Together<'_>>,
     ) -> Result<()> {
@@ -539,7 +560,7 @@ impl<B: Backend> Engine for Loaded<B> {
     fn apply(&mut self, sums: &OnDevice, update: Update, rows: usize) -> Result<()> {
         let sums = sums.downcast_ref::<LayerSums<B>>().ok_or_else(other_device)?;
         sums.layers.iter().flatten().try_for_each(|s| self.layers.backend.check_sums(s))?;
-        self.noise.follow(&sums.noise, update.rule);
+        self.layers.noise.follow(&sums.noise, update.rule);
         let status = &mut mine(&mut self.learning).status;
         let Layers { backend, blocks, priors, .. } = &mut self.layers;
         for ((block, sums), priors) in blocks.iter_mut().zip(&sums.layers).zip(priors) {
@@ -561,11 +582,12 @@ impl<B: Backend> Engine for Loaded<B> {
     }
 
     fn keeps_data(&self) -> bool {
-        self.layers.backend.keeps_data()
+        self.layers.backend.data_sets().is_some()
     }
 
-    fn images(&self, shape: Shape, pixels: &[u8], scaled: &[f32], greys: &[f32]) -> Result<OnDevice> {
-        Ok(Box::new(self.layers.backend.images(shape, pixels, scaled, greys)?))
+    fn images(&self, shape: Shape, pixels: &[u8], scaled: &[f32], greys: &[f32]) -> Result<Option<OnDevice>> {
+        let Some(data_sets) = self.layers.backend.data_sets() else { return Ok(None) };
+        Ok(Some(Box::new(data_sets.images(shape, pixels, scaled, greys)?)))
     }
 
     fn targets(&self, y: &[f64]) -> Result<OnDevice> {
@@ -579,14 +601,6 @@ impl<B: Backend> Engine for Loaded<B> {
 /// What nobody else can reach.
 fn mine<T>(mutex: &mut Mutex<T>) -> &mut T {
     mutex.get_mut().unwrap_or_else(|e| e.into_inner())
-}
-
-/// What was seen, with the noise as it is known now where it is inferred.
-fn with_noise<'a>(seen: Seen<'a>, noise: &'a InferredNoise) -> Seen<'a> {
-    match seen.noise {
-        NoiseVar::Inferred => Seen { noise: NoiseVar::PerOutput(&noise.var), ..seen },
-        _ => seen,
-    }
 }
 
 fn other_device() -> Error {

@@ -27,7 +27,7 @@ pub(crate) use rows::{Ask, Chosen};
 pub(crate) use snapshot::Snapshot;
 pub(crate) use spec::Spec;
 
-use crate::engine::{self, ActivePass, ActiveWalk, Batch, Engine, InferredNoise, MeanVar};
+use crate::engine::{self, ActivePass, Batch, Engine, InferredNoise, MeanVar};
 use crate::graph::Graph;
 use crate::layer::{Contents, Layer};
 use crate::output::{Noise, Observation, ObservationBuffer, Output, Prediction, Tree};
@@ -40,7 +40,6 @@ use tractable_core::gaussian::{Gaussian, Input, Matrix};
 use tractable_core::metrics::Tails;
 use tractable_core::moments::noise;
 use tractable_data::Scaler;
-use tractable_devices::walk::WalkForm;
 use tractable_devices::{Device, Field, Purpose, Seen, Tally, Update};
 
 /// A network with Gaussian weights, hidden units and inputs.
@@ -63,7 +62,7 @@ use tractable_devices::{Device, Field, Purpose, Seen, Tally, Update};
 pub struct Network {
     pub(crate) spec: Spec,
     pub(crate) graph: Arc<Graph>,
-    engine: Box<dyn Engine>,
+    pub(crate) engine: Box<dyn Engine>,
     /// The plan of a prediction.
     pub(crate) forward: Vec<Op>,
     /// Buffers of `learn`, kept from batch to batch.
@@ -217,11 +216,6 @@ impl Network {
         Ok(pass)
     }
 
-    /// Searches that stay on the device; `None` if it does not support them.
-    pub(crate) fn walk(&self, form: WalkForm) -> Result<Option<Box<dyn ActiveWalk + '_>>> {
-        self.engine.walk(form)
-    }
-
     /// A pass for the caller alone.
     pub(crate) fn pass(&self) -> Box<dyn ActivePass + '_> {
         self.engine.pass()
@@ -334,8 +328,9 @@ impl Network {
                 x.rows(),
                 self.largest(),
             )
-            .and_then(|seen| {
+            .and_then(|()| {
                 let (mean, var) = self.standardize(x, &mut buffers);
+                let seen = observed.observed(self.spec.output.units());
                 self.engine.learn(Batch::Values(mean, var), seen, self.update(1.0), x.rows())
             });
         (self.standard, self.observed) = (buffers, observed);
@@ -349,7 +344,7 @@ impl Network {
         let x = self.check_input(x)?;
         let (noise, scaler) = (self.spec.default_noise(), self.spec.output_scaler.as_ref());
         let mut observed = ObservationBuffer::default();
-        observed.fill(observation, noise, self.spec.output, scaler, x.rows(), self.largest()).map(drop)
+        observed.fill(observation, noise, self.spec.output, scaler, x.rows(), self.largest())
     }
 
     /// What the device recorded while it learned from this many samples.
@@ -501,7 +496,7 @@ impl Network {
         let mut pass = self.forward(x)?;
         let mut ops = vec![Op::Observe];
         ops.extend(self.graph.back(|_| true));
-        pass.run(&ops, Some(seen))?;
+        pass.run(&ops, Some(seen.into()))?;
         let activation = |state: usize| {
             let layer = state.checked_sub(1).map(|i| self.spec.layers[i]);
             matches!(layer, Some(Layer::Activation { .. }))
@@ -523,7 +518,7 @@ impl Network {
 
     /// Updates the weights with a batch in the network's own units.
     pub(crate) fn learn_seen(&mut self, x: Input<'_>, seen: Seen<'_>) -> Result<LearnInfo> {
-        self.engine.learn(Batch::Values(x.mean(), x.var()), seen, self.update(1.0), x.rows())?;
+        self.engine.learn(Batch::Values(x.mean(), x.var()), seen.into(), self.update(1.0), x.rows())?;
         self.learned(x.rows())
     }
 

@@ -41,7 +41,7 @@ fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
     let mut x = Vec::new();
     beside(&s, &actions, rows, &mut x);
     let noise: Vec<f64> = sy.iter().map(|s| noise_q * noise_q + s).collect();
-    let seen = Seen { y: &my, noise: NoiseVar::PerEntry(&noise), seen: None, infer: false, rows: None };
+    let seen = Seen { y: &my, noise: NoiseVar::PerEntry(&noise), seen: None };
     let out = value.predict(Input::exact(&x, ns + na)?)?;
     worst.check(&golden.get("q_out")?, "ma", out.mean())?;
     worst.check(&golden.get("q_out")?, "Sa", out.var())?;
@@ -75,13 +75,7 @@ fn minibatch(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
         compare("target_mean", inferred.better.mean())?;
         compare("target_var", inferred.better.var())?;
         let noise: Vec<f64> = inferred.better.var().iter().map(|s| noise_a * noise_a + s).collect();
-        let seen = Seen {
-            y: inferred.better.mean(),
-            noise: NoiseVar::PerEntry(&noise),
-            seen: None,
-            infer: false,
-            rows: None,
-        };
+        let seen = Seen { y: inferred.better.mean(), noise: NoiseVar::PerEntry(&noise), seen: None };
         let trace = policy.trace(Input::exact(&s, ns)?, seen)?;
         let z = &trace[places[places.len() - 1].0];
         let moved = |d: &[f64], power: i32| -> Vec<f64> {

@@ -36,7 +36,7 @@ fn chain<B: Backend>(b: &B, rows: usize, channels: usize, pool: Pool, step: Step
     b.map(&weights[1], &mut scratch[1], a2, z3, learn);
     b.activate(relu, z3, a3, learn);
     b.map(&weights[2], &mut scratch[2], a3, z4, learn);
-    b.observe(z4, Seen { y: &y, noise: NoiseVar::One(0.5), seen: None, infer: false, rows: None });
+    b.observe(z4, Seen { y: &y, noise: NoiseVar::One(0.5), seen: None });
     b.map_back(&weights[2], &mut scratch[2], z4, a3);
     b.activate_back(a3, a3, z3);
     b.map_back(&weights[1], &mut scratch[1], z3, a2);
@@ -96,9 +96,9 @@ fn first_layers<B: Backend>(
     let (mut scratch, mut status) = Default::default();
     let (mut z, mut a) = (b.state(conv.output), b.state(conv.output));
     let steps = [Step::Capped(2.0); 2];
-    let joins = b.joins(&w, halved, &x);
-    if joins {
-        b.join(&w, &mut scratch, halved, &x, &mut pooled);
+    let fused = b.fused().filter(|fused| fused.joins(&w, halved, &x));
+    if let Some(fused) = fused {
+        fused.join(&w, &mut scratch, halved, &x, &mut pooled);
         joined.set(joined.get() + 1);
     } else {
         b.map(&w, &mut scratch, &x, &mut z, Purpose::Learn);
@@ -106,8 +106,8 @@ fn first_layers<B: Backend>(
         b.pool(Pool::Average, halved, &a, &mut pooled);
     }
     case.innovate(b, &mut pooled);
-    if joins {
-        b.join_learn(&mut w, &mut scratch, halved, &x, &pooled, steps, &mut status);
+    if let Some(fused) = fused {
+        fused.join_learn(&mut w, &mut scratch, halved, [&x, &pooled], steps, &mut status);
     } else {
         b.pool_back(Pool::Average, halved, &pooled, &pooled, &mut a);
         b.activate_back(&a, &a, &mut z);

@@ -36,8 +36,8 @@ impl Tower {
             [B::Derivative::default(), B::Derivative::default(), B::Derivative::default()];
         b.derivative_output(units(2), 1, &mut output);
         let [lower, upper] = self.maps.each_ref().map(|(map, p)| filled(b, *map, p));
-        b.derivative_map(
-            &upper,
+        b.derivative_below(
+            Some(&upper),
             &mut Default::default(),
             units(1),
             units(2),
@@ -46,12 +46,30 @@ impl Tower {
             false,
             &mut above,
         );
-        b.derivative_map(&lower, &mut Default::default(), units(0), units(1), &above, gate, false, &mut d);
+        b.derivative_below(
+            Some(&lower),
+            &mut Default::default(),
+            units(0),
+            units(1),
+            &above,
+            gate,
+            false,
+            &mut d,
+        );
         let [mean, var, cov] = b.derivative_read(&d).unwrap();
         // Once more on top, and below a sum.
-        b.derivative_map(&lower, &mut Default::default(), units(0), units(1), &above, gate, true, &mut d);
+        b.derivative_below(
+            Some(&lower),
+            &mut Default::default(),
+            units(0),
+            units(1),
+            &above,
+            gate,
+            true,
+            &mut d,
+        );
         let [twice, ..] = b.derivative_read(&d).unwrap();
-        b.derivative_add(units(1), units(1), &above, gate, false, &mut d);
+        b.derivative_below(None, &mut Default::default(), units(1), units(1), &above, gate, false, &mut d);
         let [of_sum, var_of_sum, cov_of_sum] = b.derivative_read(&d).unwrap();
         let below_sum = [("of a sum", of_sum), ("its var", var_of_sum), ("its cov", cov_of_sum)];
         [("mean", mean), ("var", var), ("cov", cov), ("twice", twice)].into_iter().chain(below_sum).collect()

@@ -124,10 +124,7 @@ fn broken<B: Backend>(b: &B, map: Map, case: &Case, what: Broken, value: f64) ->
     let mut scratch = Default::default();
     b.write(&mut x, &mean, var.as_deref()).unwrap();
     b.map(&w, &mut scratch, &x, &mut z, Purpose::Learn);
-    b.observe(
-        &mut z,
-        Seen { y: &y, noise: NoiseVar::PerEntry(&noise), seen: None, infer: false, rows: None },
-    );
+    b.observe(&mut z, Seen { y: &y, noise: NoiseVar::PerEntry(&noise), seen: None });
     b.map_back(&w, &mut scratch, &z, &mut x);
     let mut sums = b.map_sums(&w);
     b.map_accumulate(&w, &mut scratch, &x, &z, &mut sums);

@@ -15,9 +15,11 @@ use super::lines::Lines;
 use super::state::State;
 use super::tile::{LINE, PANEL, load, store};
 use super::weights::Weights;
+use super::window::Scratch;
 use super::{Cpu, Loop, Shared, turn};
-use crate::Units;
+use crate::{Derivatives, Units};
 use pulp::{Simd, WithSimd};
+use tractable_core::error::Result;
 use tractable_core::moments::derivative::{Curve, Gate, Unit, UnitDerivative, repaired};
 use tractable_core::moments::{Activation, Moments, mixture_relu, sigmoid, softplus, tanh};
 
@@ -74,13 +76,6 @@ impl Derivative {
         let parts = [n.mean, n.var, n.cov, n.rest, n.mean_mean, n.mean_rest, n.rest_rest];
         self.nodes.iter_mut().zip(parts).for_each(|(to, part)| to[at] = part);
     }
-
-    pub(super) fn read(&self) -> [Vec<f64>; 3] {
-        [MEAN, VAR, COV].map(|part| {
-            let rows = self.nodes[part].chunks_exact(self.stride).take(self.rows);
-            rows.flat_map(|row| row[..self.width].iter().map(|&v| f64::from(v))).collect()
-        })
-    }
 }
 
 impl Units<'_, State> {
@@ -92,104 +87,6 @@ impl Units<'_, State> {
 }
 
 impl Cpu {
-    pub(super) fn derivative_of_output(&self, units: Units<'_, State>, output: usize, d: &mut Derivative) {
-        d.like(units.z);
-        self.curves(&units, d);
-        for row in 0..d.rows {
-            for unit in 0..d.width {
-                let at = row * d.stride + unit;
-                let u = Unit::new(units.activation, units.z.mean[at], units.z.var[at], units.moments(at));
-                d.set_node(at, UnitDerivative::output(&u, if unit == output { 1.0 } else { 0.0 }));
-            }
-        }
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn derivative_below(
-        &self,
-        w: &Weights,
-        work: &mut Work,
-        below: Units<'_, State>,
-        above: Units<'_, State>,
-        d_above: &Derivative,
-        gate: Gate,
-        more: bool,
-        d: &mut Derivative,
-    ) {
-        d.like(below.z);
-        self.curves(&below, d);
-        let paired = match gate {
-            Gate::Both => above.activation.is_curved() && below.activation.is_curved(),
-            Gate::Input => matches!(below.activation, Activation::Tanh | Activation::Sigmoid),
-        };
-        let groups = if paired { 4 } else { 1 + usize::from(above.activation.is_curved()) };
-        let (inputs, outputs) = (w.map.input.channels, w.map.output.channels);
-        for (numbers, terms) in work.numbers.iter_mut().zip(GROUPS).take(groups) {
-            numbers.grow(d.rows * outputs * terms);
-        }
-        self.numbers_above(work, groups, below.activation, &above, d_above, gate);
-        let chunks = inputs.div_ceil(PANEL);
-        work.turned.grow(chunks * 2 * outputs * PANEL);
-        let turned = Shared(work.turned.as_mut_ptr());
-        let Derivative { rows, stride, ref mut nodes, ref curves, .. } = *d;
-        let nodes = nodes.each_mut().map(|v| Shared(v.as_mut_ptr()));
-        let straight = below.activation == Activation::Identity;
-        let slope = if straight { None } else { Some(&below.a.slope[..]) };
-        let products = rows * inputs * outputs * GROUPS[..groups].iter().sum::<usize>() / 2;
-        self.share(products, chunks, &|chunk, _| {
-            // SAFETY: this task's own part of the buffer.
-            let lines = unsafe {
-                std::slice::from_raw_parts_mut(turned.at(chunk * 2 * outputs * PANEL), 2 * outputs * PANEL)
-            };
-            let (means, vars) = lines.split_at_mut(outputs * PANEL);
-            let (from, len) = (chunk * PANEL, PANEL.min(inputs - chunk * PANEL));
-            turn::turn(self.arch, &w.panels[from * LINE..], w.depth() * LINE, len, outputs, means);
-            turn::turn(self.arch, &w.panels[from * LINE + PANEL..], w.depth() * LINE, len, outputs, vars);
-            self.arch.dispatch(Below {
-                groups,
-                outputs,
-                weights: [means, vars],
-                numbers: &work.numbers,
-                rows,
-                stride,
-                from,
-                units: [&below.a.mean, &below.z.var],
-                slope,
-                curves,
-                // This task alone writes these units.
-                nodes: &nodes,
-                more,
-            });
-        });
-    }
-
-    /// Below a sum: one branch of weight 1 for every unit.
-    pub(super) fn derivative_below_sum(
-        &self,
-        below: Units<'_, State>,
-        above: Units<'_, State>,
-        d_above: &Derivative,
-        gate: Gate,
-        more: bool,
-        d: &mut Derivative,
-    ) {
-        d.like(below.z);
-        self.curves(&below, d);
-        for row in 0..d.rows {
-            for unit in 0..d.width {
-                let (at, over) = (row * d.stride + unit, row * d_above.stride + unit);
-                let mut node = if more { d.node(at) } else { UnitDerivative::default() };
-                let of = |units: &Units<'_, State>, at: usize| {
-                    Unit::new(units.activation, units.z.mean[at], units.z.var[at], units.moments(at))
-                };
-                let factors = gate.factors(below.activation, &of(&above, over), above.moments(over));
-                node.add(1.0, 0.0, &of(&below, at), &d_above.node(over), factors);
-                node.var = repaired(node.var);
-                d.set_node(at, node);
-            }
-        }
-    }
-
     /// The slopes of a layer's units.
     fn curves(&self, units: &Units<'_, State>, d: &mut Derivative) {
         match units.activation {
@@ -293,6 +190,113 @@ impl Cpu {
                     second[i] = [br, b * q2, b * b * q3, hb, tb, m * br, br * br, hr * br, tr * br];
                 }
             }
+        }
+    }
+}
+
+impl Derivatives for Cpu {
+    type Derivative = Derivative;
+
+    fn derivative_output(&self, units: Units<'_, State>, output: usize, d: &mut Derivative) {
+        d.like(units.z);
+        self.curves(&units, d);
+        for row in 0..d.rows {
+            for unit in 0..d.width {
+                let at = row * d.stride + unit;
+                let u = Unit::new(units.activation, units.z.mean[at], units.z.var[at], units.moments(at));
+                d.set_node(at, UnitDerivative::output(&u, if unit == output { 1.0 } else { 0.0 }));
+            }
+        }
+    }
+
+    fn derivative_below(
+        &self,
+        w: Option<&Weights>,
+        scratch: &mut Scratch,
+        below: Units<'_, State>,
+        above: Units<'_, State>,
+        d_above: &Derivative,
+        gate: Gate,
+        more: bool,
+        d: &mut Derivative,
+    ) {
+        d.like(below.z);
+        self.curves(&below, d);
+        let Some(w) = w else { return below_sum(&below, &above, d_above, gate, more, d) };
+        let work = &mut scratch.derivative;
+        let paired = match gate {
+            Gate::Both => above.activation.is_curved() && below.activation.is_curved(),
+            Gate::Input => matches!(below.activation, Activation::Tanh | Activation::Sigmoid),
+        };
+        let groups = if paired { 4 } else { 1 + usize::from(above.activation.is_curved()) };
+        let (inputs, outputs) = (w.map.input.channels, w.map.output.channels);
+        for (numbers, terms) in work.numbers.iter_mut().zip(GROUPS).take(groups) {
+            numbers.grow(d.rows * outputs * terms);
+        }
+        self.numbers_above(work, groups, below.activation, &above, d_above, gate);
+        let chunks = inputs.div_ceil(PANEL);
+        work.turned.grow(chunks * 2 * outputs * PANEL);
+        let turned = Shared(work.turned.as_mut_ptr());
+        let Derivative { rows, stride, ref mut nodes, ref curves, .. } = *d;
+        let nodes = nodes.each_mut().map(|v| Shared(v.as_mut_ptr()));
+        let straight = below.activation == Activation::Identity;
+        let slope = if straight { None } else { Some(&below.a.slope[..]) };
+        let products = rows * inputs * outputs * GROUPS[..groups].iter().sum::<usize>() / 2;
+        self.share(products, chunks, &|chunk, _| {
+            // SAFETY: this task's own part of the buffer.
+            let lines = unsafe {
+                std::slice::from_raw_parts_mut(turned.at(chunk * 2 * outputs * PANEL), 2 * outputs * PANEL)
+            };
+            let (means, vars) = lines.split_at_mut(outputs * PANEL);
+            let (from, len) = (chunk * PANEL, PANEL.min(inputs - chunk * PANEL));
+            turn::turn(self.arch, &w.panels[from * LINE..], w.depth() * LINE, len, outputs, means);
+            turn::turn(self.arch, &w.panels[from * LINE + PANEL..], w.depth() * LINE, len, outputs, vars);
+            self.arch.dispatch(Below {
+                groups,
+                outputs,
+                weights: [means, vars],
+                numbers: &work.numbers,
+                rows,
+                stride,
+                from,
+                units: [&below.a.mean, &below.z.var],
+                slope,
+                curves,
+                // This task alone writes these units.
+                nodes: &nodes,
+                more,
+            });
+        });
+    }
+
+    fn derivative_read(&self, d: &Derivative) -> Result<[Vec<f64>; 3]> {
+        Ok([MEAN, VAR, COV].map(|part| {
+            let rows = d.nodes[part].chunks_exact(d.stride).take(d.rows);
+            rows.flat_map(|row| row[..d.width].iter().map(|&v| f64::from(v))).collect()
+        }))
+    }
+}
+
+/// Below a sum: one branch of weight 1 for every unit.
+fn below_sum(
+    below: &Units<'_, State>,
+    above: &Units<'_, State>,
+    d_above: &Derivative,
+    gate: Gate,
+    more: bool,
+    d: &mut Derivative,
+) {
+    for row in 0..d.rows {
+        for unit in 0..d.width {
+            let (at, over) = (row * d.stride + unit, row * d_above.stride + unit);
+            let mut node = if more { d.node(at) } else { UnitDerivative::default() };
+            let of = |units: &Units<'_, State>, at: usize| {
+                Unit::new(units.activation, units.z.mean[at], units.z.var[at], units.moments(at))
+            };
+            let factors = gate.factors(below.activation, &of(above, over), above.moments(over));
+            node.add(1.0, 0.0, &of(below, at), &d_above.node(over), factors);
+            node.var = repaired(node.var);
+            d.set_node(at, node);
         }
     }
 }

@@ -10,6 +10,7 @@ use super::tile::{self, LINE, PAIR, PANEL};
 use super::weights::Weights;
 use super::window::{Scratch, padded};
 use super::{Cpu, Loop, Shared, turn};
+use crate::{Maps, Purpose};
 use pulp::{Simd, WithSimd};
 use std::ops::Range;
 use tractable_core::moments::product;
@@ -86,9 +87,12 @@ impl Cpu {
             ));
         });
     }
+}
 
-    /// `own`: tell apart what the weights add to the variance.
-    pub(super) fn map_forward(&self, w: &Weights, s: &mut Scratch, x: &State, z: &mut State, own: bool) {
+impl Maps for Cpu {
+    fn map(&self, w: &Weights, s: &mut Scratch, x: &State, z: &mut State, purpose: Purpose) {
+        // Tell apart what the weights add to the variance.
+        let own = purpose == Purpose::Rows;
         z.padded(x.rows);
         if own {
             z.own.grow(z.rows * z.sample());
@@ -120,7 +124,7 @@ impl Cpu {
         });
     }
 
-    pub(super) fn map_backward(&self, w: &Weights, s: &mut Scratch, z: &State, x: &mut State) {
+    fn map_back(&self, w: &Weights, s: &mut Scratch, z: &State, x: &mut State) {
         s.lay_out(&w.map, x.stride);
         let outputs = w.map.output.channels;
         s.turned.grow(s.chunks.len() * outputs * PANEL);

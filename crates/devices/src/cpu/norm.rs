@@ -3,11 +3,13 @@
 
 use super::lines::Lines;
 use super::state::State;
+use super::sums::Sums;
 use super::tile::{LINE, PANEL};
-use super::weights::{Sums, single, step};
+use super::weights::{single, step};
 use super::window::Scratch;
 use super::{Cpu, Loop, Shared};
-use crate::{Noted, Parameters, Pooled, Purpose, Statistics, Steps};
+use crate::{Norms, Noted, Parameters, Pooled, Purpose, Statistics, Steps};
+use tractable_core::error::Result;
 use tractable_core::moments::product;
 
 /// Scale and shift, one number a channel, padded to whole panels with zeros; the running statistics.
@@ -29,30 +31,6 @@ pub(super) struct Standard {
     var: Vec<f64>,
     /// Sums of every sample, two or four for each channel.
     sums: Vec<f64>,
-}
-
-impl Norm {
-    pub(super) fn new(p: &Parameters, statistics: &Statistics) -> Self {
-        let channels = p.mean.len();
-        let padded = |from: &[f64]| {
-            let mut to = Lines::zeros(channels.next_multiple_of(PANEL));
-            to.iter_mut().zip(from).for_each(|(to, &from)| *to = from as f32);
-            to
-        };
-        Norm {
-            channels,
-            scale: [padded(&p.mean), padded(&p.var)],
-            shift: [padded(&p.bias_mean), padded(&p.bias_var)],
-            running: statistics.clone(),
-        }
-    }
-
-    pub(super) fn parameters(&self) -> (Parameters, Statistics) {
-        let part = |v: &Lines| v[..self.channels].iter().map(|&v| f64::from(v)).collect::<Vec<_>>();
-        let [mean, var] = self.scale.each_ref().map(part);
-        let [bias_mean, bias_var] = self.shift.each_ref().map(part);
-        (Parameters { mean, var, bias_mean, bias_var }, self.running.clone())
-    }
 }
 
 impl Standard {
@@ -90,14 +68,58 @@ impl Cpu {
         });
     }
 
-    pub(super) fn norm_forward(
-        &self,
-        norm: &Norm,
-        s: &mut Scratch,
-        x: &State,
-        z: &mut State,
-        purpose: Purpose,
-    ) {
+    /// T44: what scale and shift add.
+    fn own_of_norm(&self, norm: &Norm, s: &Standard, x: &State, z: &mut State) {
+        let (channels, pixels) = (norm.channels, x.shape.pixels());
+        z.own.grow(x.rows * x.sample());
+        let to = Shared(z.own.as_mut_ptr());
+        self.each_sample(
+            x.rows,
+            #[inline(always)]
+            |row| {
+                for p in 0..pixels {
+                    let at = row * x.sample() + p * x.stride;
+                    // SAFETY: a pixel of this sample.
+                    let own = unsafe { std::slice::from_raw_parts_mut(to.at(at), channels) };
+                    let (mean, var) = (&x.mean[at..][..channels], &x.var[at..][..channels]);
+                    for c in 0..channels {
+                        let inverse = s.inverse[c];
+                        let mu_a = (mean[c] - s.center[c]) * inverse;
+                        let second_a = product::second_moment(mu_a, var[c] * inverse * inverse);
+                        own[c] = norm.scale[1][c] * second_a + norm.shift[1][c];
+                    }
+                }
+            },
+        );
+    }
+}
+
+impl Norms for Cpu {
+    type Norm = Norm;
+
+    fn norm(&self, p: &Parameters, statistics: &Statistics) -> Result<Norm> {
+        let channels = p.mean.len();
+        let padded = |from: &[f64]| {
+            let mut to = Lines::zeros(channels.next_multiple_of(PANEL));
+            to.iter_mut().zip(from).for_each(|(to, &from)| *to = from as f32);
+            to
+        };
+        Ok(Norm {
+            channels,
+            scale: [padded(&p.mean), padded(&p.var)],
+            shift: [padded(&p.bias_mean), padded(&p.bias_var)],
+            running: statistics.clone(),
+        })
+    }
+
+    fn norm_parameters(&self, norm: &Norm) -> Result<(Parameters, Statistics)> {
+        let part = |v: &Lines| v[..norm.channels].iter().map(|&v| f64::from(v)).collect::<Vec<_>>();
+        let [mean, var] = norm.scale.each_ref().map(part);
+        let [bias_mean, bias_var] = norm.shift.each_ref().map(part);
+        Ok((Parameters { mean, var, bias_mean, bias_var }, norm.running.clone()))
+    }
+
+    fn normalize(&self, norm: &Norm, s: &mut Scratch, x: &State, z: &mut State, purpose: Purpose) {
         z.like(x);
         let s = &mut s.standard;
         let (channels, pixels) = (norm.channels, x.shape.pixels());
@@ -168,32 +190,7 @@ impl Cpu {
         );
     }
 
-    /// T44: what scale and shift add.
-    fn own_of_norm(&self, norm: &Norm, s: &Standard, x: &State, z: &mut State) {
-        let (channels, pixels) = (norm.channels, x.shape.pixels());
-        z.own.grow(x.rows * x.sample());
-        let to = Shared(z.own.as_mut_ptr());
-        self.each_sample(
-            x.rows,
-            #[inline(always)]
-            |row| {
-                for p in 0..pixels {
-                    let at = row * x.sample() + p * x.stride;
-                    // SAFETY: a pixel of this sample.
-                    let own = unsafe { std::slice::from_raw_parts_mut(to.at(at), channels) };
-                    let (mean, var) = (&x.mean[at..][..channels], &x.var[at..][..channels]);
-                    for c in 0..channels {
-                        let inverse = s.inverse[c];
-                        let mu_a = (mean[c] - s.center[c]) * inverse;
-                        let second_a = product::second_moment(mu_a, var[c] * inverse * inverse);
-                        own[c] = norm.scale[1][c] * second_a + norm.shift[1][c];
-                    }
-                }
-            },
-        );
-    }
-
-    pub(super) fn norm_backward(&self, norm: &Norm, s: &Scratch, z: &State, x: &mut State) {
+    fn normalize_back(&self, norm: &Norm, s: &Scratch, z: &State, x: &mut State) {
         let s = &s.standard;
         let (channels, pixels) = (norm.channels, x.shape.pixels());
         let to = [&mut x.d_mean, &mut x.d_var].map(|v| Shared(v.as_mut_ptr()));
@@ -219,7 +216,12 @@ impl Cpu {
         );
     }
 
-    pub(super) fn norm_sum_up(&self, norm: &Norm, s: &mut Scratch, x: &State, z: &State, to: &mut Sums) {
+    fn normalize_sums(&self, norm: &Norm) -> Sums {
+        let norm = NormSums { sums: vec![0.0; 4 * norm.channels], batch: Pooled::default() };
+        Sums { lines: Lines::default(), norm }
+    }
+
+    fn normalize_accumulate(&self, norm: &Norm, s: &mut Scratch, x: &State, z: &State, to: &mut Sums) {
         let s = &mut s.standard;
         let (channels, pixels) = (norm.channels, x.shape.pixels());
         s.clear_sums(x.rows * 4 * channels);
@@ -256,20 +258,13 @@ impl Cpu {
         }
         to.norm.batch.add(&s.mean, &s.var, (x.rows * pixels) as f64);
     }
-}
 
-impl Norm {
-    pub(super) fn sums(&self) -> Sums {
-        let norm = NormSums { sums: vec![0.0; 4 * self.channels], batch: Pooled::default() };
-        Sums { lines: Lines::default(), norm }
-    }
-
-    pub(super) fn apply(&mut self, from: &Sums, steps: Steps, status: &mut Noted) {
+    fn normalize_apply(&self, norm: &mut Norm, from: &Sums, steps: Steps, status: &mut Noted) {
         if status.broken.is_some() {
             return;
         }
-        let (steps, channels) = (single(steps), self.channels);
-        for (k, [mean, var]) in [&mut self.scale, &mut self.shift].into_iter().enumerate() {
+        let (steps, channels) = (single(steps), norm.channels);
+        for (k, [mean, var]) in [&mut norm.scale, &mut norm.shift].into_iter().enumerate() {
             for panel in (0..channels).step_by(PANEL) {
                 let (mut line, mut sums) = ([0.0; LINE], [0.0; LINE]);
                 line[..PANEL].copy_from_slice(&mean[panel..][..PANEL]);
@@ -283,7 +278,7 @@ impl Norm {
                 var[panel..][..PANEL].copy_from_slice(&line[PANEL..]);
             }
         }
-        self.running.follow(&from.norm.batch);
+        norm.running.follow(&from.norm.batch);
     }
 }
 

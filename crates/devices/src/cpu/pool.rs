@@ -2,11 +2,11 @@
 
 use super::state::State;
 use super::{Cpu, Loop, Shared};
-use crate::Pool;
+use crate::{Pool, Pooling};
 use tractable_core::shape::{Shape, Window};
 
-impl Cpu {
-    pub(super) fn pool_forward(&self, pool: Pool, window: Window, x: &State, z: &mut State) {
+impl Pooling for Cpu {
+    fn pool(&self, pool: Pool, window: Window, x: &State, z: &mut State) {
         z.like(x);
         z.exact = x.exact;
         let n = z.rows * z.sample();
@@ -70,14 +70,7 @@ impl Cpu {
         });
     }
 
-    pub(super) fn pool_backward(
-        &self,
-        pool: Pool,
-        window: Window,
-        forward: &State,
-        z: &State,
-        x: &mut State,
-    ) {
+    fn pool_back(&self, pool: Pool, window: Window, forward: &State, z: &State, x: &mut State) {
         let k = z.rows / forward.rows;
         let (from, shape, stride) = (x.shape, z.shape, z.stride);
         let (x_sample, z_sample) = (x.sample(), z.sample());

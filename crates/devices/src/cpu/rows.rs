@@ -4,7 +4,8 @@
 use super::state::State;
 use super::tile::PANEL;
 use super::{Cpu, Loop, Shared};
-use crate::Field;
+use crate::{Field, Rows};
+use tractable_core::error::Result;
 use tractable_core::moments::{Moments, rows};
 
 /// Covariances of `k` rows with each other, sample after sample.
@@ -12,18 +13,6 @@ use tractable_core::moments::{Moments, rows};
 pub struct Spread {
     k: usize,
     entries: Vec<f64>,
-}
-
-impl Spread {
-    pub(super) fn begin(&mut self, of: &State, k: usize) {
-        self.k = k;
-        self.entries.clear();
-        self.entries.resize(of.rows * k * k, 0.0);
-    }
-
-    pub(super) fn read(&self) -> Vec<f64> {
-        self.entries.clone()
-    }
 }
 
 impl Cpu {
@@ -62,9 +51,29 @@ impl Cpu {
             ));
         });
     }
+}
+
+impl Rows for Cpu {
+    type Spread = Spread;
+
+    fn rows(&self, of: &State, k: usize, rows: &mut State) {
+        rows.stride = of.stride;
+        rows.means_only = true;
+        rows.rows = of.rows * k;
+        rows.d_finite = false;
+        let n = rows.rows * rows.sample();
+        rows.d_mean.grow(n);
+        rows.d_var.grow(n);
+    }
+
+    fn spread_begin(&self, of: &State, k: usize, spread: &mut Spread) {
+        spread.k = k;
+        spread.entries.clear();
+        spread.entries.resize(of.rows * k * k, 0.0);
+    }
 
     /// T45: `rows diag(var) rows'` of every sample.
-    pub(super) fn add_spread(&self, of: &State, field: Field, rows: &State, spread: &mut Spread) {
+    fn spread_add(&self, of: &State, field: Field, rows: &State, spread: &mut Spread) {
         let (k, sample, var) = (spread.k, of.sample(), of.field(field));
         let entries = Shared(spread.entries.as_mut_ptr());
         self.share(of.rows * k * k * sample, of.rows, &|at, _| {
@@ -86,6 +95,10 @@ impl Cpu {
                 },
             ));
         });
+    }
+
+    fn spread_read(&self, spread: &Spread) -> Result<Vec<f64>> {
+        Ok(spread.entries.clone())
     }
 }
 

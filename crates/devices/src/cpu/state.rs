@@ -3,7 +3,9 @@
 
 use super::lines::Lines;
 use super::tile::PANEL;
-use crate::Field;
+use super::window::Scratch;
+use super::{Cpu, Loop};
+use crate::{Field, States, Tables};
 use tractable_core::error::{Error, Result};
 use tractable_core::shape::Shape;
 
@@ -80,19 +82,8 @@ impl State {
         }
     }
 
-    /// Makes room for `k` rows a sample, laid out like another state.
-    pub(super) fn rows_of(&mut self, other: &State, k: usize) {
-        self.stride = other.stride;
-        self.means_only = true;
-        self.rows = other.rows * k;
-        self.d_finite = false;
-        let n = self.rows * self.sample();
-        self.d_mean.grow(n);
-        self.d_var.grow(n);
-    }
-
     /// Calls `f(place here, place outside)` for every number of a batch; outside, channel follows channel.
-    fn places(&self, rows: usize, mut f: impl FnMut(usize, usize)) {
+    pub(super) fn places(&self, rows: usize, mut f: impl FnMut(usize, usize)) {
         let (pixels, channels) = (self.shape.pixels(), self.shape.channels);
         for row in 0..rows {
             for c in 0..channels {
@@ -148,51 +139,6 @@ impl State {
         self.var = to;
     }
 
-    /// Sets the batch to these rows of a table, known exactly.
-    pub(super) fn gather(&mut self, table: &RowStore, rows: &[usize]) {
-        self.without_padding();
-        self.resize(rows.len());
-        let (sample, len) = (self.sample(), self.shape.len());
-        for (to, &row) in self.mean.chunks_exact_mut(sample).zip(rows) {
-            to[..len].copy_from_slice(&table.values[row * len..][..len]);
-            to[len..].fill(0.0);
-        }
-        if !std::mem::replace(&mut self.exact, true) {
-            self.var.fill(0.0);
-        }
-    }
-
-    pub(super) fn innovate(&mut self, d_mean: &[f64]) {
-        let (n, mut to) = (self.rows * self.sample(), std::mem::take(&mut self.d_mean));
-        to[..n].fill(0.0);
-        self.places(self.rows, |here, there| to[here] = d_mean[there] as f32);
-        self.d_mean = to;
-        self.d_var[..n].fill(0.0);
-        self.d_finite = false;
-    }
-
-    pub(super) fn read(&self, field: Field) -> Vec<f64> {
-        let mut to = Vec::new();
-        self.read_into(field, &mut to);
-        to
-    }
-
-    pub(super) fn read_into(&self, field: Field, to: &mut Vec<f64>) {
-        let from = self.field(field);
-        to.resize(self.rows * self.shape.len(), 0.0);
-        self.places(self.rows, |here, there| to[there] = f64::from(from[here]));
-    }
-
-    /// First row in which a part is not finite, padding left aside, with that value.
-    pub(super) fn not_finite(&self, field: Field) -> Option<(usize, f64)> {
-        let (v, pixels) = (self.field(field), self.shape.pixels());
-        (0..self.rows * pixels).find_map(|i| {
-            let (row, pixel) = (i / pixels, i % pixels);
-            let v = &v[row * self.sample() + pixel * self.stride..][..self.shape.channels];
-            v.iter().find(|v| !v.is_finite()).map(|v| (row, f64::from(*v)))
-        })
-    }
-
     pub(super) fn field(&self, field: Field) -> &[f32] {
         match field {
             Field::Mean => &self.mean,
@@ -211,21 +157,80 @@ pub struct RowStore {
     values: Vec<f32>,
 }
 
-impl RowStore {
-    pub(super) fn new(shape: Shape, rows: usize) -> Result<Self> {
+impl States for Cpu {
+    type State = State;
+    type Scratch = Scratch;
+
+    fn is_double(&self) -> bool {
+        false
+    }
+
+    fn numbers(&self, shape: Shape) -> usize {
+        // Mean, variance and their innovations; slopes or picked units.
+        5 * State::new(shape).sample()
+    }
+
+    fn state(&self, shape: Shape) -> State {
+        State::new(shape)
+    }
+
+    fn like(&self, state: &State, spare: &mut State) {
+        spare.like(state);
+    }
+
+    fn write(&self, state: &mut State, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
+        self.arch.dispatch(Loop(
+            #[inline(always)]
+            || state.write(mean, var),
+        ));
+        Ok(())
+    }
+
+    fn read(&self, state: &State, field: Field) -> Result<Vec<f64>> {
+        let mut to = Vec::new();
+        self.read_into(state, field, &mut to)?;
+        Ok(to)
+    }
+
+    fn read_into(&self, state: &State, field: Field, to: &mut Vec<f64>) -> Result<()> {
+        let from = state.field(field);
+        to.resize(state.rows * state.shape.len(), 0.0);
+        state.places(state.rows, |here, there| to[there] = f64::from(from[here]));
+        Ok(())
+    }
+}
+
+impl Tables for Cpu {
+    type RowStore = RowStore;
+
+    fn table(&self, shape: Shape, rows: usize) -> Result<RowStore> {
         let (n, mut values) = (rows * shape.len(), Vec::new());
         values.try_reserve_exact(n).map_err(|_| Error::Memory { bytes: n as u64 * 4 })?;
         values.resize(n, 0.0);
         Ok(RowStore { shape, values })
     }
 
-    pub(super) fn write(&mut self, first: usize, values: &[f64]) {
-        let (pixels, channels, len) = (self.shape.pixels(), self.shape.channels, self.shape.len());
-        let rows = self.values[first * len..].chunks_exact_mut(len).zip(values.chunks_exact(len));
+    fn table_write(&self, table: &mut RowStore, first: usize, values: &[f64]) -> Result<()> {
+        let (pixels, channels, len) = (table.shape.pixels(), table.shape.channels, table.shape.len());
+        let rows = table.values[first * len..].chunks_exact_mut(len).zip(values.chunks_exact(len));
         for (to, from) in rows {
             for (i, to) in to.iter_mut().enumerate() {
                 *to = from[i % channels * pixels + i / channels] as f32;
             }
+        }
+        Ok(())
+    }
+
+    fn gather(&self, table: &RowStore, rows: &[usize], state: &mut State) {
+        state.without_padding();
+        state.resize(rows.len());
+        let (sample, len) = (state.sample(), state.shape.len());
+        for (to, &row) in state.mean.chunks_exact_mut(sample).zip(rows) {
+            to[..len].copy_from_slice(&table.values[row * len..][..len]);
+            to[len..].fill(0.0);
+        }
+        if !std::mem::replace(&mut state.exact, true) {
+            state.var.fill(0.0);
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use super::lines::Lines;
 use super::map::{ALONE, tiles};
+use super::norm::NormSums;
 use super::state::State;
+use super::sums::Sums;
 use super::tile::{self, LINE, PAIR, PANEL};
 use super::weights::{Weights, single, step};
 use super::window::Scratch;
 use super::{Cpu, Shared};
-use crate::{Noted, Step, Steps, Tally};
+use crate::{Learning, Noted, Step, Steps, Tally};
 use pulp::{Simd, WithSimd};
 use std::ops::Range;
 
@@ -21,7 +23,7 @@ const MOST_PARTS: usize = 4;
 impl Cpu {
     /// What a batch says about the weights, into the scratch. Images are summed up in parts, so that a core only reads
     /// those that are in its cache; a part holds panel after panel, the inputs and then the bias.
-    pub(super) fn sum_up(&self, w: &Weights, s: &mut Scratch, z: &State) {
+    fn sum_up(&self, w: &Weights, s: &mut Scratch, z: &State) {
         let per_sample = s.starts.len();
         s.parts = if per_sample == 1 { 1 } else { (z.rows / PART).clamp(1, MOST_PARTS) };
         let (cut, parts) = (Cut::new(w, s.rows.len()), s.parts);
@@ -44,7 +46,7 @@ impl Cpu {
     }
 
     /// The posterior of the weights from sums in these parts over this many rows, unless there was an error.
-    pub(super) fn step_by(
+    fn step_by(
         &self,
         w: &mut Weights,
         sums: &Lines,
@@ -64,47 +66,6 @@ impl Cpu {
                     }
                     if let Some(bias) = bias {
                         tally += step(bias, &total(sums, first + depth, all, parts), of_biases);
-                    }
-                    tally
-                },
-            )
-        });
-    }
-
-    /// The posterior of the weights from one batch: the sums of a few inputs are used while they are in the cache.
-    pub(super) fn map_update(
-        &self,
-        w: &mut Weights,
-        s: &mut Scratch,
-        z: &State,
-        steps: Steps,
-        status: &mut Noted,
-    ) {
-        if s.starts.len() > 1 && z.rows >= 2 * PART {
-            self.sum_up(w, s, z);
-            return self.step_by(w, &s.sums, (s.parts, s.rows.len()), steps, status);
-        }
-        let (s, steps) = (&*s, single(steps));
-        if let [row] = s.rows[..] {
-            return self.update_by_one(w, &s.pairs[row * PAIR..], &s.inputs, z, steps, status);
-        }
-        self.step_all(w, s.rows.len(), status, |w, panel, inputs, lines, bias| {
-            let mut sums = [const { std::mem::MaybeUninit::<[f32; LINE]>::uninit() }; INPUTS];
-            let sums = sums[..inputs.len()].as_mut_ptr() as *mut [f32; LINE];
-            let mut bias_sums = [0.0; LINE];
-            let of_bias = bias.is_some().then_some(&mut bias_sums);
-            self.arch.dispatch(SumTask::new(w, s, z, panel, &inputs, 0..s.rows.len(), Shared(sums), of_bias));
-            // SAFETY: there is at least one row, so there is a line for every input.
-            let sums = unsafe { std::slice::from_raw_parts(sums, inputs.len()) };
-            self.arch.dispatch(
-                #[inline(always)]
-                || {
-                    let mut tally = Tally::default();
-                    for (line, sums) in lines.iter_mut().zip(sums) {
-                        tally += step(line, sums, steps[0]);
-                    }
-                    if let Some(bias) = bias {
-                        tally += step(bias, &bias_sums, steps[1]);
                     }
                     tally
                 },
@@ -175,6 +136,68 @@ impl Cpu {
             }
         });
         status.tally += tally.into_inner().unwrap_or_else(|e| e.into_inner());
+    }
+}
+
+impl Learning for Cpu {
+    fn map_sums(&self, w: &Weights) -> Sums {
+        Sums { lines: Lines::zeros(w.lines() * LINE), norm: NormSums::default() }
+    }
+
+    fn map_accumulate(&self, w: &Weights, s: &mut Scratch, _: &State, z: &State, sums: &mut Sums) {
+        self.sum_up(w, s, z);
+        let (mine, theirs) = (sums.lines.as_chunks_mut::<LINE>().0, s.sums.as_chunks::<LINE>().0);
+        let all = mine.len();
+        for (at, line) in mine.iter_mut().enumerate() {
+            let more = total(theirs, at, all, s.parts);
+            (0..LINE).for_each(|i| line[i] += more[i]);
+        }
+    }
+
+    fn map_apply(&self, w: &mut Weights, sums: &Sums, steps: Steps, status: &mut Noted) {
+        self.step_by(w, &sums.lines, (1, 1), steps, status);
+    }
+
+    /// The posterior of the weights from one batch: the sums of a few inputs are used while they are in the cache.
+    fn map_learn(
+        &self,
+        w: &mut Weights,
+        s: &mut Scratch,
+        _: &State,
+        z: &State,
+        steps: Steps,
+        status: &mut Noted,
+    ) {
+        if s.starts.len() > 1 && z.rows >= 2 * PART {
+            self.sum_up(w, s, z);
+            return self.step_by(w, &s.sums, (s.parts, s.rows.len()), steps, status);
+        }
+        let (s, steps) = (&*s, single(steps));
+        if let [row] = s.rows[..] {
+            return self.update_by_one(w, &s.pairs[row * PAIR..], &s.inputs, z, steps, status);
+        }
+        self.step_all(w, s.rows.len(), status, |w, panel, inputs, lines, bias| {
+            let mut sums = [const { std::mem::MaybeUninit::<[f32; LINE]>::uninit() }; INPUTS];
+            let sums = sums[..inputs.len()].as_mut_ptr() as *mut [f32; LINE];
+            let mut bias_sums = [0.0; LINE];
+            let of_bias = bias.is_some().then_some(&mut bias_sums);
+            self.arch.dispatch(SumTask::new(w, s, z, panel, &inputs, 0..s.rows.len(), Shared(sums), of_bias));
+            // SAFETY: there is at least one row, so there is a line for every input.
+            let sums = unsafe { std::slice::from_raw_parts(sums, inputs.len()) };
+            self.arch.dispatch(
+                #[inline(always)]
+                || {
+                    let mut tally = Tally::default();
+                    for (line, sums) in lines.iter_mut().zip(sums) {
+                        tally += step(line, sums, steps[0]);
+                    }
+                    if let Some(bias) = bias {
+                        tally += step(bias, &bias_sums, steps[1]);
+                    }
+                    tally
+                },
+            )
+        });
     }
 }
 
@@ -313,7 +336,7 @@ fn step_by_one(
 
 /// What the parts of a batch say of one line of weights, in their order.
 #[inline(always)]
-pub(super) fn total(sums: &[[f32; LINE]], at: usize, part_size: usize, parts: usize) -> [f32; LINE] {
+fn total(sums: &[[f32; LINE]], at: usize, part_size: usize, parts: usize) -> [f32; LINE] {
     let mut sum = sums[at];
     for part in 1..parts {
         let more = &sums[part * part_size + at];

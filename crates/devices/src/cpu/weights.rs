@@ -1,16 +1,13 @@
 //! Gaussian weights of a map on the fast device, and their learning step.
 
+use super::Cpu;
 use super::lines::Lines;
-use super::norm::NormSums;
 use super::tile::{LINE, PANEL};
-use super::update::total;
-use super::window::Scratch;
-use crate::{Map, Parameters, Step, Steps, Tally};
+use crate::{Map, Parameters, Step, Steps, Tally, Weighted};
 use std::mem::take;
 use std::ops::Range;
 use tractable_core::error::Result;
 use tractable_core::moments::posterior::{self, Updated};
-use tractable_core::workers::Numbers;
 
 /// Inputs that are copied together between files and panels.
 const BLOCK: usize = 16;
@@ -66,22 +63,26 @@ impl Weights {
     pub(super) fn lines(&self) -> usize {
         self.n_panels() * (self.depth() + 1)
     }
+}
 
-    pub(super) fn zeros(map: Map) -> Result<Self> {
+impl Weighted for Cpu {
+    type Weights = Weights;
+
+    fn bytes(&self, map: &Map) -> u64 {
+        let outputs = map.output.channels.next_multiple_of(PANEL) as u64;
+        outputs * (map.fan_in() as u64 + 1) * 8
+    }
+
+    fn weights(&self, map: Map) -> Result<Weights> {
         let mut w = Weights { map, panels: Lines::default(), bias: Lines::default() };
         w.panels = Lines::try_zeros(w.n_panels() * w.depth() * LINE)?;
         w.bias = Lines::zeros(w.n_panels() * LINE);
         Ok(w)
     }
 
-    pub(super) fn sums(&self) -> Sums {
-        Sums { lines: Lines::zeros(self.lines() * LINE), norm: NormSums::default() }
-    }
-
-    /// Sets the weights and biases of some outputs.
-    pub(super) fn set(&mut self, outputs: Range<usize>, p: &Parameters) {
-        let (mut panels, mut bias) = (take(&mut self.panels), take(&mut self.bias));
-        self.places(outputs.clone(), |there, here| {
+    fn set_weights(&self, w: &mut Weights, outputs: Range<usize>, p: &Parameters) -> Result<()> {
+        let (mut panels, mut bias) = (take(&mut w.panels), take(&mut w.bias));
+        w.places(outputs.clone(), |there, here| {
             panels[here] = p.mean[there] as f32;
             panels[here + PANEL] = p.var[there] as f32;
         });
@@ -90,20 +91,21 @@ impl Weights {
             bias[here] = p.bias_mean[there] as f32;
             bias[here + PANEL] = p.bias_var[there] as f32;
         }
-        (self.panels, self.bias) = (panels, bias);
+        (w.panels, w.bias) = (panels, bias);
+        Ok(())
     }
 
-    pub(super) fn parameters(&self, outputs: Range<usize>) -> Parameters {
-        let outputs = outputs.start..outputs.end.min(self.map.output.channels);
-        let n = outputs.len() * self.depth();
+    fn weights_parameters(&self, w: &Weights, outputs: Range<usize>) -> Result<Parameters> {
+        let outputs = outputs.start..outputs.end.min(w.map.output.channels);
+        let n = outputs.len() * w.depth();
         let mut p = Parameters {
             mean: vec![0.0; n],
             var: vec![0.0; n],
             bias_mean: vec![0.0; outputs.len()],
             bias_var: vec![0.0; outputs.len()],
         };
-        let (panels, bias) = (&self.panels, &self.bias);
-        self.places(outputs.clone(), |there, here| {
+        let (panels, bias) = (&w.panels, &w.bias);
+        w.places(outputs.clone(), |there, here| {
             p.mean[there] = f64::from(panels[here]);
             p.var[there] = f64::from(panels[here + PANEL]);
         });
@@ -112,54 +114,7 @@ impl Weights {
             p.bias_mean[there] = f64::from(bias[here]);
             p.bias_var[there] = f64::from(bias[here + PANEL]);
         }
-        p
-    }
-}
-
-/// Bytes that the weights of a map take.
-pub(super) fn bytes(map: &Map) -> u64 {
-    let outputs = map.output.channels.next_multiple_of(PANEL) as u64;
-    outputs * (map.fan_in() as u64 + 1) * 8
-}
-
-/// What batches say about the parameters of one layer.
-pub struct Sums {
-    /// Of a map: a line per input and one for the bias, panel after panel.
-    pub(super) lines: Lines,
-    pub(super) norm: NormSums,
-}
-
-impl Sums {
-    pub(super) fn clear(&mut self) {
-        self.lines.fill(0.0);
-        self.norm.clear();
-    }
-
-    pub(super) fn read(&self, many: &mut Numbers, few: &mut Vec<f64>) {
-        if let Numbers::Single(many) = many {
-            many.extend_from_slice(&self.lines);
-        }
-        self.norm.read(few);
-    }
-
-    /// Reads from index `at`; returns the index after the last number read.
-    pub(super) fn write(&mut self, many: &Numbers, at: usize, few: &mut dyn Iterator<Item = f64>) -> usize {
-        let n = self.lines.len();
-        if let Numbers::Single(many) = many {
-            self.lines.copy_from_slice(&many[at..at + n]);
-        }
-        self.norm.write(few);
-        at + n
-    }
-
-    /// Adds what a batch says, all its parts.
-    pub(super) fn add(&mut self, s: &Scratch) {
-        let (mine, theirs) = (self.lines.as_chunks_mut::<LINE>().0, s.sums.as_chunks::<LINE>().0);
-        let all = mine.len();
-        for (at, line) in mine.iter_mut().enumerate() {
-            let more = total(theirs, at, all, s.parts);
-            (0..LINE).for_each(|i| line[i] += more[i]);
-        }
+        Ok(p)
     }
 }
 

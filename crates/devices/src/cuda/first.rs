@@ -3,8 +3,9 @@
 use super::driver::Buffer;
 use super::map::{Geometry, Weights};
 use super::state::{PRIOR, State};
-use super::{Cuda, Precision, Scratch, Status};
-use crate::Steps;
+use super::status::Status;
+use super::{Cuda, Precision, Scratch};
+use crate::{Joins, Steps};
 use tractable_core::shape::Window;
 
 #[repr(C)]
@@ -36,7 +37,38 @@ const MOST_WINDOW: usize = 80;
 const THREADS: usize = 128;
 
 impl Cuda {
-    pub(super) fn can_join(&self, w: &Weights, pool: Window, x: &State) -> bool {
+    /// Segments of a row, and parts of the sums: all warps have the same number of segments, and all are on the device at once.
+    fn sums_parts(&self, g: &Geometry) -> (usize, usize) {
+        let segments = (g.across as usize / 8).clamp(1, 3);
+        let items = g.rows as usize / ROWS * g.down as usize * segments;
+        let warps = 2 * self.gpu.multiprocessors * THREADS / 32;
+        (segments, items.div_ceil(items.div_ceil(warps)).div_ceil(THREADS / 32))
+    }
+
+    fn first_args(&self, w: &Weights, s: &Scratch, pool: Window, x: &State, pooled: &State) -> FirstArgs {
+        let [pool_down, pool_across] = [pooled.shape.height, pooled.shape.width].map(|n| n as i32);
+        let [size, pool_step, pool_before] = [pool.kernel, pool.stride, pool.before()].map(|n| n as i32);
+        FirstArgs {
+            g: Geometry::new(&w.map, x.rows),
+            pool: size,
+            pool_step,
+            pool_before,
+            pool_down,
+            pool_across,
+            segments: 1,
+            x: x.mean.at(),
+            w: [w.mean.at(), w.var.at()],
+            z: [pooled.mean.at(), pooled.var.at()],
+            mask: s.bits.as_ref().map_or(0, Buffer::at),
+            z_d: [pooled.d_mean.at(), pooled.d_var.at()],
+            partial: s.floats_at(),
+            broken: pooled.flag(false),
+        }
+    }
+}
+
+impl Joins<Cuda> for Cuda {
+    fn joins(&self, w: &Weights, pool: Window, x: &State) -> bool {
         let g = Geometry::new(&w.map, x.rows);
         let enough = x.rows >= LEAST_ROWS || self.worth == 0;
         let overlaps = (pool.stride..=2 * pool.stride).contains(&pool.kernel);
@@ -52,7 +84,7 @@ impl Cuda {
             && input.max(output) < 1 << 31
     }
 
-    pub(super) fn joined(&self, w: &Weights, s: &mut Scratch, pool: Window, x: &State, pooled: &mut State) {
+    fn join(&self, w: &Weights, s: &mut Scratch, pool: Window, x: &State, pooled: &mut State) {
         pooled.made_from(x, false);
         pooled.room(PRIOR);
         let g = Geometry::new(&w.map, x.rows);
@@ -79,39 +111,22 @@ impl Cuda {
         self.gpu.launch(kernel, [blocks, tiles, 1], THREADS, 0, &args);
     }
 
-    /// Segments of a row, and parts of the sums: all warps have the same number of segments, and all are on the device at once.
-    fn sums_parts(&self, g: &Geometry) -> (usize, usize) {
-        let segments = (g.across as usize / 8).clamp(1, 3);
-        let items = g.rows as usize / ROWS * g.down as usize * segments;
-        let warps = 2 * self.gpu.multiprocessors * THREADS / 32;
-        (segments, items.div_ceil(items.div_ceil(warps)).div_ceil(THREADS / 32))
-    }
-
-    pub(super) fn reserve_joined(
-        &self,
-        w: &Weights,
-        s: &mut Scratch,
-        x: &State,
-        pooled: &State,
-        status: &mut Status,
-    ) {
+    fn join_reserve(&self, w: &Weights, s: &mut Scratch, [x, pooled]: [&State; 2], status: &mut Status) {
         let g = Geometry::new(&w.map, x.rows);
         let (_, parts) = self.sums_parts(&g);
         self.reserve(s, 2 * parts * g.plane(), [x, pooled], status);
     }
 
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn learn_joined(
+    fn join_learn(
         &self,
         w: &mut Weights,
         s: &mut Scratch,
         pool: Window,
-        x: &State,
-        pooled: &State,
+        [x, pooled]: [&State; 2],
         steps: Steps,
         status: &mut Status,
     ) {
-        self.reserve_joined(w, s, x, pooled, status);
+        self.join_reserve(w, s, [x, pooled], status);
         if status.failed.is_some() {
             return;
         }
@@ -134,26 +149,5 @@ impl Cuda {
         let args = FirstArgs { segments: segments as i32, ..self.first_args(w, s, pool, x, pooled) };
         self.gpu.launch(kernel, [parts, tiles, windows], THREADS, shared, &args);
         self.step_from(w, parts, s.floats_at(), steps, status);
-    }
-
-    fn first_args(&self, w: &Weights, s: &Scratch, pool: Window, x: &State, pooled: &State) -> FirstArgs {
-        let [pool_down, pool_across] = [pooled.shape.height, pooled.shape.width].map(|n| n as i32);
-        let [size, pool_step, pool_before] = [pool.kernel, pool.stride, pool.before()].map(|n| n as i32);
-        FirstArgs {
-            g: Geometry::new(&w.map, x.rows),
-            pool: size,
-            pool_step,
-            pool_before,
-            pool_down,
-            pool_across,
-            segments: 1,
-            x: x.mean.at(),
-            w: [w.mean.at(), w.var.at()],
-            z: [pooled.mean.at(), pooled.var.at()],
-            mask: s.bits.as_ref().map_or(0, Buffer::at),
-            z_d: [pooled.d_mean.at(), pooled.d_var.at()],
-            partial: s.floats_at(),
-            broken: pooled.flag(false),
-        }
     }
 }

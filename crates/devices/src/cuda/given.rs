@@ -2,9 +2,8 @@
 
 use super::Cuda;
 use super::driver::{self, Buffer, Gpu, MOST_DOWN};
-use super::state::{Bytes, INNOVATION, Layout, Part, RowStore, State};
-use super::unitwise::single;
-use crate::{Change, NoiseSums, NoiseVar, Seen};
+use super::state::{Bytes, INNOVATION, Layout, Part, RowStore, State, single};
+use crate::{Change, DataSets, NoiseSums, NoiseVar, Observing, Seen, Tables};
 use std::sync::Arc;
 use tractable_core::error::Result;
 use tractable_core::shape::Shape;
@@ -136,7 +135,6 @@ impl Given {
             NoiseVar::One(v) => (vec![v as f32], 0),
             NoiseVar::PerOutput(v) => (single(&v[..width]), 1),
             NoiseVar::PerEntry(v) => (single(v), 2),
-            NoiseVar::Inferred => unreachable!("the engine puts its own in place"),
         };
         if values != self.known {
             self.known.clear();
@@ -162,11 +160,6 @@ impl Given {
 }
 
 impl Cuda {
-    pub(super) fn write_table(&self, table: &mut RowStore, first: usize, values: &[f64]) -> Result<()> {
-        table.values.write(first * table.len, &single(values));
-        self.gpu.alive()
-    }
-
     /// Prepares a state for a batch of known inputs, with their row numbers on the device; returns whether this worked.
     fn begin_gather(&self, rows: &[usize], state: &mut State) -> bool {
         state.begin(rows.len());
@@ -178,136 +171,7 @@ impl Cuda {
         state.failed.is_none()
     }
 
-    pub(super) fn new_images(
-        &self,
-        shape: Shape,
-        pixels: &[u8],
-        scaled: &[f32],
-        greys: &[f32],
-    ) -> Result<RowStore> {
-        let mut bytes = Bytes {
-            shape,
-            pixels: Buffer::none(&self.gpu),
-            scaled: Buffer::none(&self.gpu),
-            greys: Buffer::none(&self.gpu),
-        };
-        bytes.pixels.grow(pixels.len())?;
-        for (i, some) in pixels.chunks(UPLOAD).enumerate() {
-            bytes.pixels.write(i * UPLOAD, some);
-        }
-        bytes.scaled.grow(scaled.len())?;
-        bytes.scaled.write(0, scaled);
-        bytes.greys.grow(greys.len())?;
-        bytes.greys.write(0, greys);
-        self.gpu.alive()?;
-        Ok(RowStore { len: shape.len(), values: Buffer::none(&self.gpu), bytes: Some(bytes) })
-    }
-
-    pub(super) fn gather_changed(
-        &self,
-        images: &RowStore,
-        rows: &[usize],
-        changes: &[Change],
-        state: &mut State,
-    ) {
-        if !self.begin_gather(rows, state) {
-            return;
-        }
-        let numbers = &state.given.numbers;
-        let bytes = images.bytes.as_ref().expect("a table of images");
-        let len = bytes.shape.len();
-        if state.shape.is_flat() && bytes.shape.channels == 1 && changes.is_empty() && len.is_multiple_of(4) {
-            for first in (0..rows.len()).step_by(MOST_DOWN) {
-                let some = MOST_DOWN.min(rows.len() - first);
-                let args = GatherFlatArgs {
-                    fours: len as i32 / 4,
-                    pixels: bytes.pixels.at(),
-                    scaled: bytes.scaled.at(),
-                    rows: numbers.at() + 4 * first as u64,
-                    mean: state.mean.at() + 4 * (first * len) as u64,
-                };
-                self.gpu.launch("gather_flat", [(len / 4).div_ceil(128), some, 1], 128, 0, &args);
-            }
-            return;
-        }
-        if let Err(e) = state.given.change(changes) {
-            return state.failed = Some(driver::why(e));
-        }
-        let given = &state.given;
-        let to = state.layout();
-        let [channels, height, width] =
-            [bytes.shape.channels, bytes.shape.height, bytes.shape.width].map(|n| n as i32);
-        let args = GatherImagesArgs {
-            to,
-            channels,
-            height,
-            width,
-            pixels: bytes.pixels.at(),
-            scaled: bytes.scaled.at(),
-            greys: bytes.greys.at(),
-            rows: given.numbers.at(),
-            changes: if changes.is_empty() { 0 } else { given.changes.at() },
-            mean: state.mean.at(),
-        };
-        self.over("gather_images", to.numbers(), &args);
-    }
-
-    pub(super) fn gather_rows(&self, table: &RowStore, rows: &[usize], state: &mut State) {
-        if !self.begin_gather(rows, state) {
-            return;
-        }
-        let (to, numbers) = (state.layout(), &state.given.numbers);
-        let args = GatherArgs { to, table: table.values.at(), rows: numbers.at(), mean: state.mean.at() };
-        self.over("gather", to.numbers(), &args);
-    }
-
-    pub(super) fn observe_state(&self, output: &mut State, seen: Seen<'_>) {
-        match output.given.see(seen, output.shape.len()) {
-            Ok(seen) => self.observe_with(output, seen),
-            Err(e) => output.failed = Some(driver::why(e)),
-        }
-    }
-
-    pub(super) fn observe_table(
-        &self,
-        input: &State,
-        output: &mut State,
-        targets: &RowStore,
-        rows: &[usize],
-        noise: NoiseVar<'_>,
-    ) {
-        let (width, given) = (output.shape.len(), &mut output.given);
-        // The rows that were gathered: their row numbers are on the device already.
-        let there = (input.given.rows == rows).then(|| input.given.numbers.at());
-        let mut number = || there.map_or_else(|| given.number(rows), Ok);
-        match number().and_then(|rows| Ok((rows, given.set_noise(noise, width)?))) {
-            Ok((rows, noise_kind)) => {
-                let [y, noise] = [targets.values.at(), given.noise.at()];
-                self.observe_with(output, SeenArgs { y, noise, seen: 0, rows, noise_kind });
-            }
-            Err(e) => output.failed = Some(driver::why(e)),
-        }
-    }
-
-    fn observe_with(&self, output: &mut State, seen: SeenArgs) {
-        output.room(INNOVATION);
-        if output.failed.is_some() {
-            return;
-        }
-        let of = output.layout();
-        let args = ObserveArgs {
-            of,
-            seen,
-            mean: output.mean.at(),
-            var: output.var.at(),
-            d_mean: output.d_mean.at(),
-            d_var: output.d_var.at(),
-            broken: output.flag(true),
-        };
-        self.over("observe", of.numbers(), &args);
-    }
-
-    pub(super) fn infer_noise_of(
+    fn infer_noise_of(
         &self,
         output: &State,
         head: Option<&mut State>,
@@ -350,6 +214,165 @@ impl Cuda {
             sums.squares[output] += pair[0];
             sums.count[output] += pair[1];
         }
+        Ok(())
+    }
+
+    fn observe_with(&self, output: &mut State, seen: SeenArgs) {
+        output.room(INNOVATION);
+        if output.failed.is_some() {
+            return;
+        }
+        let of = output.layout();
+        let args = ObserveArgs {
+            of,
+            seen,
+            mean: output.mean.at(),
+            var: output.var.at(),
+            d_mean: output.d_mean.at(),
+            d_var: output.d_var.at(),
+            broken: output.flag(true),
+        };
+        self.over("observe", of.numbers(), &args);
+    }
+}
+
+impl Tables for Cuda {
+    type RowStore = RowStore;
+
+    fn table(&self, shape: Shape, rows: usize) -> Result<RowStore> {
+        let mut values = Buffer::none(&self.gpu);
+        values.grow(rows * shape.len())?;
+        Ok(RowStore { len: shape.len(), values, bytes: None })
+    }
+
+    fn table_write(&self, table: &mut RowStore, first: usize, values: &[f64]) -> Result<()> {
+        table.values.write(first * table.len, &single(values));
+        self.gpu.alive()
+    }
+
+    fn gather(&self, table: &RowStore, rows: &[usize], state: &mut State) {
+        if !self.begin_gather(rows, state) {
+            return;
+        }
+        let (to, numbers) = (state.layout(), &state.given.numbers);
+        let args = GatherArgs { to, table: table.values.at(), rows: numbers.at(), mean: state.mean.at() };
+        self.over("gather", to.numbers(), &args);
+    }
+}
+
+impl DataSets<Cuda> for Cuda {
+    fn images(&self, shape: Shape, pixels: &[u8], scaled: &[f32], greys: &[f32]) -> Result<RowStore> {
+        let mut bytes = Bytes {
+            shape,
+            pixels: Buffer::none(&self.gpu),
+            scaled: Buffer::none(&self.gpu),
+            greys: Buffer::none(&self.gpu),
+        };
+        bytes.pixels.grow(pixels.len())?;
+        for (i, some) in pixels.chunks(UPLOAD).enumerate() {
+            bytes.pixels.write(i * UPLOAD, some);
+        }
+        bytes.scaled.grow(scaled.len())?;
+        bytes.scaled.write(0, scaled);
+        bytes.greys.grow(greys.len())?;
+        bytes.greys.write(0, greys);
+        self.gpu.alive()?;
+        Ok(RowStore { len: shape.len(), values: Buffer::none(&self.gpu), bytes: Some(bytes) })
+    }
+
+    fn gather_images(&self, images: &RowStore, rows: &[usize], changes: &[Change], state: &mut State) {
+        if !self.begin_gather(rows, state) {
+            return;
+        }
+        let numbers = &state.given.numbers;
+        let bytes = images.bytes.as_ref().expect("a table of images");
+        let len = bytes.shape.len();
+        if state.shape.is_flat() && bytes.shape.channels == 1 && changes.is_empty() && len.is_multiple_of(4) {
+            for first in (0..rows.len()).step_by(MOST_DOWN) {
+                let some = MOST_DOWN.min(rows.len() - first);
+                let args = GatherFlatArgs {
+                    fours: len as i32 / 4,
+                    pixels: bytes.pixels.at(),
+                    scaled: bytes.scaled.at(),
+                    rows: numbers.at() + 4 * first as u64,
+                    mean: state.mean.at() + 4 * (first * len) as u64,
+                };
+                self.gpu.launch("gather_flat", [(len / 4).div_ceil(128), some, 1], 128, 0, &args);
+            }
+            return;
+        }
+        if let Err(e) = state.given.change(changes) {
+            return state.failed = Some(driver::why(e));
+        }
+        let given = &state.given;
+        let to = state.layout();
+        let [channels, height, width] =
+            [bytes.shape.channels, bytes.shape.height, bytes.shape.width].map(|n| n as i32);
+        let args = GatherImagesArgs {
+            to,
+            channels,
+            height,
+            width,
+            pixels: bytes.pixels.at(),
+            scaled: bytes.scaled.at(),
+            greys: bytes.greys.at(),
+            rows: given.numbers.at(),
+            changes: if changes.is_empty() { 0 } else { given.changes.at() },
+            mean: state.mean.at(),
+        };
+        self.over("gather_images", to.numbers(), &args);
+    }
+
+    fn observe_rows(
+        &self,
+        input: &State,
+        output: &mut State,
+        targets: &RowStore,
+        rows: &[usize],
+        noise: NoiseVar<'_>,
+    ) {
+        let (width, given) = (output.shape.len(), &mut output.given);
+        // The rows that were gathered: their row numbers are on the device already.
+        let there = (input.given.rows == rows).then(|| input.given.numbers.at());
+        let mut number = || there.map_or_else(|| given.number(rows), Ok);
+        match number().and_then(|rows| Ok((rows, given.set_noise(noise, width)?))) {
+            Ok((rows, noise_kind)) => {
+                let [y, noise] = [targets.values.at(), given.noise.at()];
+                self.observe_with(output, SeenArgs { y, noise, seen: 0, rows, noise_kind });
+            }
+            Err(e) => output.failed = Some(driver::why(e)),
+        }
+    }
+}
+
+impl Observing for Cuda {
+    fn observe(&self, output: &mut State, seen: Seen<'_>) {
+        match output.given.see(seen, output.shape.len()) {
+            Ok(seen) => self.observe_with(output, seen),
+            Err(e) => output.failed = Some(driver::why(e)),
+        }
+    }
+
+    fn infer_noise(
+        &self,
+        output: &mut State,
+        head: Option<&mut State>,
+        seen: Seen<'_>,
+        sums: &mut NoiseSums,
+    ) {
+        if output.failed.is_none()
+            && let Err(e) = self.infer_noise_of(output, head, seen, sums)
+        {
+            output.failed = Some(driver::why(e));
+        }
+    }
+
+    fn innovate(&self, output: &mut State, d_mean: &[f64]) -> Result<()> {
+        output.room(INNOVATION);
+        output.check()?;
+        self.lay_out(output.layout(), d_mean, output.d_mean.at())?;
+        let n = output.layout().numbers();
+        output.d_var.clear(n);
         Ok(())
     }
 }

@@ -1,11 +1,12 @@
 //! Dense layers and convolutions: weights `[output][window row, window column, padded channel; bias]`.
 
-use super::driver::{self, Buffer, Gpu, Mark};
+use super::driver::{self, Buffer, Mark};
 use super::hopper::Packed;
 use super::state::{Layout, PRIOR, Part, State, padded};
+use super::status::Status;
 use super::sums::Sums;
-use super::{Cuda, Scratch, Status, StepArgs};
-use crate::{Map, Parameters, Step, Steps};
+use super::{Cuda, Scratch, StepArgs};
+use crate::{Learning, Map, Maps, Parameters, Purpose, Step, Steps, Weighted};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use tractable_core::error::Result;
@@ -200,18 +201,7 @@ pub(super) fn step_args(steps: Steps) -> [StepArgs; 2] {
     })
 }
 
-/// Bytes that the weights of a map take.
-pub(super) fn bytes(map: &Map) -> u64 {
-    8 * Geometry::new(map, 0).plane() as u64
-}
-
 impl Weights {
-    pub(super) fn zeros(gpu: &Arc<Gpu>, map: Map) -> Result<Self> {
-        let n = Geometry::new(&map, 0).plane();
-        let (mean, var) = (Buffer::zeros(gpu, n)?, Buffer::zeros(gpu, n)?);
-        Ok(Weights { map, mean, var, packed: Mutex::default(), innovated: Arc::new(Mark::new(gpu)) })
-    }
-
     /// Calls `f(index in files, index here)` for every weight of some outputs, counted from the first of them.
     fn places(&self, outputs: usize, mut f: impl FnMut(usize, usize)) {
         let g = Geometry::new(&self.map, 0);
@@ -235,36 +225,6 @@ impl Weights {
         }
     }
 
-    pub(super) fn set(&mut self, outputs: Range<usize>, p: &Parameters) {
-        self.change();
-        let g = Geometry::new(&self.map, 0);
-        let (per, depth) = (g.weight_stride as usize, g.depth as usize);
-        let mut part = |values: &[f64], biases: &[f64], to: fn(&mut Self) -> &mut Buffer<f32>| {
-            let mut here = vec![0.0f32; outputs.len() * per];
-            self.places(outputs.len(), |from, at| here[at] = values[from] as f32);
-            for (o, &b) in biases.iter().enumerate() {
-                here[o * per + depth] = b as f32;
-            }
-            to(self).write(outputs.start * per, &here);
-        };
-        part(&p.mean, &p.bias_mean, |w| &mut w.mean);
-        part(&p.var, &p.bias_var, |w| &mut w.var);
-    }
-
-    pub(super) fn parameters(&self, outputs: Range<usize>) -> Result<Parameters> {
-        let g = Geometry::new(&self.map, 0);
-        let (per, depth) = (g.weight_stride as usize, g.depth as usize);
-        let outputs = outputs.start..outputs.end.min(g.outputs as usize);
-        let part = |from: &Buffer<f32>| -> Result<[Vec<f64>; 2]> {
-            let here = from.read_from(outputs.start * per, outputs.len() * per)?;
-            let mut values = vec![0.0; outputs.len() * self.map.fan_in()];
-            self.places(outputs.len(), |to, at| values[to] = f64::from(here[at]));
-            Ok([values, (0..outputs.len()).map(|o| f64::from(here[o * per + depth])).collect()])
-        };
-        let ([mean, bias_mean], [var, bias_var]) = (part(&self.mean)?, part(&self.var)?);
-        Ok(Parameters { mean, var, bias_mean, bias_var })
-    }
-
     fn at(&self) -> [u64; 2] {
         [self.mean.at(), self.var.at()]
     }
@@ -275,7 +235,141 @@ impl Weights {
 }
 
 impl Cuda {
-    pub(super) fn map_state(&self, w: &Weights, s: &mut Scratch, x: &State, z: &mut State, with_own: bool) {
+    fn plain_back(&self, w: &Weights, z: &State, x: &mut State) {
+        let g = Geometry::new(&w.map, z.rows);
+        let args = BackArgs {
+            g,
+            x: x.layout(),
+            z_d: [z.d_mean.at(), z.d_var_at()],
+            w_mean: w.mean.at(),
+            x_d: [x.d_mean.at(), x.d_var_at()],
+            broken: x.flag(true),
+        };
+        if x.planes {
+            // No thread handles the padding of rows.
+            let n = x.layout().numbers();
+            x.d_mean.clear(n);
+            if !x.means_only {
+                x.d_var.clear(n);
+            }
+        }
+        let positions = z.rows * x.shape.pixels();
+        let grid = [positions.div_ceil(TILE), (g.stride as usize).div_ceil(TILE), 1];
+        self.gpu.launch("map_back", grid, 256, 0, &args);
+        self.mask(x);
+    }
+
+    /// Numbers of the sums of a batch with this many parts.
+    fn sum_numbers(&self, w: &Weights, x: &State) -> usize {
+        let g = Geometry::new(&w.map, x.rows);
+        2 * g.plane() * self.tensor_sums_form(&g, x).map_or_else(|| self.plain_parts(&g), |form| form.parts)
+    }
+
+    /// Parts of the sums without tensor cores: enough blocks to fill the device, but each with enough positions.
+    fn plain_parts(&self, g: &Geometry) -> usize {
+        let tiles = (g.weight_stride as usize).div_ceil(TILE) * (g.outputs as usize).div_ceil(TILE);
+        (4 * self.gpu.multiprocessors).div_ceil(tiles).min(g.positions().div_ceil(32)).max(1)
+    }
+
+    /// Sums over the batch, in parts; returns the number of parts, or `None` if a state or its memory is missing.
+    fn sum_up(&self, w: &Weights, s: &mut Scratch, x: &State, z: &State) -> Option<usize> {
+        if x.failed.is_some() || z.failed.is_some() {
+            return None;
+        }
+        s.floats(&self.gpu, self.sum_numbers(w, x))?;
+        let g = Geometry::new(&w.map, x.rows);
+        if let Some(form) = self.tensor_sums_form(&g, x) {
+            self.tensor_sums(&g, s, x, z, &form);
+            return Some(form.parts);
+        }
+        let parts = self.plain_parts(&g);
+        let args = SumsArgs {
+            g,
+            x: x.layout(),
+            relu: x.relu as i32,
+            parts: parts as i32,
+            x_mean: x.mean.at(),
+            z_d: [z.d_mean.at(), z.d_var.at()],
+            partial: s.floats_at(),
+        };
+        let grid = [(g.weight_stride as usize).div_ceil(TILE), (g.outputs as usize).div_ceil(TILE), parts];
+        self.gpu.launch("map_sums", grid, 256, 0, &args);
+        Some(parts)
+    }
+
+    pub(super) fn step_from(
+        &self,
+        w: &mut Weights,
+        parts: usize,
+        partial: u64,
+        steps: Steps,
+        status: &mut Status,
+    ) {
+        let (Some(status), false) = (self.status_at(status), status.failed.is_some()) else { return };
+        w.change();
+        let [weights, biases] = step_args(steps);
+        self.learn_from(&LearnArgs { weights, biases, status, ..learn_args(w, parts, partial) });
+    }
+
+    fn learn_from(&self, args: &LearnArgs) {
+        let n = args.outputs as usize * args.weight_stride as usize;
+        match args.parts {
+            parts if parts <= FEW_PARTS => self.over("map_learn_four", n / 4, args),
+            parts if parts <= MANY => self.over("map_learn", n, args),
+            _ => self.gpu.launch("map_learn_many", [n.div_ceil(8), 1, 1], 256, 0, args),
+        }
+    }
+}
+
+impl Weighted for Cuda {
+    type Weights = Weights;
+
+    fn bytes(&self, map: &Map) -> u64 {
+        8 * Geometry::new(map, 0).plane() as u64
+    }
+
+    fn weights(&self, map: Map) -> Result<Weights> {
+        let gpu = &self.gpu;
+        let n = Geometry::new(&map, 0).plane();
+        let (mean, var) = (Buffer::zeros(gpu, n)?, Buffer::zeros(gpu, n)?);
+        Ok(Weights { map, mean, var, packed: Mutex::default(), innovated: Arc::new(Mark::new(gpu)) })
+    }
+
+    fn set_weights(&self, w: &mut Weights, outputs: Range<usize>, p: &Parameters) -> Result<()> {
+        w.change();
+        let g = Geometry::new(&w.map, 0);
+        let (per, depth) = (g.weight_stride as usize, g.depth as usize);
+        let mut part = |values: &[f64], biases: &[f64], to: fn(&mut Weights) -> &mut Buffer<f32>| {
+            let mut here = vec![0.0f32; outputs.len() * per];
+            w.places(outputs.len(), |from, at| here[at] = values[from] as f32);
+            for (o, &b) in biases.iter().enumerate() {
+                here[o * per + depth] = b as f32;
+            }
+            to(w).write(outputs.start * per, &here);
+        };
+        part(&p.mean, &p.bias_mean, |w| &mut w.mean);
+        part(&p.var, &p.bias_var, |w| &mut w.var);
+        self.gpu.alive()
+    }
+
+    fn weights_parameters(&self, w: &Weights, outputs: Range<usize>) -> Result<Parameters> {
+        let g = Geometry::new(&w.map, 0);
+        let (per, depth) = (g.weight_stride as usize, g.depth as usize);
+        let outputs = outputs.start..outputs.end.min(g.outputs as usize);
+        let part = |from: &Buffer<f32>| -> Result<[Vec<f64>; 2]> {
+            let here = from.read_from(outputs.start * per, outputs.len() * per)?;
+            let mut values = vec![0.0; outputs.len() * w.map.fan_in()];
+            w.places(outputs.len(), |to, at| values[to] = f64::from(here[at]));
+            Ok([values, (0..outputs.len()).map(|o| f64::from(here[o * per + depth])).collect()])
+        };
+        let ([mean, bias_mean], [var, bias_var]) = (part(&w.mean)?, part(&w.var)?);
+        Ok(Parameters { mean, var, bias_mean, bias_var })
+    }
+}
+
+impl Maps for Cuda {
+    fn map(&self, w: &Weights, s: &mut Scratch, x: &State, z: &mut State, purpose: Purpose) {
+        let with_own = purpose == Purpose::Rows;
         w.innovated.unset();
         z.made_from(x, false);
         z.room(PRIOR);
@@ -307,7 +401,7 @@ impl Cuda {
         self.gpu.launch("map_forward", grid, 256, 0, &args);
     }
 
-    pub(super) fn map_state_back(&self, w: &Weights, z: &State, x: &mut State) {
+    fn map_back(&self, w: &Weights, _: &mut Scratch, z: &State, x: &mut State) {
         // Tensor cores do not take the layout of input images.
         x.rows_in_planes(false);
         x.receive(z);
@@ -319,32 +413,10 @@ impl Cuda {
             self.plain_back(w, z, x);
         }
     }
+}
 
-    fn plain_back(&self, w: &Weights, z: &State, x: &mut State) {
-        let g = Geometry::new(&w.map, z.rows);
-        let args = BackArgs {
-            g,
-            x: x.layout(),
-            z_d: [z.d_mean.at(), z.d_var_at()],
-            w_mean: w.mean.at(),
-            x_d: [x.d_mean.at(), x.d_var_at()],
-            broken: x.flag(true),
-        };
-        if x.planes {
-            // No thread handles the padding of rows.
-            let n = x.layout().numbers();
-            x.d_mean.clear(n);
-            if !x.means_only {
-                x.d_var.clear(n);
-            }
-        }
-        let positions = z.rows * x.shape.pixels();
-        let grid = [positions.div_ceil(TILE), (g.stride as usize).div_ceil(TILE), 1];
-        self.gpu.launch("map_back", grid, 256, 0, &args);
-        self.mask(x);
-    }
-
-    pub(super) fn new_map_sums(&self, w: &Weights) -> Sums {
+impl Learning for Cuda {
+    fn map_sums(&self, w: &Weights) -> Sums {
         let n = 2 * Geometry::new(&w.map, 0).plane();
         match Buffer::zeros(&self.gpu, n) {
             Ok(buffer) => Sums::Map(buffer, n),
@@ -352,56 +424,7 @@ impl Cuda {
         }
     }
 
-    /// Numbers of the sums of a batch with this many parts.
-    fn sum_numbers(&self, w: &Weights, x: &State) -> usize {
-        let g = Geometry::new(&w.map, x.rows);
-        2 * g.plane() * self.tensor_sums_form(&g, x).map_or_else(|| self.plain_parts(&g), |form| form.parts)
-    }
-
-    /// Parts of the sums without tensor cores: enough blocks to fill the device, but each with enough positions.
-    fn plain_parts(&self, g: &Geometry) -> usize {
-        let tiles = (g.weight_stride as usize).div_ceil(TILE) * (g.outputs as usize).div_ceil(TILE);
-        (4 * self.gpu.multiprocessors).div_ceil(tiles).min(g.positions().div_ceil(32)).max(1)
-    }
-
-    pub(super) fn reserve_map(
-        &self,
-        w: &Weights,
-        s: &mut Scratch,
-        x: &State,
-        z: &State,
-        status: &mut Status,
-    ) {
-        self.reserve(s, self.sum_numbers(w, x), [x, z], status);
-    }
-
-    /// Sums over the batch, in parts; returns the number of parts, or `None` if a state or its memory is missing.
-    fn sum_up(&self, w: &Weights, s: &mut Scratch, x: &State, z: &State) -> Option<usize> {
-        if x.failed.is_some() || z.failed.is_some() {
-            return None;
-        }
-        s.floats(&self.gpu, self.sum_numbers(w, x))?;
-        let g = Geometry::new(&w.map, x.rows);
-        if let Some(form) = self.tensor_sums_form(&g, x) {
-            self.tensor_sums(&g, s, x, z, &form);
-            return Some(form.parts);
-        }
-        let parts = self.plain_parts(&g);
-        let args = SumsArgs {
-            g,
-            x: x.layout(),
-            relu: x.relu as i32,
-            parts: parts as i32,
-            x_mean: x.mean.at(),
-            z_d: [z.d_mean.at(), z.d_var.at()],
-            partial: s.floats_at(),
-        };
-        let grid = [(g.weight_stride as usize).div_ceil(TILE), (g.outputs as usize).div_ceil(TILE), parts];
-        self.gpu.launch("map_sums", grid, 256, 0, &args);
-        Some(parts)
-    }
-
-    pub(super) fn accumulate_map(&self, w: &Weights, s: &mut Scratch, x: &State, z: &State, sums: &mut Sums) {
+    fn map_accumulate(&self, w: &Weights, s: &mut Scratch, x: &State, z: &State, sums: &mut Sums) {
         let Sums::Map(total, _) = sums else { return };
         let Some(parts) = self.sum_up(w, s, x, z) else {
             let why = x.failed.clone().or(z.failed.clone()).or(s.failed.clone());
@@ -411,7 +434,7 @@ impl Cuda {
         self.learn_from(&args);
     }
 
-    pub(super) fn apply_map(&self, w: &mut Weights, sums: &Sums, steps: Steps, status: &mut Status) {
+    fn map_apply(&self, w: &mut Weights, sums: &Sums, steps: Steps, status: &mut Status) {
         if let Sums::Map(total, _) = sums {
             self.step_from(w, 1, total.at(), steps, status);
         } else if let Sums::Failed(why) = sums {
@@ -419,7 +442,11 @@ impl Cuda {
         }
     }
 
-    pub(super) fn learn_map(
+    fn map_reserve(&self, w: &Weights, s: &mut Scratch, [x, z]: [&State; 2], status: &mut Status) {
+        self.reserve(s, self.sum_numbers(w, x), [x, z], status);
+    }
+
+    fn map_learn(
         &self,
         w: &mut Weights,
         s: &mut Scratch,
@@ -443,29 +470,6 @@ impl Cuda {
             self.step_from(w, parts, s.floats_at(), steps, status);
             self.pack_again(w);
         });
-    }
-
-    pub(super) fn step_from(
-        &self,
-        w: &mut Weights,
-        parts: usize,
-        partial: u64,
-        steps: Steps,
-        status: &mut Status,
-    ) {
-        let (Some(status), false) = (self.status_at(status), status.failed.is_some()) else { return };
-        w.change();
-        let [weights, biases] = step_args(steps);
-        self.learn_from(&LearnArgs { weights, biases, status, ..learn_args(w, parts, partial) });
-    }
-
-    fn learn_from(&self, args: &LearnArgs) {
-        let n = args.outputs as usize * args.weight_stride as usize;
-        match args.parts {
-            parts if parts <= FEW_PARTS => self.over("map_learn_four", n / 4, args),
-            parts if parts <= MANY => self.over("map_learn", n, args),
-            _ => self.gpu.launch("map_learn_many", [n.div_ceil(8), 1, 1], 256, 0, args),
-        }
     }
 }
 

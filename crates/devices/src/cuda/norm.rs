@@ -1,11 +1,12 @@
 //! Batch normalisation: parameters in f32, statistics and sums in f64.
 
-use super::driver::Buffer;
+use super::driver::{self, Buffer};
 use super::map::step_args;
 use super::state::{Layout, PRIOR, Part, State, padded};
-use super::sums::OF_CHANNEL;
-use super::{Cuda, Scratch, Status, StepArgs};
-use crate::{Parameters, Purpose, Statistics, Steps};
+use super::status::Status;
+use super::sums::{OF_CHANNEL, Sums};
+use super::{Cuda, Scratch, StepArgs};
+use crate::{Norms, Parameters, Purpose, Statistics, Steps};
 use tractable_core::error::Result;
 
 /// Scale and shift, and the running statistics, one entry per channel.
@@ -60,7 +61,28 @@ const PER_PART: usize = 128;
 const MOST_BLOCKS: usize = 256;
 
 impl Cuda {
-    pub(super) fn new_norm(&self, p: &Parameters, s: &Statistics) -> Result<Norm> {
+    fn norm_args(&self, norm: &Norm, scratch: &Scratch, of: Layout) -> NormArgs {
+        let values = of.rows as usize * of.pixels as usize;
+        let most = (MOST_BLOCKS / norm.channels.div_ceil(32)).max(1);
+        NormArgs {
+            of,
+            parts: values.div_ceil(PER_PART).clamp(1, most) as i32,
+            epsilon: norm.epsilon,
+            count: values as f64,
+            parameters: parameters(norm),
+            running: [norm.running[0].at(), norm.running[1].at()],
+            statistics: [scratch.at(0), scratch.at(1)],
+            factors: scratch.floats_at(),
+            partial: scratch.at(2),
+            ..NormArgs::default()
+        }
+    }
+}
+
+impl Norms for Cuda {
+    type Norm = Norm;
+
+    fn norm(&self, p: &Parameters, s: &Statistics) -> Result<Norm> {
         let channels = p.mean.len();
         let single = |values: &[f64]| {
             let buffer = Buffer::zeros(&self.gpu, padded(channels))?;
@@ -82,7 +104,7 @@ impl Cuda {
         })
     }
 
-    pub(super) fn read_norm(&self, norm: &Norm) -> Result<(Parameters, Statistics)> {
+    fn norm_parameters(&self, norm: &Norm) -> Result<(Parameters, Statistics)> {
         let n = norm.channels;
         let single = |b: &Buffer<f32>| Ok(b.read(n)?.into_iter().map(f64::from).collect::<Vec<_>>());
         let p = Parameters {
@@ -95,31 +117,7 @@ impl Cuda {
         Ok((p, Statistics { mean, var, momentum: norm.momentum, epsilon: norm.epsilon }))
     }
 
-    fn norm_args(&self, norm: &Norm, scratch: &Scratch, of: Layout) -> NormArgs {
-        let values = of.rows as usize * of.pixels as usize;
-        let most = (MOST_BLOCKS / norm.channels.div_ceil(32)).max(1);
-        NormArgs {
-            of,
-            parts: values.div_ceil(PER_PART).clamp(1, most) as i32,
-            epsilon: norm.epsilon,
-            count: values as f64,
-            parameters: parameters(norm),
-            running: [norm.running[0].at(), norm.running[1].at()],
-            statistics: [scratch.at(0), scratch.at(1)],
-            factors: scratch.floats_at(),
-            partial: scratch.at(2),
-            ..NormArgs::default()
-        }
-    }
-
-    pub(super) fn normalize_state(
-        &self,
-        norm: &Norm,
-        s: &mut Scratch,
-        x: &State,
-        z: &mut State,
-        purpose: Purpose,
-    ) {
+    fn normalize(&self, norm: &Norm, s: &mut Scratch, x: &State, z: &mut State, purpose: Purpose) {
         z.made_from(x, x.planes);
         z.room(PRIOR);
         if purpose == Purpose::Rows {
@@ -156,7 +154,7 @@ impl Cuda {
         }
     }
 
-    pub(super) fn normalize_state_back(&self, norm: &Norm, s: &Scratch, z: &State, x: &mut State) {
+    fn normalize_back(&self, norm: &Norm, s: &Scratch, z: &State, x: &mut State) {
         x.rows_in_planes(z.planes);
         x.receive(z);
         if x.failed.is_some() {
@@ -176,14 +174,16 @@ impl Cuda {
         }
     }
 
-    pub(super) fn new_norm_sums(&self, norm: &Norm) -> Result<Buffer<f64>> {
-        Buffer::zeros(&self.gpu, OF_CHANNEL * norm.channels)
+    fn normalize_sums(&self, norm: &Norm) -> Sums {
+        let n = OF_CHANNEL * norm.channels;
+        match Buffer::zeros(&self.gpu, n) {
+            Ok(buffer) => Sums::Norm(buffer, n),
+            Err(e) => Sums::Failed(driver::why(e)),
+        }
     }
 
-    pub(super) fn add_norm_sums(&self, norm: &Norm, s: &Scratch, x: &State, z: &State, sums: &Buffer<f64>) {
-        if x.failed.is_some() || z.failed.is_some() {
-            return;
-        }
+    fn normalize_accumulate(&self, norm: &Norm, s: &mut Scratch, x: &State, z: &State, sums: &mut Sums) {
+        let (Sums::Norm(sums, _), None, None) = (sums, &x.failed, &z.failed) else { return };
         let args = NormArgs {
             relu: x.relu as i32,
             x: [x.mean.at(), x.var.at()],
@@ -196,7 +196,12 @@ impl Cuda {
         self.gpu.launch("norm_add", [n.div_ceil(32), 4, 1], 256, 0, &args);
     }
 
-    pub(super) fn apply_norm(&self, norm: &mut Norm, sums: &Buffer<f64>, steps: Steps, status: &mut Status) {
+    fn normalize_apply(&self, norm: &mut Norm, sums: &Sums, steps: Steps, status: &mut Status) {
+        let sums = match sums {
+            Sums::Norm(sums, _) => sums,
+            Sums::Failed(why) => return status.failed = Some(why.clone()),
+            Sums::Map(..) => return,
+        };
         let (Some(status), false) = (self.status_at(status), status.failed.is_some()) else { return };
         let [scale, shift] = step_args(steps);
         let args = NormApplyArgs {
@@ -210,10 +215,6 @@ impl Cuda {
             status,
         };
         self.gpu.launch("norm_apply", [norm.channels.div_ceil(128), 1, 1], 128, 0, &args);
-    }
-
-    pub(super) fn norm_sums_len(norm: &Norm) -> usize {
-        OF_CHANNEL * norm.channels
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Cuda;
 use super::driver::MOST_DOWN;
 use super::state::{Layout, PRIOR, Part, State};
-use crate::Pool;
+use crate::{Pool, Pooling};
 use tractable_core::shape::Window;
 
 #[repr(C)]
@@ -42,8 +42,8 @@ impl PoolArgs {
     }
 }
 
-impl Cuda {
-    pub(super) fn pool_state(&self, pool: Pool, window: Window, x: &State, z: &mut State) {
+impl Pooling for Cuda {
+    fn pool(&self, pool: Pool, window: Window, x: &State, z: &mut State) {
         z.made_from(x, x.planes);
         z.room(PRIOR);
         if pool == Pool::Max {
@@ -66,14 +66,7 @@ impl Cuda {
         }
     }
 
-    pub(super) fn pool_state_back(
-        &self,
-        pool: Pool,
-        window: Window,
-        forward: &State,
-        z: &State,
-        x: &mut State,
-    ) {
+    fn pool_back(&self, pool: Pool, window: Window, forward: &State, z: &State, x: &mut State) {
         x.receive(z);
         if x.failed.is_some() {
             return;

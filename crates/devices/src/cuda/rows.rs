@@ -4,8 +4,8 @@ use super::driver::{Buffer, MOST_DOWN};
 use super::map::Weights;
 use super::state::{Layout, State, padded};
 use super::unitwise::number;
-use super::{Cuda, driver};
-use crate::{Field, Units};
+use super::{Cuda, Scratch, driver};
+use crate::{Derivatives, Field, Rows, Units};
 use tractable_core::error::Result;
 use tractable_core::moments::Activation;
 use tractable_core::moments::derivative::Gate;
@@ -78,44 +78,6 @@ impl DerivedUnits {
 }
 
 impl Cuda {
-    pub(super) fn begin_spread(&self, of: &State, k: usize, spread: &mut Spread) {
-        (spread.k, spread.samples) = (k, of.rows);
-        let many = k * k > MOST_DOWN;
-        spread.failed = of.failed.clone().or_else(|| {
-            many.then(|| format!("covariances of {k} outputs are more than a GPU can handle; use the CPU"))
-        });
-        if spread.failed.is_some() {
-            return;
-        }
-        let entries = spread.entries.get_or_insert_with(|| Buffer::none(&self.gpu));
-        match entries.grow(of.rows * k * k) {
-            Ok(()) => entries.clear(of.rows * k * k),
-            Err(e) => spread.failed = Some(driver::why(e)),
-        }
-    }
-
-    pub(super) fn add_spread(&self, of: &State, field: Field, rows: &State, spread: &mut Spread) {
-        spread.failed = spread.failed.take().or_else(|| of.failed.clone()).or_else(|| rows.failed.clone());
-        let (Some(entries), None) = (&spread.entries, &spread.failed) else { return };
-        let args = SpreadArgs {
-            of: of.layout(),
-            rows: rows.layout(),
-            k: spread.k as i32,
-            var: of.field(field).at(),
-            row: rows.d_mean.at(),
-            entries: entries.at(),
-        };
-        self.gpu.launch("spread_add", [of.rows, spread.k * spread.k, 1], 128, 0, &args);
-    }
-
-    pub(super) fn read_spread(&self, spread: &Spread) -> Result<Vec<f64>> {
-        match (&spread.failed, &spread.entries) {
-            (Some(why), _) => Err(driver::failed(why.clone())),
-            (None, Some(entries)) => entries.read(spread.samples * spread.k * spread.k),
-            (None, None) => Ok(Vec::new()),
-        }
-    }
-
     /// Launches a kernel unless its inputs have failed.
     fn launch_derivative(
         &self,
@@ -138,17 +100,68 @@ impl Cuda {
             Err(e) => d.failed = Some(driver::why(e)),
         }
     }
+}
 
-    pub(super) fn derive_output(&self, units: Units<'_, State>, output: usize, d: &mut Derivative) {
+impl Rows for Cuda {
+    type Spread = Spread;
+
+    fn rows(&self, of: &State, k: usize, rows: &mut State) {
+        rows.made_from(of, of.planes);
+        rows.rows = of.rows * k;
+        (rows.means_only, rows.several) = (true, k > 1);
+    }
+
+    fn spread_begin(&self, of: &State, k: usize, spread: &mut Spread) {
+        (spread.k, spread.samples) = (k, of.rows);
+        let many = k * k > MOST_DOWN;
+        spread.failed = of.failed.clone().or_else(|| {
+            many.then(|| format!("covariances of {k} outputs are more than a GPU can handle; use the CPU"))
+        });
+        if spread.failed.is_some() {
+            return;
+        }
+        let entries = spread.entries.get_or_insert_with(|| Buffer::none(&self.gpu));
+        match entries.grow(of.rows * k * k) {
+            Ok(()) => entries.clear(of.rows * k * k),
+            Err(e) => spread.failed = Some(driver::why(e)),
+        }
+    }
+
+    fn spread_add(&self, of: &State, field: Field, rows: &State, spread: &mut Spread) {
+        spread.failed = spread.failed.take().or_else(|| of.failed.clone()).or_else(|| rows.failed.clone());
+        let (Some(entries), None) = (&spread.entries, &spread.failed) else { return };
+        let args = SpreadArgs {
+            of: of.layout(),
+            rows: rows.layout(),
+            k: spread.k as i32,
+            var: of.field(field).at(),
+            row: rows.d_mean.at(),
+            entries: entries.at(),
+        };
+        self.gpu.launch("spread_add", [of.rows, spread.k * spread.k, 1], 128, 0, &args);
+    }
+
+    fn spread_read(&self, spread: &Spread) -> Result<Vec<f64>> {
+        match (&spread.failed, &spread.entries) {
+            (Some(why), _) => Err(driver::failed(why.clone())),
+            (None, Some(entries)) => entries.read(spread.samples * spread.k * spread.k),
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Derivatives for Cuda {
+    type Derivative = Derivative;
+
+    fn derivative_output(&self, units: Units<'_, State>, output: usize, d: &mut Derivative) {
         let args = DerivativeArgs { output: output as i32, ..Default::default() };
         self.launch_derivative("derivative_output", args, &units, None, d);
     }
 
-    /// Through weights, or without them through a sum.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn derive_below(
+    fn derivative_below(
         &self,
         w: Option<&Weights>,
+        _: &mut Scratch,
         below: Units<'_, State>,
         above: Units<'_, State>,
         d_above: &Derivative,
@@ -173,7 +186,7 @@ impl Cuda {
         self.launch_derivative("derivative_below", args, &below, before.or(failed), d);
     }
 
-    pub(super) fn read_derivative(&self, d: &Derivative) -> Result<[Vec<f64>; 3]> {
+    fn derivative_read(&self, d: &Derivative) -> Result<[Vec<f64>; 3]> {
         if let Some(why) = &d.failed {
             return Err(driver::failed(why.clone()));
         }

@@ -5,10 +5,17 @@
 
 use super::driver::{self, Buffer, Gpu};
 use super::given::Given;
-use crate::Field;
+use super::{Cuda, Scratch};
+use crate::{Field, States};
 use std::sync::Arc;
 use tractable_core::error::Result;
+use tractable_core::moments::Activation;
 use tractable_core::shape::Shape;
+
+/// f64 numbers in the device's precision.
+pub(super) fn single(values: &[f64]) -> Vec<f32> {
+    values.iter().map(|&v| v as f32).collect()
+}
 
 /// The memory layout of a state; the kernels' `Layout`.
 #[repr(C)]
@@ -283,6 +290,35 @@ fn grow<T: Copy>(gpu: &Arc<Gpu>, numbers: &mut Numbers<T>, n: usize) -> Result<(
     Ok(())
 }
 
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq)]
+struct LayOutArgs {
+    to: Layout,
+    from: u64,
+    out: u64,
+}
+
+impl Cuda {
+    /// Writes the host's numbers into a part of a state that has room for them.
+    pub(super) fn lay_out(&self, layout: Layout, values: &[f64], to: u64) -> Result<()> {
+        let mut from = Buffer::none(&self.gpu);
+        from.grow(values.len())?;
+        from.write(0, &single(values));
+        self.over("lay_out", layout.numbers(), &LayOutArgs { to: layout, from: from.at(), out: to });
+        Ok(())
+    }
+
+    /// The state itself or, if it is a view, a copy with its own numbers.
+    pub(super) fn solid<'a>(&self, state: &'a State, copy: &'a mut Option<State>) -> &'a State {
+        if !state.relu {
+            return state;
+        }
+        let copy = copy.insert(State::new(&self.gpu, state.shape));
+        self.activate_state(Activation::Relu, state, copy, false);
+        copy
+    }
+}
+
 /// Rows of a data set, `[rows][channels][pixels]`.
 pub struct RowStore {
     pub(super) len: usize,
@@ -298,4 +334,63 @@ pub(super) struct Bytes {
     /// The number for every byte, `[channels][256]`, and of every image's hole, `[images][channels]`.
     pub(super) scaled: Buffer<f32>,
     pub(super) greys: Buffer<f32>,
+}
+
+impl States for Cuda {
+    type State = State;
+    type Scratch = Scratch;
+
+    fn is_double(&self) -> bool {
+        false
+    }
+
+    fn numbers(&self, shape: Shape) -> usize {
+        5 * Layout::new(shape, 1, false).numbers()
+    }
+
+    fn state(&self, shape: Shape) -> State {
+        State::new(&self.gpu, shape)
+    }
+
+    fn like(&self, state: &State, spare: &mut State) {
+        spare.made_from(state, state.planes);
+    }
+
+    fn write(&self, state: &mut State, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
+        state.begin(mean.len() / state.shape.len());
+        state.room([Part::Mean]);
+        state.check()?;
+        self.lay_out(state.layout(), mean, state.mean.at())?;
+        match var {
+            Some(var) if var.iter().any(|&v| v != 0.0) => {
+                state.exact = false;
+                state.room([Part::Var]);
+                state.check()?;
+                self.lay_out(state.layout(), var, state.var.at())
+            }
+            _ => {
+                state.make_exact();
+                state.check()
+            }
+        }
+    }
+
+    fn read(&self, state: &State, field: Field) -> Result<Vec<f64>> {
+        state.check()?;
+        let mut copy = None;
+        let state = match field {
+            Field::DMean | Field::DVar => state,
+            _ => self.solid(state, &mut copy),
+        };
+        state.check()?;
+        let (n, from) = (state.rows * state.shape.len(), state.field(field));
+        if from.at() == 0 {
+            return Ok(vec![if field == Field::Slope { 1.0 } else { 0.0 }; n]);
+        }
+        let mut to = Buffer::<f32>::none(&self.gpu);
+        to.grow(n)?;
+        let args = LayOutArgs { to: state.layout(), from: from.at(), out: to.at() };
+        self.over("read_out", args.to.numbers(), &args);
+        Ok(to.read(n)?.into_iter().map(f64::from).collect())
+    }
 }

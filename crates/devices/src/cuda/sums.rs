@@ -1,9 +1,10 @@
 //! Sums over batches, and their conversion to numbers for other workers.
 
+use super::Cuda;
 use super::driver::{self, Buffer};
-use crate::Pooled;
+use crate::{Pooled, Summed};
 use tractable_core::error::Result;
-use tractable_core::workers::Numbers;
+use tractable_core::workers::{self, Numbers, Transport};
 
 /// Sums of a map `[2][outputs][weight_stride]`, or of a normalisation, and their number.
 pub enum Sums {
@@ -16,10 +17,52 @@ pub enum Sums {
 /// Sums of a channel of a normalisation: four for the parameters; mean, variance and count of its values.
 pub(super) const OF_CHANNEL: usize = 7;
 
-impl Sums {
-    /// Appends the numbers, which add up over workers.
-    pub(super) fn read(&self, many: &mut Numbers, few: &mut Vec<f64>) -> Result<()> {
-        match self {
+impl Summed for Cuda {
+    type Sums = Sums;
+
+    fn clear(&self, sums: &mut Sums) {
+        match sums {
+            Sums::Map(buffer, n) => buffer.clear(*n),
+            Sums::Norm(buffer, n) => buffer.clear(*n),
+            Sums::Failed(_) => {}
+        }
+    }
+
+    fn check_sums(&self, sums: &Sums) -> Result<()> {
+        match sums {
+            Sums::Failed(why) => Err(driver::failed(why.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds up over all workers; returns false if NCCL is missing or two workers share a GPU.
+    fn sums_add(&self, sums: &[&Sums], workers: &dyn Transport) -> Result<bool> {
+        if workers.ranks() == 1 {
+            return Ok(false);
+        }
+        if self.team.get().is_none() {
+            let team = self.form_team(workers)?;
+            // Only one thread decides: workers that share a GPU cannot form a team.
+            let _ = self.team.set(team);
+        }
+        let Some(Some(team)) = self.team.get() else { return Ok(false) };
+        self.gpu.alive()?;
+        let all = sums.iter().map(|sums| match sums {
+            Sums::Failed(why) => Err(driver::failed(why.clone())),
+            Sums::Map(numbers, n) => Ok(Some((numbers, *n))),
+            Sums::Norm(..) => Ok(None),
+        });
+        let all: Vec<_> = all.collect::<Result<_>>()?;
+        // A worker that failed says so here; NCCL would wait for it for ever.
+        workers::share(workers, &[])?;
+        for (numbers, n) in all.into_iter().flatten() {
+            team.add(numbers, n)?;
+        }
+        Ok(true)
+    }
+
+    fn sums_read(&self, sums: &Sums, many: &mut Numbers, few: &mut Vec<f64>) -> Result<()> {
+        match sums {
             Sums::Map(sums, n) => many.extend(sums.read(*n)?.into_iter().map(f64::from)),
             Sums::Norm(sums, n) => {
                 let (all, channels) = (sums.read(*n)?, n / OF_CHANNEL);
@@ -33,14 +76,14 @@ impl Sums {
         Ok(())
     }
 
-    /// The reverse: reads from index `at`; returns the index after the last number read.
-    pub(super) fn write(
-        &mut self,
+    fn sums_write(
+        &self,
+        sums: &mut Sums,
         many: &Numbers,
         at: usize,
         few: &mut dyn Iterator<Item = f64>,
     ) -> Result<usize> {
-        match self {
+        match sums {
             Sums::Map(sums, n) => {
                 sums.write(0, &(at..at + *n).map(|i| many.get(i) as f32).collect::<Vec<_>>());
                 Ok(at + *n)

@@ -6,39 +6,13 @@
 // ranks, so its bits differ from those through the host.
 
 use super::Cuda;
-use super::driver::{self, Team};
-use super::sums::Sums;
+use super::driver::Team;
 use tractable_core::error::Result;
 use tractable_core::workers::{self, Transport};
 
 impl Cuda {
-    /// Adds up over all workers; returns false if NCCL is missing or two workers share a GPU.
-    pub(super) fn add_directly(&self, sums: &[&Sums], workers: &dyn Transport) -> Result<bool> {
-        if workers.ranks() == 1 {
-            return Ok(false);
-        }
-        if self.team.get().is_none() {
-            let team = self.gather(workers)?;
-            // Only one thread decides: workers that share a GPU cannot form a team.
-            let _ = self.team.set(team);
-        }
-        let Some(Some(team)) = self.team.get() else { return Ok(false) };
-        self.gpu.alive()?;
-        let all = sums.iter().map(|sums| match sums {
-            Sums::Failed(why) => Err(driver::failed(why.clone())),
-            Sums::Map(numbers, n) => Ok(Some((numbers, *n))),
-            Sums::Norm(..) => Ok(None),
-        });
-        let all: Vec<_> = all.collect::<Result<_>>()?;
-        // A worker that failed says so here; NCCL would wait for it for ever.
-        workers::share(workers, &[])?;
-        for (numbers, n) in all.into_iter().flatten() {
-            team.add(numbers, n)?;
-        }
-        Ok(true)
-    }
-
-    fn gather(&self, workers: &dyn Transport) -> Result<Option<Team>> {
+    /// The team of all workers; `None` if NCCL is missing or two workers share a GPU.
+    pub(super) fn form_team(&self, workers: &dyn Transport) -> Result<Option<Team>> {
         // Identifies a machine, since its last start, and one of its GPUs.
         let machine = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let mine =

@@ -1,19 +1,10 @@
-//! Writing and reading states, and all unit-by-unit operations.
+//! All unit-by-unit operations.
 
-use super::driver::{Buffer, MOST_DOWN};
+use super::Cuda;
+use super::driver::MOST_DOWN;
 use super::state::{INNOVATION, Layout, PRIOR, Part, State};
-use super::{Cuda, Status};
-use crate::Field;
-use tractable_core::error::Result;
+use crate::{Purpose, Unitwise};
 use tractable_core::moments::Activation;
-
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq)]
-struct LayOutArgs {
-    to: Layout,
-    from: u64,
-    out: u64,
-}
 
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq)]
@@ -74,28 +65,6 @@ struct PosteriorArgs {
     d_var: u64,
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Default, PartialEq)]
-struct Checked {
-    of: Layout,
-    first: u64,
-    second: u64,
-}
-
-/// States checked per launch.
-const AT_ONCE: usize = 16;
-
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq)]
-struct CheckArgs {
-    flag: u64,
-    status: u64,
-    states: i32,
-    number: i32,
-    last: i32,
-    state: [Checked; AT_ONCE],
-}
-
 /// The kernels' code for an activation, and its slope below zero.
 pub(super) fn number(activation: Activation) -> (i32, f32) {
     match activation {
@@ -109,50 +78,7 @@ pub(super) fn number(activation: Activation) -> (i32, f32) {
     }
 }
 
-/// f64 numbers in the device's precision.
-pub(super) fn single(values: &[f64]) -> Vec<f32> {
-    values.iter().map(|&v| v as f32).collect()
-}
-
 impl Cuda {
-    /// Writes the host's numbers into a part of a state that has room for them.
-    fn lay_out(&self, layout: Layout, values: &[f64], to: u64) -> Result<()> {
-        let mut from = Buffer::none(&self.gpu);
-        from.grow(values.len())?;
-        from.write(0, &single(values));
-        self.over("lay_out", layout.numbers(), &LayOutArgs { to: layout, from: from.at(), out: to });
-        Ok(())
-    }
-
-    pub(super) fn write_state(&self, state: &mut State, mean: &[f64], var: Option<&[f64]>) -> Result<()> {
-        state.begin(mean.len() / state.shape.len());
-        state.room([Part::Mean]);
-        state.check()?;
-        self.lay_out(state.layout(), mean, state.mean.at())?;
-        match var {
-            Some(var) if var.iter().any(|&v| v != 0.0) => {
-                state.exact = false;
-                state.room([Part::Var]);
-                state.check()?;
-                self.lay_out(state.layout(), var, state.var.at())
-            }
-            _ => {
-                state.make_exact();
-                state.check()
-            }
-        }
-    }
-
-    /// The state itself or, if it is a view, a copy with its own numbers.
-    pub(super) fn solid<'a>(&self, state: &'a State, copy: &'a mut Option<State>) -> &'a State {
-        if !state.relu {
-            return state;
-        }
-        let copy = copy.insert(State::new(&self.gpu, state.shape));
-        self.activate_state(Activation::Relu, state, copy, false);
-        copy
-    }
-
     /// After an innovation was sent to a view: sets it to zero where ReLU is flat.
     pub(super) fn mask(&self, state: &State) {
         if state.relu && state.failed.is_none() {
@@ -165,34 +91,6 @@ impl Cuda {
             };
             self.over("mask", of.numbers(), &args);
         }
-    }
-
-    pub(super) fn read_state(&self, state: &State, field: Field) -> Result<Vec<f64>> {
-        state.check()?;
-        let mut copy = None;
-        let state = match field {
-            Field::DMean | Field::DVar => state,
-            _ => self.solid(state, &mut copy),
-        };
-        state.check()?;
-        let (n, from) = (state.rows * state.shape.len(), state.field(field));
-        if from.at() == 0 {
-            return Ok(vec![if field == Field::Slope { 1.0 } else { 0.0 }; n]);
-        }
-        let mut to = Buffer::<f32>::none(&self.gpu);
-        to.grow(n)?;
-        let args = LayOutArgs { to: state.layout(), from: from.at(), out: to.at() };
-        self.over("read_out", args.to.numbers(), &args);
-        Ok(to.read(n)?.into_iter().map(f64::from).collect())
-    }
-
-    /// While learning, ReLU is a view: code that reads it applies ReLU.
-    pub(super) fn activate_to_learn(&self, activation: Activation, z: &State, a: &mut State) {
-        if activation == Activation::Relu && !z.relu && !z.planes {
-            return a.view_of(z);
-        }
-        let mut copy = None;
-        self.activate_state(activation, self.solid(z, &mut copy), a, false);
     }
 
     pub(super) fn activate_state(&self, activation: Activation, z: &State, a: &mut State, with_own: bool) {
@@ -221,57 +119,11 @@ impl Cuda {
         self.over("activate", n, &args);
     }
 
-    pub(super) fn activate_state_back(&self, forward: &State, a: &State, z: &mut State) {
-        if forward.relu {
-            return z.share_innovation(a);
-        }
-        z.rows_in_planes(a.planes);
-        z.receive(a);
-        if z.failed.is_some() {
-            return;
-        }
-        let of = a.layout();
-        let args = ActivateBackArgs {
-            of,
-            k: (a.rows / forward.rows) as i32,
-            forward: forward.layout(),
-            slope: forward.slope.at(),
-            a_mean: a.d_mean.at(),
-            a_var: a.d_var_at(),
-            z_mean: z.d_mean.at(),
-            z_var: z.d_var_at(),
-            broken: z.flag(true),
-        };
-        match !a.planes && !forward.planes && a.shape.pixels() <= MOST_DOWN {
-            true => self.over_pixels("activate_back_four", of, &args),
-            false => self.over("activate_back", of.numbers(), &args),
-        }
-    }
-
     fn combine(&self, from: &State, to: &State, more: bool, [from_pair, to_pair]: [[u64; 2]; 2], of_d: bool) {
         let (from, layout) = (from.layout(), to.layout());
         let args =
             CombineArgs { from, to: layout, more: more as i32, from_pair, to_pair, broken: to.flag(of_d) };
         self.over("combine", layout.numbers(), &args);
-    }
-
-    pub(super) fn sum_of_states(&self, states: &[State], numbers: &[usize], z: &mut State) {
-        let first = &states[numbers[0]];
-        z.made_from(first, false);
-        z.failed = numbers.iter().find_map(|&n| states[n].failed.clone());
-        z.room(PRIOR);
-        if z.failed.is_some() {
-            return;
-        }
-        for (i, x) in numbers.iter().map(|&n| &states[n]).enumerate() {
-            let mut copy = None;
-            let x = self.solid(x, &mut copy);
-            if x.failed.is_some() {
-                return z.failed = x.failed.clone();
-            }
-            let pairs = [[x.mean.at(), x.var.at()], [z.mean.at(), z.var.at()]];
-            self.combine(x, z, i > 0, pairs, false);
-        }
     }
 
     /// The innovation of one state becomes another's, or is added to it.
@@ -298,17 +150,76 @@ impl Cuda {
             self.combine(from, to, more, pairs, true);
         }
     }
+}
 
-    pub(super) fn innovate_state(&self, output: &mut State, d_mean: &[f64]) -> Result<()> {
-        output.room(INNOVATION);
-        output.check()?;
-        self.lay_out(output.layout(), d_mean, output.d_mean.at())?;
-        let n = output.layout().numbers();
-        output.d_var.clear(n);
-        Ok(())
+impl Unitwise for Cuda {
+    /// While learning, ReLU is a view: code that reads it applies ReLU.
+    fn activate(&self, activation: Activation, z: &State, a: &mut State, purpose: Purpose) {
+        if purpose != Purpose::Learn {
+            return self.activate_state(activation, z, a, purpose == Purpose::Rows);
+        }
+        if activation == Activation::Relu && !z.relu && !z.planes {
+            return a.view_of(z);
+        }
+        let mut copy = None;
+        self.activate_state(activation, self.solid(z, &mut copy), a, false);
     }
 
-    pub(super) fn forget(&self, state: &mut State) {
+    fn activate_back(&self, forward: &State, a: &State, z: &mut State) {
+        if forward.relu {
+            return z.share_innovation(a);
+        }
+        z.rows_in_planes(a.planes);
+        z.receive(a);
+        if z.failed.is_some() {
+            return;
+        }
+        let of = a.layout();
+        let args = ActivateBackArgs {
+            of,
+            k: (a.rows / forward.rows) as i32,
+            forward: forward.layout(),
+            slope: forward.slope.at(),
+            a_mean: a.d_mean.at(),
+            a_var: a.d_var_at(),
+            z_mean: z.d_mean.at(),
+            z_var: z.d_var_at(),
+            broken: z.flag(true),
+        };
+        match !a.planes && !forward.planes && a.shape.pixels() <= MOST_DOWN {
+            true => self.over_pixels("activate_back_four", of, &args),
+            false => self.over("activate_back", of.numbers(), &args),
+        }
+    }
+
+    fn add(&self, states: &[State], numbers: &[usize], z: &mut State) {
+        let first = &states[numbers[0]];
+        z.made_from(first, false);
+        z.failed = numbers.iter().find_map(|&n| states[n].failed.clone());
+        z.room(PRIOR);
+        if z.failed.is_some() {
+            return;
+        }
+        for (i, x) in numbers.iter().map(|&n| &states[n]).enumerate() {
+            let mut copy = None;
+            let x = self.solid(x, &mut copy);
+            if x.failed.is_some() {
+                return z.failed = x.failed.clone();
+            }
+            let pairs = [[x.mean.at(), x.var.at()], [z.mean.at(), z.var.at()]];
+            self.combine(x, z, i > 0, pairs, false);
+        }
+    }
+
+    fn add_back(&self, z: &State, x: &mut State) {
+        self.send_innovation(z, x, false);
+    }
+
+    fn add_innovation(&self, more: &State, x: &mut State) {
+        self.send_innovation(more, x, true);
+    }
+
+    fn forget_innovation(&self, state: &mut State) {
         state.room(INNOVATION);
         if state.failed.is_none() {
             let n = state.layout().numbers();
@@ -317,7 +228,7 @@ impl Cuda {
         }
     }
 
-    pub(super) fn posterior_of(&self, state: &mut State) {
+    fn posterior(&self, state: &mut State) {
         (state.exact, state.zeros) = (false, 0);
         if state.failed.is_some() {
             return;
@@ -326,38 +237,6 @@ impl Cuda {
         let [mean, var, d_mean, d_var] =
             [&state.mean, &state.var, &state.d_mean, &state.d_var].map(|b| b.at());
         self.over("posterior", n, &PosteriorArgs { n: n as i64, mean, var, d_mean, d_var });
-    }
-
-    pub(super) fn check_all(&self, states: &[State], status: &mut Status) {
-        let last = states.last().expect("there is an output");
-        let flag = last.flag(false);
-        let checked = |s: &State| Checked { of: s.layout(), first: s.mean.at(), second: s.var_at() };
-        self.check_some(flag, 0, last, &states.iter().map(checked).collect::<Vec<_>>(), status);
-    }
-
-    pub(super) fn check_d(&self, state: &State, number: usize, status: &mut Status) {
-        let checked = Checked { of: state.layout(), first: state.d_mean.at(), second: state.d_var.at() };
-        self.check_some(state.flag(true), number, state, &[checked], status);
-    }
-
-    fn check_some(&self, flag: u64, number: usize, state: &State, all: &[Checked], status: &mut Status) {
-        status.failed = status.failed.take().or_else(|| state.failed.clone());
-        if status.failed.is_some() {
-            return;
-        }
-        let Some(at) = self.status_at(status) else { return };
-        for (i, some) in all.chunks(AT_ONCE).enumerate() {
-            let mut args = CheckArgs {
-                flag,
-                status: at,
-                states: some.len() as i32,
-                number: (number + i * AT_ONCE) as i32,
-                last: ((i + 1) * AT_ONCE >= all.len()) as i32,
-                state: [Checked::default(); AT_ONCE],
-            };
-            args.state[..some.len()].copy_from_slice(some);
-            self.gpu.launch("check", [1, 1, 1], 256, 0, &args);
-        }
     }
 }
 

@@ -1,17 +1,18 @@
 //! Searches that stay on the device: their records, and the launches of a round.
 
+use super::Cuda;
 use super::driver::{self, Buffer, Gpu, MOST_DOWN};
 use super::state::{INNOVATION, Layout, Part, State};
-use crate::walk::{Walk, WalkForm};
+use crate::{Slots, Walk, WalkForm, Walks};
 use std::sync::Arc;
 use tractable_core::error::Result;
 
 /// Maximum number of outputs that a search uses: the kernels' `MOST_ROWS`.
-pub(super) const MOST_ROWS: usize = 16;
+const MOST_ROWS: usize = 16;
 /// Records sent to the device at a time.
 const AT_ONCE: usize = 64;
 
-pub(super) struct Searches {
+struct Searches {
     gpu: Arc<Gpu>,
     form: WalkForm,
     records: Buffer<f64>,
@@ -83,25 +84,6 @@ struct CopyArgs {
 }
 
 impl Searches {
-    pub(super) fn new(gpu: &Arc<Gpu>, form: WalkForm) -> Result<Self> {
-        let numbers = form.slots * form.width;
-        let (mut near, scale) = (Buffer::none(gpu), Buffer::zeros(gpu, 2 * form.width)?);
-        near.grow(form.k * numbers)?;
-        scale.write(0, &form.scale);
-        Ok(Searches {
-            gpu: gpu.clone(),
-            records: Buffer::zeros(gpu, form.slots * form.record())?,
-            scale,
-            held: Buffer::zeros(gpu, numbers)?,
-            moved: Buffer::zeros(gpu, numbers)?,
-            near,
-            placed: Buffer::none(gpu),
-            slots: Buffer::none(gpu),
-            packed: Buffer::none(gpu),
-            form,
-        })
-    }
-
     /// Copies `width` numbers of every slot; each side has an address, a stride, and whether its rows are slots.
     fn copy(&mut self, slots: &[usize], width: usize, from: Side, to: Side) -> Result<()> {
         number(&mut self.slots, slots)?;
@@ -137,17 +119,6 @@ fn number(to: &mut Buffer<u32>, slots: &[usize]) -> Result<()> {
 }
 
 impl Walk<State> for Searches {
-    fn enter(&mut self, slots: &[usize], records: &[f64]) -> Result<()> {
-        let record = self.form.record();
-        for (slots, some) in slots.chunks(AT_ONCE).zip(records.chunks(AT_ONCE * record)) {
-            self.packed.grow(some.len())?;
-            self.packed.write(0, some);
-            let to = (self.records.at(), record, true);
-            self.copy(slots, record, (self.packed.at(), record, false), to)?;
-        }
-        Ok(())
-    }
-
     fn place(&mut self, slots: &[usize], input: &mut State) {
         input.begin(slots.len());
         input.room([Part::Mean]);
@@ -208,16 +179,54 @@ impl Walk<State> for Searches {
         self.gpu.launch("walk_step", [input.rows, 1, 1], 128, 0, &args);
         Ok(())
     }
+}
+
+impl Slots for Searches {
+    fn enter(&mut self, slots: &[usize], records: &[f64]) -> Result<()> {
+        let record = self.form.record();
+        for (slots, some) in slots.chunks(AT_ONCE).zip(records.chunks(AT_ONCE * record)) {
+            self.packed.grow(some.len())?;
+            self.packed.write(0, some);
+            let to = (self.records.at(), record, true);
+            self.copy(slots, record, (self.packed.at(), record, false), to)?;
+        }
+        Ok(())
+    }
 
     fn go(&mut self, slots: &[usize]) -> Result<()> {
         let (width, record) = (self.form.width, self.form.record());
         self.copy(slots, width, (self.moved.at(), width, true), (self.records.at(), record, true))
     }
 
-    fn read(&mut self, slots: &[usize]) -> Result<Vec<f64>> {
+    fn places(&mut self, slots: &[usize]) -> Result<Vec<f64>> {
         let (width, record) = (self.form.width, self.form.record());
         self.packed.grow(slots.len() * width)?;
         self.copy(slots, width, (self.records.at(), record, true), (self.packed.at(), width, false))?;
         self.packed.read(slots.len() * width)
+    }
+}
+
+impl Walks<Cuda> for Cuda {
+    fn walk(&self, form: WalkForm) -> Result<Option<Box<dyn Walk<State>>>> {
+        if form.k > MOST_ROWS {
+            return Ok(None);
+        }
+        let gpu = &self.gpu;
+        let numbers = form.slots * form.width;
+        let (mut near, scale) = (Buffer::none(gpu), Buffer::zeros(gpu, 2 * form.width)?);
+        near.grow(form.k * numbers)?;
+        scale.write(0, &form.scale);
+        Ok(Some(Box::new(Searches {
+            gpu: gpu.clone(),
+            records: Buffer::zeros(gpu, form.slots * form.record())?,
+            scale,
+            held: Buffer::zeros(gpu, numbers)?,
+            moved: Buffer::zeros(gpu, numbers)?,
+            near,
+            placed: Buffer::none(gpu),
+            slots: Buffer::none(gpu),
+            packed: Buffer::none(gpu),
+            form,
+        })))
     }
 }

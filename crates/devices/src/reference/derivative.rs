@@ -1,8 +1,9 @@
 //! Derivatives on the reference device: a literal sum over the branches of every unit.
 
 use super::Reference;
-use super::parts::State;
-use crate::Units;
+use super::parts::{Scratch, State, Weights};
+use crate::{Derivatives, Units};
+use tractable_core::error::Result;
 use tractable_core::moments::derivative::{Gate, Unit, UnitDerivative, repaired};
 use tractable_core::moments::{Activation, Moments};
 
@@ -20,18 +21,22 @@ impl Units<'_, State> {
     }
 }
 
-impl Reference {
-    pub(super) fn derivative_of_output(units: Units<'_, State>, output: usize) -> Derivative {
+impl Derivatives for Reference {
+    type Derivative = Derivative;
+
+    fn derivative_output(&self, units: Units<'_, State>, output: usize, d: &mut Derivative) {
         let width = units.z.shape.len();
         let chosen = |unit: usize| if unit % width == output { 1.0 } else { 0.0 };
-        (0..units.z.mean.len()).map(|unit| UnitDerivative::output(&units.unit(unit), chosen(unit))).collect()
+        let node = |unit: usize| UnitDerivative::output(&units.unit(unit), chosen(unit));
+        *d = (0..units.z.mean.len()).map(node).collect();
     }
 
-    /// `branches` calls its argument with (unit above, unit below, mean, variance) of every weight between them.
-    pub(super) fn derivative_below(
-        branches: impl FnOnce(&mut dyn FnMut(usize, usize, f64, f64)),
-        below: &Units<'_, State>,
-        above: &Units<'_, State>,
+    fn derivative_below(
+        &self,
+        w: Option<&Weights>,
+        _: &mut Scratch,
+        below: Units<'_, State>,
+        above: Units<'_, State>,
         d_above: &Derivative,
         gate: Gate,
         more: bool,
@@ -44,9 +49,21 @@ impl Reference {
         if !more {
             *d = vec![UnitDerivative::default(); units.len()];
         }
-        branches(&mut |out, from, mu_w, var_w| {
+        let mut branch = |out: usize, from: usize, mu_w: f64, var_w: f64| {
             d[from].add(mu_w, var_w, &units[from], &d_above[out], factors[out]);
-        });
+        };
+        match w {
+            Some(w) => w.each(below.a, above.z, |out, from, weight| {
+                branch(out, from, w.p.mean[weight], w.p.var[weight]);
+            }),
+            // One branch of weight 1 for every unit.
+            None => (0..units.len()).for_each(|unit| branch(unit, unit, 1.0, 0.0)),
+        }
         d.iter_mut().for_each(|node| node.var = repaired(node.var));
+    }
+
+    fn derivative_read(&self, d: &Derivative) -> Result<[Vec<f64>; 3]> {
+        let parts: [fn(&UnitDerivative<f64>) -> f64; 3] = [|n| n.mean, |n| n.var, |n| n.cov];
+        Ok(parts.map(|part| d.iter().map(part).collect()))
     }
 }

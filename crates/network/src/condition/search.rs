@@ -280,7 +280,7 @@ impl<'n> Search<'n> {
         self.rounds += 1;
         match &self.goal {
             Held::Output(buffer) => {
-                let seen = buffer.seen(self.net.spec.output.units());
+                let seen = buffer.observed(self.net.spec.output.units());
                 let (last, first) = plan.split_last().expect("a plan has operations");
                 self.pass.run(first, Some(seen))?;
                 // The output itself moves: keep its old value.
@@ -328,19 +328,18 @@ impl<'n> Search<'n> {
         let place = self.posterior()?.clone();
         let (net, d, units) = (self.net, place.width(), self.net.output().units());
         let Held::Output(buffer) = &self.goal else { unreachable!("an output is wanted") };
-        let seen = buffer.seen(units);
         let mut buffers = Default::default();
         let scaler = net.scaler_at(self.at);
         let (mean, var) = standardized(scaler, Input::from(&place), &mut buffers);
         let mut moved = mean.to_vec();
         let var = var.map_or(vec![0.0; mean.len()], <[f64]>::to_vec);
         self.pass.write(self.at, mean, (self.at > 0).then_some(&var))?;
-        let chosen = Chosen::seen(&seen, units, self.rows);
+        let chosen = Chosen::seen(buffer.seen(), units, self.rows);
         let rows = net.rows_in(&mut *self.pass, (self.at, self.at), &chosen, Ask::Slopes)?;
         let turned = if self.other_than { -1.0 } else { 1.0 };
         let step_of = |row: usize| {
             let outputs = &chosen.outputs[row * chosen.k..][..chosen.k];
-            let wish = |i: usize| outputs[i].map(|o| turned * seen.y[row * units + o]);
+            let wish = |i: usize| outputs[i].map(|o| turned * buffer.y()[row * units + o]);
             let off = |i: usize| wish(i).map(|y| y - rows.mean_of(row)[i]);
             let short = |i: usize| match (wish(i), net.output()) {
                 (None, _) => false,
@@ -368,7 +367,7 @@ impl<'n> Search<'n> {
             let step = Step {
                 slopes: &slopes.concat(),
                 off: &open.iter().filter_map(|&i| off(i)).collect::<Vec<_>>(),
-                noise: &open.iter().map(|i| seen.noise.at(row, output(i), units)).collect::<Vec<_>>(),
+                noise: &open.iter().map(|i| buffer.noise_at(row, output(i), units)).collect::<Vec<_>>(),
             };
             let room = |u: usize| match &self.limits {
                 None => [f64::NEG_INFINITY, f64::INFINITY],

@@ -5,7 +5,7 @@ use crate::network::Network;
 use crate::output::{Output, Tree};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Gaussian, Matrix};
-use tractable_devices::walk::WalkForm;
+use tractable_devices::WalkForm;
 
 /// Searches with [known weights](crate::Wanted::known_weights), each in its own slot: made by [`Network::searches`]. They begin and end
 /// independently, and their positions stay on the device; only the outputs are read back after every round.
@@ -84,7 +84,7 @@ impl Network {
             None => [vec![0.0; width], vec![1.0; width]].concat(),
             Some(s) => [s.mean(), s.std()].concat(),
         };
-        let walk = self.walk(WalkForm { slots, width, k: tree.levels(), scale })?;
+        let walk = self.engine.walk(WalkForm { slots, width, k: tree.levels(), scale })?;
         Ok(walk.map(|walk| Searches { net: self, walk, tree, slots }))
     }
 }
@@ -114,7 +114,7 @@ impl Searches<'_> {
             records.extend(self.tree.path(start.label).map(|(_, turn)| towards * turn));
             records.extend([f64::from(u8::from(start.other_than)), start.radius]);
         }
-        self.walk.enter(&starts.iter().map(|s| s.0).collect::<Vec<_>>(), &records)
+        self.walk.slots().enter(&starts.iter().map(|s| s.0).collect::<Vec<_>>(), &records)
     }
 
     /// The network's outputs at the positions of these slots, in this order. Also computes where each search moves next: see
@@ -134,7 +134,7 @@ impl Searches<'_> {
     /// If the device failed.
     pub fn go(&mut self, slots: &[usize]) -> Result<()> {
         slots.iter().try_for_each(|&s| self.check(s))?;
-        self.walk.go(slots)
+        self.walk.slots().go(slots)
     }
 
     /// The positions of these slots, one per row.
@@ -143,7 +143,7 @@ impl Searches<'_> {
     /// If a number is not finite, or the device failed.
     pub fn places(&mut self, slots: &[usize]) -> Result<Matrix> {
         slots.iter().try_for_each(|&s| self.check(s))?;
-        Matrix::new(self.walk.places(slots)?, self.net.input().len())
+        Matrix::new(self.walk.slots().places(slots)?, self.net.input().len())
     }
 
     fn check(&self, slot: usize) -> Result<()> {

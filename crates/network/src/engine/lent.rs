@@ -1,9 +1,9 @@
 //! Passes that callers borrow from the engine.
 
-use super::{ActivePass, Batch, Layers, Loaded, Pass, Slope};
+use super::{ActivePass, Batch, Layers, Loaded, Observed, Pass, Slope};
 use crate::plan::Op;
 use tractable_core::error::Result;
-use tractable_devices::{Backend, Field, Seen};
+use tractable_devices::{Backend, Field};
 
 /// A pass in use; returned to the pool when dropped.
 pub(super) struct LentPass<'e, B: Backend> {
@@ -46,7 +46,7 @@ impl<B: Backend> ActivePass for LentPass<'_, B> {
         self.engine.layers.backend.read(&self.pass().states[state], field)
     }
 
-    fn run(&mut self, ops: &[Op], seen: Option<Seen<'_>>) -> Result<()> {
+    fn run(&mut self, ops: &[Op], seen: Option<Observed<'_>>) -> Result<()> {
         let engine = self.engine;
         let pass = self.pass_mut();
         engine.layers.run(pass, ops, seen);

@@ -1,11 +1,11 @@
 //! Sums of updates: accumulated from batches, and as numbers that add up over workers.
 
-use super::{Batch, Layers, Loaded, OnDevice, Pass, other_device, with_noise};
+use super::{Batch, Layers, Loaded, Observed, OnDevice, Pass, other_device};
 use crate::layer::{Block, Together};
 use crate::plan::Op;
 use tractable_core::error::Result;
 use tractable_core::workers::{self, Doing, Numbers, Transport};
-use tractable_devices::{Backend, NoiseSums, Seen};
+use tractable_devices::{Backend, NoiseSums};
 
 /// Summed updates.
 pub(super) struct LayerSums<B: Backend> {
@@ -19,9 +19,9 @@ impl<B: Backend> Layers<B> {
         let Pass { states, scratch, status, .. } = pass;
         for (i, block) in self.blocks.iter().enumerate() {
             let (x, z) = (&states[self.graph.inputs[i][0]], &states[i + 1]);
-            match block {
-                Block::Map(w, _) if joined && i == 0 => {
-                    self.backend.join_reserve(w, &mut scratch[0], x, &states[3], status);
+            match (block, self.backend.fused()) {
+                (Block::Map(w, _), Some(fused)) if joined && i == 0 => {
+                    fused.join_reserve(w, &mut scratch[0], [x, &states[3]], status);
                 }
                 _ => block.reserve(&self.backend, &mut scratch[i], x, z, status),
             }
@@ -61,7 +61,7 @@ impl<B: Backend> Loaded<B> {
     pub(super) fn accumulate_batch(
         &self,
         batch: Batch<'_>,
-        seen: Seen<'_>,
+        seen: Observed<'_>,
         sums: &mut OnDevice,
         together: Option<Together<'_>>,
     ) -> Result<()> {
@@ -70,7 +70,6 @@ impl<B: Backend> Loaded<B> {
         let mut lent = self.lend();
         self.layers.set(lent.pass_mut(), batch)?;
         lent.pass_mut().noise = sums.noise.clone();
-        let seen = with_noise(seen, &self.noise);
         match together {
             None => self.layers.run(lent.pass_mut(), &self.learn, Some(seen)),
             Some(mut together) => {

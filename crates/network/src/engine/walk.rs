@@ -4,16 +4,20 @@ use super::lent::LentPass;
 use super::{Layers, Loaded, MeanVar};
 use crate::plan::Op;
 use tractable_core::error::Result;
-use tractable_devices::walk::{Walk, WalkForm};
-use tractable_devices::{Backend, Field, Purpose};
+use tractable_devices::{Backend, Field, Purpose, Slots, Walk, WalkForm};
+
+/// An engine whose device may keep searches.
+pub(crate) trait Walking {
+    /// Room for searches; `None` if the device keeps none.
+    fn walk(&self, form: WalkForm) -> Result<Option<Box<dyn ActiveWalk + '_>>>;
+}
 
 /// Searches that stay on the device between rounds; see [`Walk`].
 pub(crate) trait ActiveWalk: Send {
-    fn enter(&mut self, slots: &[usize], records: &[f64]) -> Result<()>;
+    /// The searches themselves.
+    fn slots(&mut self) -> &mut dyn Slots;
     /// The outputs at the positions of these slots; also computes where each search moves next.
     fn round(&mut self, slots: &[usize]) -> Result<MeanVar>;
-    fn go(&mut self, slots: &[usize]) -> Result<()>;
-    fn places(&mut self, slots: &[usize]) -> Result<Vec<f64>>;
 }
 
 struct LentWalk<'e, B: Backend> {
@@ -25,21 +29,19 @@ struct LentWalk<'e, B: Backend> {
     rows: Vec<Op>,
 }
 
-impl<B: Backend> Loaded<B> {
-    /// `None` if the device keeps no searches.
-    pub(super) fn walking(&self, form: WalkForm) -> Result<Option<Box<dyn ActiveWalk + '_>>> {
+impl<B: Backend> Walking for Loaded<B> {
+    fn walk(&self, form: WalkForm) -> Result<Option<Box<dyn ActiveWalk + '_>>> {
         let Layers { backend, graph, .. } = &self.layers;
         let (k, forward) = (form.k, graph.forward(0, Purpose::Predict));
         let rows = graph.rows(graph.output(), Some(0), true, false);
-        Ok(backend
-            .walk(form)?
-            .map(|walk| Box::new(LentWalk { pass: self.lend(), walk, k, forward, rows }) as Box<_>))
+        let walk = backend.walks().map_or(Ok(None), |walks| walks.walk(form))?;
+        Ok(walk.map(|walk| Box::new(LentWalk { pass: self.lend(), walk, k, forward, rows }) as Box<_>))
     }
 }
 
 impl<B: Backend> ActiveWalk for LentWalk<'_, B> {
-    fn enter(&mut self, slots: &[usize], records: &[f64]) -> Result<()> {
-        self.walk.enter(slots, records)
+    fn slots(&mut self) -> &mut dyn Slots {
+        &mut *self.walk
     }
 
     fn round(&mut self, slots: &[usize]) -> Result<MeanVar> {
@@ -60,13 +62,5 @@ impl<B: Backend> ActiveWalk for LentWalk<'_, B> {
         stepped?;
         let output = &pass.states[output];
         Ok([backend.read(output, Field::Mean)?, backend.read(output, Field::Var)?])
-    }
-
-    fn go(&mut self, slots: &[usize]) -> Result<()> {
-        self.walk.go(slots)
-    }
-
-    fn places(&mut self, slots: &[usize]) -> Result<Vec<f64>> {
-        self.walk.read(slots)
     }
 }

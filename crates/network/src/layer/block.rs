@@ -214,7 +214,7 @@ impl<B: Backend> Block<B> {
         status: &mut B::Status,
     ) {
         if let Block::Map(weights, _) = self {
-            backend.map_reserve(weights, scratch, x, z, status);
+            backend.map_reserve(weights, scratch, [x, z], status);
         }
     }
 

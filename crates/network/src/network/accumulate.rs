@@ -69,14 +69,9 @@ impl Network {
         self.check_sums(sums)?;
         let (mut observed, mut buffers) = (ObservationBuffer::default(), Default::default());
         let noise = self.spec.default_noise();
-        let seen = observed.fill(
-            &observation.into(),
-            noise,
-            self.output(),
-            self.output_scaler(),
-            x.rows(),
-            self.largest(),
-        )?;
+        let (output, scaler) = (self.output(), self.output_scaler());
+        observed.fill(&observation.into(), noise, output, scaler, x.rows(), self.largest())?;
+        let seen = observed.observed(output.units());
         let (mean, var) = self.standardize(x, &mut buffers);
         self.engine.accumulate(Batch::Values(mean, var), seen, &mut sums.layers, None)?;
         sums.rows += x.rows();

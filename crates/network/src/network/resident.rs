@@ -2,7 +2,7 @@
 //! numbers one batch at a time.
 
 use super::{Network, Spec};
-use crate::engine::{Batch, OnDevice};
+use crate::engine::{Batch, Entries, Observed, OnDevice};
 use crate::output::{Noise, Observation, ObservationBuffer, Prediction, Tree};
 use std::ops::Range;
 use tractable_core::error::{Error, Result};
@@ -11,7 +11,7 @@ use tractable_core::metrics::Tails;
 use tractable_core::rng::ChaCha8Rng;
 use tractable_core::workers::{self, Doing, Transport};
 use tractable_data::{Dataset, Images, Target, grey, unit};
-use tractable_devices::{Change, NoiseVar, Seen};
+use tractable_devices::{Change, NoiseVar};
 
 /// Data to learn from, batch by batch.
 pub struct Resident<'d> {
@@ -80,24 +80,25 @@ impl Network {
             return Ok(targets);
         }
         let (mut all, units) = (ObservationBuffer::default(), self.spec.output.units());
-        let seen = match &targets {
-            Targets::Values(values) => values.seen(units),
+        let all = match &targets {
+            Targets::Values(values) => values,
             Targets::Labels(tree, labels) => {
                 all.label(*tree, labels.iter().copied());
-                all.seen(units)
+                &all
             }
             Targets::Images(tree, images) => {
                 all.label(*tree, (0..rows).map(|r| images.label(r)));
-                all.seen(units)
+                &all
             }
             Targets::OnDevice(_) => return Ok(targets),
         };
         // If every entry has its own noise, the noise stays with its row.
-        if matches!(seen.noise, NoiseVar::PerEntry(_)) {
+        if matches!(all.observed(units).noise, Some(NoiseVar::PerEntry(_))) {
             return Ok(targets);
         }
-        let is_seen = |i: usize| seen.seen.is_none_or(|s| s[i]);
-        let y: Vec<f64> = (0..seen.y.len()).map(|i| if is_seen(i) { seen.y[i] } else { f64::NAN }).collect();
+        let is_seen = |i: usize| all.seen().is_none_or(|s| s[i]);
+        let y = all.y().iter().enumerate().map(|(i, &y)| if is_seen(i) { y } else { f64::NAN });
+        let y: Vec<f64> = y.collect();
         Ok(Targets::OnDevice(self.engine.targets(&y)?))
     }
 
@@ -130,7 +131,7 @@ impl Network {
             ((grey(plane) - mean) / std) as f32
         });
         let (scaled, greys) = (scaled.collect::<Vec<_>>(), greys.collect::<Vec<_>>());
-        self.engine.images(shape, images.bytes(), &scaled, &greys).map(Some)
+        self.engine.images(shape, images.bytes(), &scaled, &greys)
     }
 
     fn resident_inputs<'d>(&self, x: Input<'_>) -> Result<Inputs<'d>> {
@@ -236,7 +237,7 @@ impl Resident<'_> {
         spec: &'s Spec,
         all: &'s [usize],
         part: Range<usize>,
-    ) -> (Batch<'s>, Seen<'s>) {
+    ) -> (Batch<'s>, Observed<'s>) {
         let (units, rows) = (spec.output.units(), &all[part.clone()]);
         let observed = &mut self.observed;
         observed.set_noise(spec.default_noise());
@@ -275,9 +276,9 @@ impl Resident<'_> {
                 Batch::Images(on_device, rows, drawn)
             }
         };
-        let mut seen = self.observed.seen(units);
+        let mut seen = self.observed.observed(units);
         if let Targets::OnDevice(targets) = &self.targets {
-            seen.rows = Some((&**targets, rows));
+            seen.entries = Entries::Rows(targets, rows);
         }
         (batch, seen)
     }

@@ -14,7 +14,7 @@ use super::Network;
 use crate::engine::ActivePass;
 use tractable_core::error::Result;
 use tractable_core::gaussian::{Input, Matrix};
-use tractable_devices::{Field, Purpose, Seen};
+use tractable_devices::{Field, Purpose};
 
 /// A few outputs of every sample, to first order in a state: `mean + slopes (state - its mean)`, with covariance `spread`
 /// given the state.
@@ -43,8 +43,8 @@ impl Chosen {
     }
 
     /// Those that are seen.
-    pub(crate) fn seen(seen: &Seen<'_>, units: usize, samples: usize) -> Self {
-        let Some(mask) = seen.seen else { return Chosen::all(units, samples) };
+    pub(crate) fn seen(seen: Option<&[bool]>, units: usize, samples: usize) -> Self {
+        let Some(mask) = seen else { return Chosen::all(units, samples) };
         let of = |sample: usize| (0..units).filter(move |o| mask[sample * units + o]);
         let k = (0..samples).map(|s| of(s).count()).max().unwrap_or(0);
         let padded = |s: usize| of(s).map(Some).chain(std::iter::repeat(None)).take(k);

@@ -1,11 +1,12 @@
 //! Observed outputs: [`Observation`].
 
 use super::{NoiseStd, Output, Tree};
+use crate::engine::{Entries, Observed};
 use std::ops::Range;
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Matrix, check_finite, check_shape};
 use tractable_data::{Scaler, Target};
-use tractable_devices::{NoiseVar, Seen};
+use tractable_devices::NoiseVar;
 
 /// The content of an observation, borrowed.
 #[derive(Debug, Clone, Copy)]
@@ -178,7 +179,7 @@ impl ObservationBuffer {
         scaler: Option<&Scaler>,
         rows: usize,
         most: f64,
-    ) -> Result<Seen<'_>> {
+    ) -> Result<()> {
         let units = output.units();
         let n = rows * units;
         let given = match observation.what {
@@ -260,7 +261,7 @@ impl ObservationBuffer {
                 return Err(Error::invalid("observation", why));
             }
         }
-        Ok(self.seen(units))
+        Ok(())
     }
 
     /// The nodes of a class tree that these labels are seen at.
@@ -293,16 +294,34 @@ impl ObservationBuffer {
         }
     }
 
-    /// The observation as devices take it.
-    pub fn seen(&self, units: usize) -> Seen<'_> {
+    /// The observation as the engine takes it.
+    pub(crate) fn observed(&self, units: usize) -> Observed<'_> {
         let noise = match self.noise.len() {
-            0 => NoiseVar::Inferred,
-            1 => NoiseVar::One(self.noise[0]),
-            n if n == units => NoiseVar::PerOutput(&self.noise),
-            _ => NoiseVar::PerEntry(&self.noise),
+            0 => None,
+            1 => Some(NoiseVar::One(self.noise[0])),
+            n if n == units => Some(NoiseVar::PerOutput(&self.noise)),
+            _ => Some(NoiseVar::PerEntry(&self.noise)),
         };
-        let seen = (!self.seen.is_empty()).then_some(&self.seen[..]);
-        Seen { y: &self.y, noise, seen, infer: self.noise.is_empty(), rows: None }
+        Observed { entries: Entries::Values(&self.y, self.seen()), noise }
+    }
+
+    /// The values.
+    pub fn y(&self) -> &[f64] {
+        &self.y
+    }
+
+    /// Which entries were observed; `None`: all.
+    pub fn seen(&self) -> Option<&[bool]> {
+        (!self.seen.is_empty()).then_some(&self.seen[..])
+    }
+
+    /// Variance of the noise of an entry, which is not inferred.
+    pub fn noise_at(&self, row: usize, output: usize, units: usize) -> f64 {
+        match self.noise.len() {
+            1 => self.noise[0],
+            n if n == units => self.noise[output],
+            _ => self.noise[row * units + output],
+        }
     }
 
     /// A copy of some rows.

@@ -45,7 +45,7 @@ pub fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Result<()> {
     if y.len() != entries || var.len() != mean.len() || mask.as_ref().is_some_and(|m| m.len() != entries) {
         return Err(golden.error(format!("mx, Sx, y and mask do not fit together: {entries} outputs")));
     }
-    let seen = Seen { y: &y, noise, seen: mask.as_deref(), infer: false, rows: None };
+    let seen = Seen { y: &y, noise, seen: mask.as_deref() };
 
     let x = Input::uncertain(&mean, &var, network.input().len())?;
     let trace = network.trace(x, seen)?;
