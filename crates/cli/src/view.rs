@@ -13,6 +13,7 @@ mod score;
 mod stream;
 mod train;
 
+use crate::page::{Picture, Section};
 use crate::report::{Exit, Outcome, short};
 use crate::run::settle;
 use chart::Chart;
@@ -31,26 +32,15 @@ pub(crate) struct View {
     /// Key numbers by name.
     facts: Vec<(String, String)>,
     charts: Vec<Chart>,
-    tables: Vec<Table>,
-    /// Pictures that the run has written: what they show, the file, its content.
-    pictures: Vec<Shot>,
+    tables: Vec<Section>,
+    /// Pictures that the run has written.
+    pictures: Vec<Picture>,
     settings: Vec<(String, String)>,
     /// What was typed to make it, oldest first.
     commands: Vec<String>,
     /// What one can do with it.
     next: Vec<String>,
     notes: Vec<String>,
-}
-
-struct Table {
-    title: String,
-    head: Vec<String>,
-    rows: Vec<Vec<String>>,
-}
-
-struct Shot {
-    caption: String,
-    svg: String,
 }
 
 impl View {
@@ -70,9 +60,18 @@ impl View {
         }
     }
 
+    fn score(&mut self, name: &str, value: String, meaning: String) {
+        self.scores.push(Headline { name: name.into(), value, meaning });
+    }
+
+    fn table(&mut self, title: &str, head: &[&str], rows: &[Vec<String>]) {
+        let id = format!("table-{}", self.tables.len() + 1);
+        self.tables.push(Section::new(&id, title).table(head, rows));
+    }
+
     fn shot(&mut self, folder: &mut Folder, name: &str, caption: &str) {
         if let Some(svg) = folder.text(name).filter(|t| t.trim_start().starts_with("<svg")) {
-            self.pictures.push(Shot { caption: caption.into(), svg });
+            self.pictures.push(Picture::new(caption, svg).wide());
         }
     }
 }

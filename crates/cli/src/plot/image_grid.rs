@@ -1,9 +1,9 @@
 //! A grid of small images with labels of its rows and columns, enlarged without smoothing.
 
+use super::base64;
 use super::canvas::{Area, Canvas};
 use super::drawing::{self, Drawing};
 use super::style::{self, LABEL, TITLE};
-use super::{Theme, base64};
 use crate::report::{Exit, Outcome};
 use kuva::render::color::Color as Paint;
 use kuva::render::render::Primitive;
@@ -116,7 +116,6 @@ pub struct ImageGrid<'a> {
     pub column_labels: &'a [&'a str],
     /// Row after row.
     pub rows: &'a [Vec<Option<Image>>],
-    pub theme: Theme,
 }
 
 /// Pixels between images, and around the whole.
@@ -127,24 +126,14 @@ const SIDE: f64 = 84.0;
 
 impl ImageGrid<'_> {
     /// Writes `path` with `.svg` and with `.png`, as [`Figure::save`](super::Figure::save) does.
-    pub fn save(&self, path: &Path) -> Outcome {
+    /// Gives the SVG back, for a page.
+    pub fn save(&self, path: &Path) -> Outcome<String> {
         let drawing = self.draw().map_err(|why| Exit::Error(format!("cannot draw the images: {why}")))?;
-        drawing.save(path)
-    }
-
-    /// The picture by itself, for a page.
-    pub(crate) fn svg(&self) -> Outcome<String> {
-        let drawn = self.render().map_err(|why| Exit::Error(format!("cannot draw the images: {why}")))?;
-        Ok(drawn.0)
+        drawing.save(path)?;
+        Ok(drawing.svg)
     }
 
     pub(super) fn draw(&self) -> Result<Drawing, String> {
-        let (svg, canvas) = self.render()?;
-        Ok(Drawing { svg, png: drawing::png(&canvas)? })
-    }
-
-    /// The SVG, and what the PNG is made from.
-    fn render(&self) -> Result<(String, Canvas), String> {
         let images = || self.rows.iter().flatten().flatten();
         let wide = images().map(|i| i.width).max().ok_or("there are no images")?;
         let high = images().map(|i| i.height).max().unwrap_or(1);
@@ -174,7 +163,7 @@ impl ImageGrid<'_> {
         let top = (heading + label_lines as f64 * style::line_height(LABEL) + GAP).ceil();
         let height = top + self.rows.len() as f64 * (cell_height + GAP) - GAP + EDGE;
 
-        let mut canvas = Canvas::new(width, height, self.theme);
+        let mut canvas = Canvas::new(width, height);
         for (i, line) in title.iter().enumerate() {
             let y = EDGE + f64::from(TITLE) * 0.8 + i as f64 * style::line_height(TITLE);
             canvas.text(line, TITLE, width / 2.0, y, Middle);
@@ -194,7 +183,6 @@ impl ImageGrid<'_> {
         }
         // Smaller images stand in the middle of their places, on whole pixels.
         let middle = |spare: usize| (spare as f64 * zoom / 2.0).floor();
-        let frames = style::Color::Grey.paint(self.theme);
         let (mut elements, mut squares) = (String::new(), Vec::new());
         for (r, row) in self.rows.iter().enumerate() {
             for (c, image) in row.iter().enumerate() {
@@ -206,13 +194,7 @@ impl ImageGrid<'_> {
                     height: image.height as f64 * zoom,
                 };
                 // White images end somewhere too.
-                let frame = Area {
-                    left: area.left - 0.5,
-                    top: area.top - 0.5,
-                    width: area.width + 1.0,
-                    height: area.height + 1.0,
-                };
-                canvas.frame(frame, frames.clone());
+                canvas.frame(area);
                 elements.write_str(&image.svg_element(area)?).map_err(|e| e.to_string())?;
                 squares.push(image.squares(area));
             }
@@ -222,7 +204,7 @@ impl ImageGrid<'_> {
         let end = svg.rfind("</svg>").ok_or("the SVG has no end")?;
         let svg = format!("{}{elements}{}", &svg[..end], &svg[end..]);
         squares.into_iter().for_each(|s| canvas.scene.add(s));
-        Ok((svg, canvas))
+        Ok(Drawing { svg, png: drawing::png(&canvas)? })
     }
 }
 

@@ -1,15 +1,7 @@
 //! Curves of a run: the numbers, and the figure they make.
 
-use crate::plot::{Color, Figure, Panel};
+use crate::plot::{Color, Figure, Line, Panel};
 use serde_json::Value;
-
-/// A curve with its name and, where it has one, its spread.
-pub(super) struct Line {
-    pub(super) name: String,
-    pub(super) x: Vec<f64>,
-    pub(super) y: Vec<f64>,
-    pub(super) band: Option<(Vec<f64>, Vec<f64>)>,
-}
 
 impl Line {
     /// Through the points of which both numbers are known.
@@ -56,22 +48,15 @@ impl Chart {
         self.lines.iter().all(|l| l.x.is_empty() || (still(l) && l.band.is_none() && !self.diagonal))
     }
 
-    pub(super) fn figure(&self) -> Figure {
-        let mut panel = Panel::new("", &self.x_label, &self.y_label);
-        let lines = self.lines.iter().filter(|l| !l.x.is_empty());
-        // One curve needs no name.
-        let many = lines.clone().count() > 1 || self.diagonal;
-        let name = |line: &Line| if many { line.name.clone() } else { String::new() };
-        for (i, line) in lines.clone().enumerate() {
-            if let Some((low, high)) = &line.band {
-                panel = panel.band(&name(line), Color::nth(i), &line.x, low, high);
-            }
+    pub(super) fn figure(mut self) -> Figure {
+        self.lines.retain(|l| !l.x.is_empty());
+        if self.lines.len() == 1 && !self.diagonal {
+            // One curve needs no name.
+            self.lines[0].name.clear();
         }
-        for (i, line) in lines.enumerate() {
-            panel = panel.line(&name(line), Color::nth(i), &line.x, &line.y);
-            if line.x.len() <= 30 {
-                panel = panel.points(&name(line), Color::nth(i), &line.x, &line.y);
-            }
+        let mut panel = Panel::new("", &self.x_label, &self.y_label).curves(&self.lines);
+        for (i, line) in self.lines.iter().enumerate().filter(|(_, l)| l.x.len() <= 30) {
+            panel = panel.points(&line.name, Color::nth(i), &line.x, &line.y);
         }
         if self.diagonal {
             panel = panel.dashed_line("perfect", Color::Ink, &[0.0, 1.0], &[0.0, 1.0]);

@@ -1,9 +1,10 @@
 //! The part of a view about rows that a model learned after training: their scores over time.
 
-use super::chart::{Chart, Line};
+use super::chart::Chart;
 use super::files::Folder;
 use super::score::Headline;
 use super::{View, neat, number, percent, text};
+use crate::plot::Line;
 use crate::run::STREAM;
 use serde_json::Value;
 

@@ -1,8 +1,9 @@
 //! The view of a training, on a table or on images.
 
-use super::chart::{Chart, Line};
+use super::chart::Chart;
 use super::files::Folder;
-use super::{Table, View, neat, number, percent, score, settings, stream, text};
+use super::{View, neat, number, percent, score, settings, stream, text};
+use crate::plot::Line;
 use serde_json::Value;
 
 pub(super) fn view(folder: &mut Folder, config: Value) -> View {
@@ -131,9 +132,8 @@ fn scores(view: &mut View, test: &Value) {
     if let Some(ece) = number(test, &["reliability", "ece"]) {
         rows.push(vec!["expected calibration error".into(), percent(ece)]);
     }
-    let head = vec!["score".to_string(), "value".to_string()];
     let of = if text(test, &["type"]) == Some("left_out") { "Rows left out" } else { "Test" };
-    view.tables.push(Table { title: format!("{of}: {target}"), head, rows });
+    view.table(&format!("{of}: {target}"), &["score", "value"], &rows);
     let pairs = |a: Option<&Value>, b: Option<&Value>| -> Vec<(f64, f64)> {
         let list = |v: Option<&Value>| v.and_then(Value::as_array).cloned().unwrap_or_default();
         list(a).iter().zip(&list(b)).filter_map(|(a, b)| Some((a.as_f64()?, b.as_f64()?))).collect()
