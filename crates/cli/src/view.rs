@@ -14,9 +14,9 @@ mod stream;
 mod train;
 
 use crate::page::{Picture, Section};
+use crate::plot::{Line, Panel};
 use crate::report::{Exit, Outcome, short};
 use crate::run::settle;
-use chart::Chart;
 use files::Folder;
 use score::Headline;
 use serde_json::Value;
@@ -31,7 +31,8 @@ pub(crate) struct View {
     scores: Vec<Headline>,
     /// Key numbers by name.
     facts: Vec<(String, String)>,
-    charts: Vec<Chart>,
+    /// What they show, and the curves.
+    charts: Vec<(String, Panel)>,
     tables: Vec<Section>,
     /// Pictures that the run has written.
     pictures: Vec<Picture>,
@@ -54,9 +55,22 @@ impl View {
         }
     }
 
-    fn chart(&mut self, chart: Chart) {
-        if !chart.is_empty() {
-            self.charts.push(chart);
+    /// Curves that have points.
+    fn curves(&mut self, title: &str, x_label: &str, y_label: &str, mut lines: Vec<Line>) {
+        lines.retain(|l| !l.x.is_empty());
+        if let [one] = &mut lines[..] {
+            // One curve needs no name.
+            one.name.clear();
+        }
+        if !lines.is_empty() {
+            self.charts.push((title.into(), chart::panel(x_label, y_label, &lines)));
+        }
+    }
+
+    /// A curve that does not stay where it is.
+    fn curve(&mut self, title: &str, x_label: &str, y_label: &str, line: Line) {
+        if line.band.is_some() || line.y.len() == 1 || line.y.iter().any(|y| *y != line.y[0]) {
+            self.curves(title, x_label, y_label, vec![line]);
         }
     }
 

@@ -97,12 +97,7 @@ fn name(names: &[String], class: usize) -> &str {
 
 /// An image of one channel or three.
 pub(crate) fn picture(shape: Shape, values: &[f64], range: (f64, f64)) -> Outcome<Image> {
-    let image = match shape.channels {
-        1 => Image::grey(shape.width, shape.height, values, range),
-        3 => Image::rgb(shape.width, shape.height, values, range),
-        n => Err(format!("images with {n} channels cannot be shown")),
-    };
-    image.map_err(|why| Exit::Error(format!("cannot draw an image: {why}")))
+    Image::new(shape, values, range).map_err(|why| Exit::Error(format!("cannot draw an image: {why}")))
 }
 
 /// The image, so many times the change around grey, the result, and the standard deviation of every pixel, from the least

@@ -1,6 +1,6 @@
 //! Texts, strokes and rectangles on a scene, in pixels from the top left corner.
 
-use super::style::{self, Color};
+use super::style::{self, Color, TITLE};
 use kuva::render::color::Color as Paint;
 use kuva::render::render::{Primitive, Scene, TextAnchor};
 
@@ -30,6 +30,17 @@ impl Canvas {
         let content = style::plain(text);
         let (rotate, bold, color) = (None, false, None);
         self.scene.add(Primitive::Text { x, y, content, size, anchor, rotate, bold, color });
+    }
+
+    /// The title in the middle above all, and where it ends.
+    pub(super) fn title(&mut self, title: &str, edge: f64) -> f64 {
+        let (width, line) = (self.scene.width, style::line_height(TITLE));
+        let lines = style::wrapped(title, TITLE, width - 2.0 * edge);
+        for (i, text) in lines.iter().enumerate() {
+            let y = edge + f64::from(TITLE) + i as f64 * line;
+            self.text(text, TITLE, width / 2.0, y, TextAnchor::Middle);
+        }
+        edge + lines.len() as f64 * line
     }
 
     pub(super) fn stroke(&mut self, points: Vec<(f64, f64)>, color: Color, stroke_width: f64) {

@@ -3,7 +3,7 @@
 use super::canvas::Canvas;
 use super::drawing::{self, Drawing};
 use super::panel::{Axis, Mark, Panel, Series};
-use super::style::{self, Color, LABEL, PANEL_TITLE, SMALL, TITLE};
+use super::style::{self, Color, LABEL, PANEL_TITLE, SMALL};
 use crate::report::{Exit, Outcome};
 use kuva::Theme;
 use kuva::plot::legend::{LegendEntry, LegendPosition, LegendShape};
@@ -95,12 +95,7 @@ impl Figure {
         let width = left + self.size.0 + right + EDGE;
         let columns = self.columns.min(layouts.len());
         let mut canvas = Canvas::new(columns as f64 * width + EDGE, 0.0);
-        let whole = canvas.scene.width;
-        let mut y = EDGE;
-        for line in style::wrapped(&self.title, TITLE, whole - 2.0 * EDGE) {
-            canvas.text(&line, TITLE, whole / 2.0, y + f64::from(TITLE), TextAnchor::Middle);
-            y += style::line_height(TITLE);
-        }
+        let mut y = canvas.title(&self.title, EDGE);
         let mut all = self.panels.iter().zip(axes).zip(layouts).peekable();
         while all.peek().is_some() {
             let mut high = 0.0f64;

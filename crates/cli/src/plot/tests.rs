@@ -4,7 +4,7 @@
 use super::*;
 use std::path::Path;
 use tractable::metrics::ece;
-use tractable::{Activation, Device, Network};
+use tractable::{Activation, Device, Network, Shape};
 
 fn line(n: usize, low: f64, high: f64) -> Vec<f64> {
     (0..n).map(|i| low + (high - low) * i as f64 / (n - 1) as f64).collect()
@@ -72,12 +72,12 @@ fn ring(k: usize) -> Image {
         let (x, y) = ((i % 28) as f64 - 13.5, (i / 28) as f64 - 13.5);
         (-(x.hypot(y) - 3.0 - k as f64).powi(2) / 6.0).exp()
     };
-    Image::grey(28, 28, &(0..784).map(pixel).collect::<Vec<_>>(), (0.0, 1.0)).unwrap()
+    Image::new(Shape::image(1, 28, 28), &(0..784).map(pixel).collect::<Vec<_>>(), (0.0, 1.0)).unwrap()
 }
 
 fn patch(k: usize) -> Image {
     let value = |i: usize| ((i % 32) as f64 / 32.0 + (i / 1024) as f64 * 0.3 + k as f64 * 0.1).fract();
-    Image::rgb(32, 32, &(0..3072).map(value).collect::<Vec<_>>(), (0.0, 1.0)).unwrap()
+    Image::new(Shape::image(3, 32, 32), &(0..3072).map(value).collect::<Vec<_>>(), (0.0, 1.0)).unwrap()
 }
 
 fn images() -> Vec<Vec<Option<Image>>> {

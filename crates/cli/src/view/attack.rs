@@ -1,6 +1,5 @@
 //! The view of images that were changed until a network took them for something else.
 
-use super::chart::Chart;
 use super::files::Folder;
 use super::{View, neat, number, percent, settings, text};
 use crate::attack::LIVE;
@@ -61,7 +60,7 @@ pub(super) fn view(folder: &mut Folder) -> View {
     for (key, name) in [("l_inf", "L-inf"), ("l2", "L2")] {
         let (label, line) = (format!("{name}, pixels from 0 to 1"), within(&attacks, key));
         let title = format!("How far images had to be changed, {name}");
-        view.chart(Chart::new(&title, &label, "share of attacks that succeed within", vec![line]));
+        view.curve(&title, &label, "share of attacks that succeed within", line);
     }
     let mut of_label: std::collections::BTreeMap<u64, (f64, f64, f64)> = Default::default();
     for a in &attacks {

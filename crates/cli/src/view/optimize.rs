@@ -1,6 +1,5 @@
 //! The view of a search for an optimum.
 
-use super::chart::Chart;
 use super::files::Folder;
 use super::{View, neat, number, settings, text};
 use crate::plot::Line;
@@ -53,7 +52,7 @@ pub(super) fn view(folder: &mut Folder) -> View {
                 format!("The {goal} among {} that were evaluated.", count(told.len() as u64, "point"));
             view.score("best value", neat(*best), meaning);
         }
-        view.chart(Chart::new("The best value so far", "evaluation", "value", vec![so_far]));
+        view.curve("The best value so far", "evaluation", "value", so_far);
         let mut order = told;
         let sign = if goal == "maximum" { -1.0 } else { 1.0 };
         order.sort_by(|a, b| (sign * a.2).total_cmp(&(sign * b.2)));

@@ -2,7 +2,11 @@
 
 use super::View;
 use crate::page::{Page, Picture, Section};
+use crate::plot::Figure;
 use crate::report::{Exit, Outcome};
+
+/// Width and height of axes: a page on a phone shows the picture at three quarters of its size.
+const SIZE: (f64, f64) = (330.0, 210.0);
 
 impl View {
     /// The page, which `follows` a run in progress or is the last: how good it is before anything else.
@@ -22,9 +26,9 @@ impl View {
         let mut sections = vec![score, numbers];
         if !self.charts.is_empty() {
             let (mut drawn, mut section) = (Vec::new(), Section::new("curves", "Curves"));
-            for chart in self.charts {
-                let title = chart.title.clone();
-                match Picture::of(&title, &chart.figure()) {
+            for (title, panel) in self.charts {
+                let figure = Figure::new("").panel_size(SIZE.0, SIZE.1).panel(panel);
+                match Picture::of(&title, &figure) {
                     Ok(picture) => drawn.push(picture),
                     // Numbers that are too far apart for an axis, in a run that has lost its way.
                     Err(Exit::Error(why)) => section = section.note(&format!("{title}: {why}")),

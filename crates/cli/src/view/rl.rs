@@ -1,6 +1,5 @@
 //! The view of agents that learn to act.
 
-use super::chart::Chart;
 use super::files::Folder;
 use super::{View, neat, number, settings, text};
 use crate::report::count;
@@ -58,7 +57,7 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
         let curves: Vec<Vec<(f64, f64)>> = logs.iter().map(|(_, log)| curve(log)).collect();
         let curves: Vec<&[(f64, f64)]> = curves.iter().map(Vec::as_slice).collect();
         if let Some(line) = over_seeds(title, &curves) {
-            view.chart(Chart::new(title, "steps", label, vec![line]));
+            view.curve(title, "steps", label, line);
         }
     };
     add(
