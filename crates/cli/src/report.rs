@@ -26,11 +26,6 @@ impl Report {
         Report { json, ignore_closed_pipe: false }
     }
 
-    /// Whether results are JSON.
-    pub(crate) fn is_json(self) -> bool {
-        self.json
-    }
-
     /// Continues after the output is closed.
     pub fn ignoring_closed_pipe(self) -> Self {
         Report { ignore_closed_pipe: true, ..self }
@@ -50,6 +45,19 @@ impl Report {
             Err(e) if self.ignore_closed_pipe && e.kind() == ErrorKind::BrokenPipe => Ok(()),
             result => Ok(result?),
         }
+    }
+
+    /// Several results of one kind: with `--json` a line for each, otherwise one text for all.
+    pub fn say_all(self, kind: &str, bodies: &[impl Serialize], text: impl FnOnce() -> String) -> Outcome {
+        match self.json {
+            true => bodies.iter().try_for_each(|body| self.say(kind, body, String::new)),
+            false => self.say(kind, &(), text),
+        }
+    }
+
+    /// What only people are told.
+    pub(crate) fn text(self, text: &str) -> Outcome {
+        self.say_all("", &[(); 0], || text.into())
     }
 }
 

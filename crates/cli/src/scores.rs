@@ -11,7 +11,7 @@ pub(crate) use prequential::{Scored, Tally};
 use crate::console;
 use crate::report::{Outcome, Report, count, short, table};
 use serde::Serialize;
-use tractable::data::Target;
+use tractable::data::{Dataset, Target};
 use tractable::ensemble::LeftOut;
 use tractable::metrics::{self, Tails};
 use tractable::{Ensemble, Input, Matrix, Prediction};
@@ -32,40 +32,64 @@ pub(crate) enum RowsAre {
 }
 
 /// The scores of one target column of numbers, or of the classes.
+///
+/// Line `test` of `train`.
+/// Line `score` of `evaluate`.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum Score {
+    /// Numbers
     Values {
+        /// Name of the column.
         target: String,
+        /// How many were evaluated.
         rows: usize,
+        /// `new` to the model; `left_out` by the networks that predict them; or `learned` from.
         rows_are: RowsAre,
+        /// Root mean squared error.
         rmse: f64,
+        /// Mean absolute error.
         mae: f64,
+        /// Mean negative log-likelihood, noise and tails included.
         nll: f64,
+        /// Continuous ranked probability score.
         crps: f64,
-        /// Share of the values inside their central 50, 90 and 95 % intervals.
+        /// Share inside their central 50 % interval.
         coverage_50: f64,
+        /// The same for 90 %.
         coverage_90: f64,
+        /// The same for 95 %.
         coverage_95: f64,
-        /// Normalised innovation squared.
+        /// Normalised innovation squared: mean of the squared error over the variance.
         nis: f64,
-        /// Whether the intervals are calibrated.
+        /// On the 90 % intervals: `hold`, `too_sure` or `not_sure_enough`.
         verdict: Verdict,
+        /// `levels`, the share `observed` inside each, and their mean distance, `error`.
         calibration: metrics::Calibration,
+        /// Error among the rows the model is most certain of: `share` of the rows, and their root mean squared `error`.
         surest: Surest,
     },
+    /// Classes
     Classes {
+        /// Name of the column.
         target: String,
+        /// How many were evaluated.
         rows: usize,
+        /// As for numbers.
         rows_are: RowsAre,
+        /// Share whose most probable class is wrong.
         error_rate: f64,
+        /// Mean negative log-likelihood.
         nll: f64,
+        /// Brier score.
         brier: f64,
-        /// Mean probability of the class that is predicted.
+        /// Mean probability of the most probable class.
         confidence: f64,
-        /// Whether that matches the accuracy.
+        /// Whether this matches how often it is right: `hold`, `too_sure` or `not_sure_enough`.
         verdict: Verdict,
+        /// `ece` and its bins.
         reliability: metrics::Reliability,
+        /// Error among the rows the model is most certain of: `share` of the rows, and their `error` rate.
         surest: Surest,
     },
 }
@@ -107,8 +131,27 @@ impl Judged {
         Ok(())
     }
 
+    /// Adds what a model says of the rows that it left out in training, and returns how many these are.
+    pub(crate) fn predict_left_out(&mut self, model: &Ensemble, train: &Dataset) -> Outcome<usize> {
+        let out = model.rows_left_out(train)?;
+        match train.target() {
+            // Ten networks leave out every row between them, a single one some.
+            target @ Target::Values { .. } if out.len() == train.rows() => {
+                self.add_values(&model.left_out(train)?, target, 0);
+            }
+            Target::Labels { labels, .. } if out.len() == train.rows() => {
+                self.add_classes(model.left_out_classes(train)?.data(), labels);
+            }
+            _ => {
+                let out = train.select(&out)?;
+                self.predict(model, out.input(), out.target())?;
+            }
+        }
+        Ok(out.len())
+    }
+
     /// Adds predictions of the target's rows from `first` on.
-    pub(crate) fn add_values(&mut self, out: &Prediction, target: &Target, first: usize) {
+    fn add_values(&mut self, out: &Prediction, target: &Target, first: usize) {
         let Target::Values { y, observed } = target else { return };
         let (width, var) = (out.width(), out.total_var());
         self.values.resize_with(width, Column::default);
@@ -125,7 +168,7 @@ impl Judged {
     }
 
     /// Adds probabilities of the labels' rows.
-    pub(crate) fn add_classes(&mut self, p: &[f64], labels: &[usize]) {
+    fn add_classes(&mut self, p: &[f64], labels: &[usize]) {
         let all = self.classes.get_or_insert_default();
         all.0.extend(p);
         all.1.extend(labels);

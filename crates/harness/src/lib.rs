@@ -1,5 +1,6 @@
 //! What is not the product: results of the literature, golden vectors and recorded physics, computed again. `cargo xtask` runs it.
 
+pub mod json;
 mod lines;
 mod reproduce;
 pub mod verify;
@@ -22,6 +23,8 @@ struct Cli {
 enum Command {
     /// Recompute golden vectors with this build on this machine
     Verify(verify::Args),
+    /// Write the book's page about JSON Lines from the types of the lines
+    Json,
     /// Recompute published results
     Reproduce(reproduce::Args),
     /// Count lines of code by package
@@ -44,6 +47,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let words = args.iter().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
     match cli.command {
         Command::Program { args } => tractable_cli::run(std::iter::once("tractable".into()).chain(args)),
+        Command::Json => report::exit_code(json::run()),
         Command::Lines => report::exit_code(lines::run()),
         Command::Verify(args) => timed(cli.console, words, || verify::run(&args)),
         Command::Reproduce(args) => timed(cli.console, words, || reproduce::run(&args)),

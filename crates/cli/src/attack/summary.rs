@@ -57,20 +57,31 @@ fn mean_median(values: impl Iterator<Item = f64>) -> Option<MeanMedian> {
 }
 
 /// What came of many attacks. Distances and iterations are those of the attacks that succeeded.
+///
+/// Line `attack` of `attack`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
+    /// `infer`, `pgd` or `fgsm`.
     pub method: Method,
+    /// As given.
     pub budget: Option<String>,
+    /// How many.
     pub attacks: usize,
-    /// Images that were misclassified before any attack.
+    /// Error rate on the unchanged images.
     pub error_before: f64,
+    /// Share classified as the target or, without one, not as the label; includes images that were already misclassified.
     pub success: f64,
-    /// Attacks after which the class is not the label, whatever the target was.
+    /// Share not classified as the label, whatever the target.
     pub changed: f64,
+    /// Mean and median over successful attacks.
     pub l_inf: Option<MeanMedian>,
+    /// Mean and median over successful attacks.
     pub l2: Option<MeanMedian>,
+    /// Mean and median over successful attacks.
     pub iterations: Option<MeanMedian>,
+    /// Milliseconds per attack.
     pub ms_an_attack: f64,
+    /// In total.
     pub seconds: f64,
 }
 

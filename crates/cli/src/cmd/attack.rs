@@ -109,21 +109,28 @@ const PNGS: usize = 100;
 const CURVE: (usize, usize) = (8, 100);
 
 /// Transfer of successful attacks to a second network.
+///
+/// Line `transfer` of `attack`.
 #[derive(Serialize)]
 struct Transfer {
+    /// The second network.
     model: PathBuf,
-    /// Images that it classified correctly before they were changed.
+    /// Those that fooled the first network, on images that the second classified correctly.
     attacks: usize,
-    /// Classified as the target (without one: not as the label).
+    /// Share classified as the target or, without one, not as the label.
     success: f64,
-    /// No longer classified as the label.
+    /// Share not classified as the label, whatever the target.
     changed: f64,
 }
 
+/// Line `curve` of `attack`.
 #[derive(Serialize)]
 struct CurvePoint {
+    /// Maximum distance from the image.
     budget: Budget,
+    /// Success rate of inference.
     inference: f64,
+    /// Success rate of projected gradient descent.
     pgd: f64,
 }
 
@@ -370,15 +377,11 @@ fn curve(args: &Args, job: &Job<'_>, most: Budget, frozen: Option<&[bool]>, repo
         };
         points.push(CurvePoint { budget, inference: share(Method::Infer)?, pgd: share(Method::Pgd)? });
     }
-    if args.json {
-        points.iter().try_for_each(|p| report.say("curve", p, String::new))?;
-    } else {
-        let mut rows = vec![["budget", "inference", "PGD"].map(String::from).to_vec()];
-        rows.extend(points.iter().map(|p| vec![p.budget.to_string(), percent(p.inference), percent(p.pgd)]));
-        report.say("", &(), || {
-            format!("\nsuccess against budget, {} images\n{}", images.len(), table(&rows, &[0]))
-        })?;
-    }
+    let mut rows = vec![["budget", "inference", "PGD"].map(String::from).to_vec()];
+    rows.extend(points.iter().map(|p| vec![p.budget.to_string(), percent(p.inference), percent(p.pgd)]));
+    report.say_all("curve", &points, || {
+        format!("\nsuccess against budget, {} images\n{}", images.len(), table(&rows, &[0]))
+    })?;
     let Some(out) = &args.out else { return Ok(()) };
     let of = |f: fn(&CurvePoint) -> f64| points.iter().map(f).collect::<Vec<f64>>();
     let norm = if let Budget::L2(_) = most { "L2" } else { "L-inf" };

@@ -47,18 +47,27 @@ pub struct Args {
 }
 
 /// One line of the table.
+///
+/// Line `bench` of `bench`.
 #[derive(Serialize)]
 struct Line {
+    /// What is done.
     verb: &'static str,
+    /// Its name.
     network: &'static str,
+    /// Rows per call.
     batch: usize,
+    /// How many.
     threads: usize,
-    /// Best and median over blocks, microseconds per call.
+    /// Microseconds per call, in the best block of calls.
     best_us: f64,
+    /// The same in the median block.
     median_us: f64,
+    /// In the best block.
     samples_per_second: f64,
-    /// Arithmetic of the method at the measured peak, microseconds per call, if known in advance.
+    /// Time of the arithmetic at the measured peak; null if not known in advance.
     floor_us: Option<f64>,
+    /// That time over the best.
     share_of_peak: Option<f64>,
 }
 
@@ -68,11 +77,14 @@ struct All<'a> {
     rows: &'a [Line],
 }
 
+/// Line `machine` of `bench`.
 #[derive(Serialize)]
 struct Machine {
-    /// Multiply-adds of one core, in units of 1e9 floating-point operations per second.
+    /// Measured with multiply-adds in registers.
     peak_gflops_a_core: f64,
+    /// Instruction set.
     vectors: String,
+    /// How many.
     cores: usize,
     /// GPUs that CUDA can use.
     gpus: Vec<String>,

@@ -46,12 +46,16 @@ struct Fetch {
     json: bool,
 }
 
+/// Line `fetched` of `data`.
 #[derive(Serialize)]
 struct Fetched<'a> {
+    /// Its name.
     set: &'static str,
+    /// Where it was saved.
     folder: &'a Path,
-    /// `None`: everything was there.
+    /// Where it came from; null if nothing was downloaded.
     source: Option<String>,
+    /// Their paths.
     files: Vec<PathBuf>,
 }
 

@@ -4,8 +4,7 @@ mod curve;
 mod digits;
 mod pole;
 
-use crate::page::{Page, Picture, Section, check_overwrite};
-use crate::plot::Figure;
+use crate::page::{Page, Section, check_overwrite};
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report, file_error};
 use crate::{files, interrupt};
@@ -56,12 +55,6 @@ impl Stage<'_> {
         self.args.out.join(name)
     }
 
-    /// A figure in the folder, and in the page.
-    fn picture(&self, name: &str, caption: &str, figure: &Figure) -> Outcome<Picture> {
-        figure.save(&self.path(name))?;
-        Picture::of(caption, figure)
-    }
-
     /// To be asked wherever stopping is safe.
     fn check(&self) -> Outcome {
         match interrupt::requested() {
@@ -74,10 +67,14 @@ impl Stage<'_> {
     }
 }
 
+/// Line `page` of `demo`.
 #[derive(Serialize)]
 struct Written<'a> {
+    /// The file written.
     page: &'a Path,
+    /// Its size.
     bytes: usize,
+    /// In total.
     seconds: f64,
 }
 

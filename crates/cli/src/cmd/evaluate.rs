@@ -3,11 +3,13 @@
 use crate::console::note;
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, Report, short};
-use crate::run::{AnyConfig, DataFile, DataFiles, Rows, RunFolder, load_for, load_model, model_first};
+use crate::run::{
+    AnyConfig, DataFile, DataFiles, Rows, RunFolder, TableConfig, load_for, load_model, model_first,
+};
 use crate::scores::{self, Judged, RowsAre, Score};
-use crate::settings::{DeviceName, whole};
+use crate::settings::{DeviceName, Kind, whole};
 use std::path::{Path, PathBuf};
-use tractable::data::{self, Dataset, Target};
+use tractable::data::{self, Dataset};
 use tractable::{Ensemble, Network, Output};
 
 const AFTER_HELP: &str = "\
@@ -92,8 +94,8 @@ pub fn run(args: &Args) -> Outcome {
         }
     };
     for (i, score) in scores.iter().enumerate() {
-        if i > 0 && !args.json {
-            report.say("", &(), || "\n".into())?;
+        if i > 0 {
+            report.text("\n")?;
         }
         score.say(report, "score", true)?;
     }
@@ -121,37 +123,27 @@ fn check_limits(args: &Args, output: Output) -> Outcome {
 }
 
 /// The run's settings, where it learned from this very file. A model file is looked for beside its settings.
-fn own_rows(args: &Args, file: &Path) -> Outcome<Option<AnyConfig>> {
+fn own_rows(args: &Args, file: &Path) -> Outcome<Option<Box<TableConfig>>> {
     let run = if args.model.is_dir() { &args.model } else { args.model.parent().unwrap_or(Path::new("")) };
     if !run.join("config.json").is_file() {
         return Ok(None);
     }
     // Settings that cannot be read are no reason not to judge a model by other rows.
-    let Ok(config) = RunFolder::config(run) else { return Ok(None) };
-    let data = match &config {
-        AnyConfig::Ensemble(config) => &config.data,
-        AnyConfig::Network(config) => &config.data,
-        AnyConfig::Images(_) => return Ok(None),
-    };
+    let Ok(AnyConfig::Table(config)) = RunFolder::config(run) else { return Ok(None) };
     // What can be read only once is new.
     if !file.is_file() {
         return Ok(None);
     }
     let files = DataFiles::open(std::slice::from_ref(&file.to_path_buf()))?;
-    let own = data.is_one_of_several(file) || DataFile::read(&files)?.same_content(data);
+    let own = config.data.is_one_of_several(file) || DataFile::read(&files)?.same_content(&config.data);
     Ok(own.then_some(config))
 }
 
 /// Scores on the file that the model learned from, as far as they can be honest.
-fn judge_own(model: &Ensemble, file: &Path, config: &AnyConfig) -> Outcome<Vec<Score>> {
+fn judge_own(model: &Ensemble, file: &Path, config: &TableConfig) -> Outcome<Vec<Score>> {
     let mut judged = Judged::default();
     // Which rows of it were held out is not kept.
-    let unknown = match config {
-        AnyConfig::Ensemble(config) => config.settings.stream || config.data.is_one_of_several(file),
-        AnyConfig::Network(config) => config.data.is_one_of_several(file),
-        AnyConfig::Images(_) => false,
-    };
-    if unknown {
+    if config.settings.stream || config.data.is_one_of_several(file) {
         let why = "the model was trained on most of these rows, so the scores are optimistic";
         note(&format!("{}: {why}", file.display()));
         let data = read(file, model)?;
@@ -159,45 +151,19 @@ fn judge_own(model: &Ensemble, file: &Path, config: &AnyConfig) -> Outcome<Vec<S
         return judged.scores(data.output_names(), RowsAre::Learned);
     }
     let files = DataFiles::open(std::slice::from_ref(&file.to_path_buf()))?;
-    let (rows, learned) = match config {
-        AnyConfig::Ensemble(config) => {
-            let table = config.settings.columns().table(files.paths())?;
-            let rows = Rows::of_ensemble(table, &config.settings)?;
-            if model.rows() != rows.train.rows() {
-                let why = "it has learned other rows since, so the scores are optimistic";
-                note(&format!("{}: the model was trained on these rows; {why}", file.display()));
-                judged.predict(model, rows.train.input(), rows.train.target())?;
-                return judged.scores(rows.train.output_names(), RowsAre::Learned);
-            }
-            let out = model.rows_left_out(&rows.train)?;
-            let all = out.len() == rows.train.rows();
-            match rows.train.target() {
-                // Ten networks leave out every row between them, a single one some.
-                Target::Values { .. } if all => {
-                    judged.add_values(&model.left_out(&rows.train)?, rows.train.target(), 0);
-                }
-                Target::Labels { labels, .. } if all => {
-                    judged.add_classes(model.left_out_classes(&rows.train)?.data(), labels);
-                }
-                _ => {
-                    let out = rows.train.select(&out)?;
-                    judged.predict(model, out.input(), out.target())?;
-                }
-            }
-            let learned = if all { 0 } else { rows.train.rows() - out.len() };
-            (rows, learned)
+    let rows = Rows::new(config.settings.table(files.paths())?, &config.settings)?;
+    let mut learned = rows.train.rows();
+    if config.settings.kind == Kind::Ensemble {
+        if model.rows() != learned {
+            let why = "it has learned other rows since, so the scores are optimistic";
+            note(&format!("{}: the model was trained on these rows; {why}", file.display()));
+            judged.predict(model, rows.train.input(), rows.train.target())?;
+            return judged.scores(rows.train.output_names(), RowsAre::Learned);
         }
-        AnyConfig::Network(config) => {
-            let table = config.settings.columns().table(files.paths())?;
-            let rows = Rows::of_network(table, &config.settings)?;
-            if let Some(aside) = &rows.calibration {
-                judged.predict(model, aside.input(), aside.target())?;
-            }
-            let learned = rows.train.rows();
-            (rows, learned)
-        }
-        AnyConfig::Images(_) => unreachable!("images have no file of rows"),
-    };
+        learned -= judged.predict_left_out(model, &rows.train)?;
+    } else if let Some(aside) = &rows.calibration {
+        judged.predict(model, aside.input(), aside.target())?;
+    }
     if let Some(test) = &rows.test {
         judged.predict(model, test.input(), test.target())?;
     }

@@ -33,34 +33,57 @@ pub struct Args {
     json: bool,
 }
 
+/// Line `model` of `inspect`.
 #[derive(Serialize)]
 struct Model<'a> {
+    /// Of the file.
     path: &'a Path,
+    /// Of the file.
     format_version: &'a str,
+    /// Version that wrote it.
     library: &'a str,
+    /// `f32` or `f64`.
     precision: &'a str,
+    /// Shape.
     input: Shape,
+    /// Numbers or classes, and how many.
     output: Output,
+    /// Weights and biases.
     parameters: usize,
+    /// Learned.
     epochs: usize,
+    /// One, or one per output.
     noise_std: &'a [f64],
+    /// How the updates of a batch are combined.
     update_rule: UpdateRule,
+    /// Scheme, gain, variance of the biases.
     prior: Prior,
+    /// Of the weights and the order of rows.
     seed: u64,
+    /// Names.
     inputs: &'a [String],
+    /// Names.
     outputs: &'a [String],
+    /// Names.
     classes: &'a [String],
+    /// Means and standard deviations, or null.
     input_scaler: Option<&'a Scaler>,
+    /// Means and standard deviations, or null.
     output_scaler: Option<&'a Scaler>,
 }
 
+/// Line `layer` of `inspect`.
 #[derive(Serialize)]
 struct LayerRow<'a> {
+    /// Of the layer.
     name: &'a str,
+    /// What it computes.
     kind: &'a str,
-    /// The layers it takes as input.
+    /// Names of the layers it takes as input.
     reads: Vec<&'a str>,
+    /// Shape.
     output: Shape,
+    /// Weights and biases.
     parameters: usize,
     /// Average size of the weights' means and of their standard deviations.
     #[serde(flatten)]
@@ -69,7 +92,9 @@ struct LayerRow<'a> {
 
 #[derive(Serialize)]
 struct Weights {
+    /// Average size of the weights' means.
     mean_abs: f64,
+    /// Average of the weights' standard deviations.
     mean_std: f64,
 }
 
@@ -88,16 +113,16 @@ pub fn run(args: &Args) -> Outcome {
     if model.networks().count() == 1 {
         let inside = file.tensors.tensor("network0").map_err(|e| broken(&path, e))?;
         one_network(net, &path, &Opened::new(&path, inside.data())?, report)?;
-        if !args.json {
-            report.say("", &(), || "\n".into())?;
-        }
+        report.text("\n")?;
     }
     ensemble::describe(&model, &path, &file, report)?;
     devices(report)
 }
 
+/// Line `devices` of `inspect`.
 #[derive(Serialize)]
 struct Devices {
+    /// Devices on this machine that can run it.
     devices: Vec<String>,
 }
 
@@ -155,10 +180,7 @@ fn one_network(net: &Network, path: &Path, file: &Opened<'_>, report: Report) ->
     };
     let layers = layers(net, &file.tensors)?;
     report.say("model", &model, || summary(&model))?;
-    if report.is_json() {
-        return layers.iter().try_for_each(|l| report.say("layer", l, String::new));
-    }
-    report.say("layers", &(), || format!("\n{}{}", layer_table(&layers), scaler_table(&model)))
+    report.say_all("layer", &layers, || format!("\n{}{}", layer_table(&layers), scaler_table(&model)))
 }
 
 fn layers<'a>(net: &'a Network, tensors: &SafeTensors<'_>) -> Outcome<Vec<LayerRow<'a>>> {

@@ -73,13 +73,20 @@ pub struct Args {
 /// An idle stream is saved after this long.
 const IDLE: Duration = Duration::from_secs(10);
 
+/// Line `end` of `learn`.
 #[derive(Serialize)]
 struct End<'a> {
+    /// Folder of the run.
     run: &'a Path,
+    /// File of the model.
     model: &'a Path,
+    /// Learned by this command.
     rows: u64,
+    /// Rows skipped because they have no target.
     without_target: u64,
+    /// How often the model has forgotten.
     forgot: u64,
+    /// In total.
     seconds: f64,
 }
 

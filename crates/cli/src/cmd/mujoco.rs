@@ -71,13 +71,16 @@ const KNOWN: &[&str] = &[
 /// The release that these sums are of.
 const KNOWN_RELEASE: &str = "3.3.7";
 
+/// Line `mujoco` of `mujoco`.
 #[derive(Serialize)]
 struct Found<'a> {
+    /// Of the library.
     path: &'a Path,
+    /// Of the library.
     version: &'a str,
-    /// SHA-256 of the library, where it was fetched.
+    /// Of the library; from `fetch`.
     sha256: Option<&'a str>,
-    /// Whether that is a sum we know.
+    /// Whether this version knows that checksum; from `fetch`.
     known: Option<bool>,
 }
 

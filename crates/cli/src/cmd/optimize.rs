@@ -162,11 +162,17 @@ fn parse_error(e: &ParseError) -> Exit {
 }
 
 /// An optimum as it is reported.
+///
+/// Line `optimum` of `optimize`.
 #[derive(Serialize)]
 struct Found<'a> {
+    /// Where the network expects the optimum.
     x: &'a [f64],
+    /// Rough.
     x_std: Vec<f64>,
+    /// What it expects there.
     value: f64,
+    /// Of that.
     value_std: f64,
 }
 

@@ -5,7 +5,7 @@ use crate::csv::{self, Fail};
 use crate::interrupt;
 use crate::out::Target;
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome, count, json_text};
+use crate::report::{Exit, Outcome, count, json_line};
 use crate::run::{DataFile, DataFiles, class_names, load_model, model_first};
 use crate::scores::in_parts;
 use crate::team;
@@ -163,34 +163,49 @@ enum Said<'a> {
 }
 
 /// One row as JSON.
+///
+/// Line `row` of `predict`.
 #[derive(Serialize)]
 struct Row<'a> {
-    r#type: &'static str,
+    /// From 0.
     row: u64,
+    /// Cells of the columns given by `--id`, where the file has them.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     id: &'a [String],
     #[serde(flatten)]
-    values: Option<Numbers>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    class: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    probabilities: Option<&'a [f64]>,
+    predicted: Predicted<'a>,
 }
 
-/// Numbers of a row as JSON, one entry per target.
 #[derive(Serialize)]
-struct Numbers {
-    mean: Vec<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lower: Option<Vec<f64>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    upper: Option<Vec<f64>>,
-    /// One list per target.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    quantiles: Option<Vec<Vec<f64>>>,
-    std: Vec<f64>,
-    std_model: Vec<f64>,
-    std_noise: Vec<f64>,
+#[serde(untagged)]
+enum Predicted<'a> {
+    /// Numbers
+    Values {
+        /// One per target.
+        mean: Vec<f64>,
+        /// One per target; omitted with `--quantiles`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lower: Option<Vec<f64>>,
+        /// One per target; omitted with `--quantiles`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        upper: Option<Vec<f64>>,
+        /// One list per target, in the requested order.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        quantiles: Option<Vec<Vec<f64>>>,
+        /// One per target, for a new observation.
+        std: Vec<f64>,
+        /// The part that more data would reduce.
+        std_model: Vec<f64>,
+        /// The part that they would not reduce.
+        std_noise: Vec<f64>,
+    },
+    /// Classes
+    Class {
+        /// The most probable.
+        class: &'a str,
+        /// One per class, in the model's order.
+        probabilities: &'a [f64],
+    },
 }
 
 impl<'a> Columns<'a> {
@@ -250,8 +265,8 @@ impl<'a> Columns<'a> {
                         let of = |column: usize, target: usize| part[column][at * targets.len() + target];
                         let id = ids.next().unwrap_or(&[]);
                         if args.json {
-                            let values = Numbers::new(columns.len(), targets.len(), args, of);
-                            json_row(text, &Row { values: Some(values), ..Row::new(row, id) });
+                            let predicted = Predicted::values(columns.len(), targets.len(), args, of);
+                            json_row(text, &Row { row, id, predicted });
                         } else {
                             push_ids(text, id);
                             let targets = 0..targets.len();
@@ -271,8 +286,8 @@ impl<'a> Columns<'a> {
                         let class = &names[metrics::argmax(p)];
                         let id = ids.next().unwrap_or(&[]);
                         if args.json {
-                            let row = Row { class: Some(class), probabilities: Some(p), ..Row::new(row, id) };
-                            json_row(text, &row);
+                            let predicted = Predicted::Class { class, probabilities: p };
+                            json_row(text, &Row { row, id, predicted });
                         } else {
                             push_ids(text, id);
                             *text += &csv::quoted(class);
@@ -295,13 +310,13 @@ fn push_ids(text: &mut String, ids: &[String]) {
     }
 }
 
-impl Numbers {
+impl Predicted<'_> {
     /// From the number of a column and a target.
-    fn new(columns: usize, targets: usize, args: &Args, of: impl Fn(usize, usize) -> f64) -> Self {
+    fn values(columns: usize, targets: usize, args: &Args, of: impl Fn(usize, usize) -> f64) -> Self {
         let list = |c: usize| -> Vec<f64> { (0..targets).map(|t| of(c, t)).collect() };
         let bounds = args.quantiles.is_empty();
         let quantiles = |t: usize| (0..args.quantiles.len()).map(|q| of(1 + q, t)).collect();
-        Numbers {
+        Predicted::Values {
             mean: list(0),
             lower: bounds.then(|| list(1)),
             upper: bounds.then(|| list(2)),
@@ -328,13 +343,7 @@ fn numbers(out: &Prediction, args: &Args) -> tractable::Result<Vec<Vec<f64>>> {
     Ok(all)
 }
 
-impl<'a> Row<'a> {
-    fn new(row: u64, id: &'a [String]) -> Self {
-        Row { r#type: "row", row, id, values: None, class: None, probabilities: None }
-    }
-}
-
 fn json_row(text: &mut String, row: &Row<'_>) {
-    *text += &json_text(row);
+    *text += &json_line("row", row);
     text.push('\n');
 }

@@ -40,9 +40,12 @@ pub struct Args {
     json: bool,
 }
 
+/// Line `page` of `report`.
 #[derive(Serialize)]
 struct Written<'a> {
+    /// The file written.
     page: &'a Path,
+    /// Its size.
     bytes: usize,
 }
 

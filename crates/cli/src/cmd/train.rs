@@ -10,9 +10,9 @@ mod source;
 use crate::console::note;
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, Report, count, json_line};
-use crate::run::{AnyConfig, DataFile, DataFiles, RunFolder};
+use crate::run::{AnyConfig, DataFiles, RunFolder, TableConfig};
 use crate::scores::{self, Judged, RowsAre, Surest};
-use crate::settings::{ImageFlags, TrainFlags};
+use crate::settings::{Kind, RunSettings, TrainFlags};
 use crate::{escape, interrupt, out, team};
 use clap::{Args as _, FromArgMatches};
 use serde::Serialize;
@@ -59,8 +59,6 @@ pub struct Args {
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    images: ImageFlags,
 }
 
 fn sync(text: &str) -> Result<Sync, String> {
@@ -110,9 +108,11 @@ pub fn run(args: &Args) -> Outcome {
         };
     }
     match (RunFolder::config(&out)?, set) {
-        (AnyConfig::Ensemble(old), None) => ensemble::run(args, &out, Some(&old)),
-        (AnyConfig::Network(old), None) => network::run(args, &out, Some(&old)),
-        (AnyConfig::Ensemble(_) | AnyConfig::Network(_), Some(set)) => {
+        (AnyConfig::Table(old), None) if old.settings.kind == Kind::Ensemble => {
+            ensemble::run(args, &out, Some(&old))
+        }
+        (AnyConfig::Table(old), None) => network::run(args, &out, Some(&old)),
+        (AnyConfig::Table(_), Some(set)) => {
             Err(Exit::Error(format!("--resume: this is a CSV run; it cannot resume on {}", set.name())))
         }
         (AnyConfig::Images(old), _) if !args.files.is_empty() && set != Some(old.images.set) => {
@@ -125,40 +125,29 @@ pub fn run(args: &Args) -> Outcome {
 
 /// The default model, or one network if flags describe it.
 fn table(args: &Args, out: &Path) -> Outcome {
-    let own = args.flags.own_network().join(", ");
-    if own.is_empty() {
-        return ensemble::run(args, out, None);
+    match args.flags.own_network().is_empty() {
+        true => ensemble::run(args, out, None),
+        false => network::run(args, out, None),
     }
-    if args.flags.single() {
-        let why = "cannot be combined with network flags";
-        return Err(Exit::Error(format!("--single: {why}; leave out {own}, or --single")));
-    }
-    if args.flags.stream() {
-        let why = "works only with the default network";
-        return Err(Exit::Error(format!("--stream: {why}; leave out {own}, or --stream")));
-    }
-    network::run(args, out, None)
 }
 
-/// The rows to learn from: those that were given, or the run's.
-fn data_files(args: &Args, run: Option<&DataFile>) -> Outcome<DataFiles> {
-    if let Some(flag) = args.images.given().keys().next() {
-        return Err(Exit::Error(format!("--{flag}: applies to image sets, not to CSV files; leave it out")));
-    }
+/// The rows to learn from, those that were given or the run's, once the flags suit the kind of run.
+fn data_files(args: &Args, kind: Kind, run: Option<&TableConfig>) -> Outcome<DataFiles> {
+    args.flags.check_for(kind, run.is_some())?;
     match (&args.files[..], run) {
-        ([], Some(run)) => run.open(),
+        ([], Some(run)) => run.data.open(),
         (files, _) => DataFiles::open(files),
     }
 }
 
-/// The table of a new run, with the flags: a target that has words has classes.
-fn new_table(args: &Args, files: &DataFiles) -> Outcome<(Table, TrainFlags)> {
-    let columns = args.flags.columns();
-    columns.check()?;
-    let table = columns.table(files.paths())?;
-    let classes = columns.has_classes(&table)?;
-    note_classes(classes, columns.target);
-    Ok((table, args.flags.decided(classes, false)))
+/// The table and the settings of a new run: a target that has words has classes.
+fn new_table(args: &Args, kind: Kind, files: &DataFiles) -> Outcome<(Table, RunSettings)> {
+    let said = &args.flags.values;
+    said.check_target()?;
+    let table = said.table(files.paths())?;
+    let classes = said.has_classes(&table)?;
+    note_classes(classes, &said.target);
+    Ok((table, args.flags.settings(kind, classes)?))
 }
 
 fn note_classes(found: bool, target: &[String]) {
@@ -219,29 +208,20 @@ fn judge_left_out(model: &Ensemble, train: &Dataset) -> Outcome<Judged> {
     if train.rows() > MOST_JUDGED {
         return Ok(judged);
     }
-    let out = model.rows_left_out(train)?;
-    match train.target() {
-        // Ten networks leave out every row between them, a single one some.
-        target @ Target::Values { .. } if out.len() == train.rows() => {
-            judged.add_values(&model.left_out(train)?, target, 0);
-        }
-        Target::Labels { labels, .. } if out.len() == train.rows() => {
-            judged.add_classes(model.left_out_classes(train)?.data(), labels);
-        }
-        _ => {
-            let out = train.select(&out)?;
-            judged.predict(model, out.input(), out.target())?;
-        }
-    }
+    judged.predict_left_out(model, train)?;
     Ok(judged)
 }
 
 /// A line about one target.
+///
+/// Line `left_out` of `train`.
 #[derive(Serialize)]
 struct LeftOutLine<'a> {
+    /// Name of the column.
     target: &'a str,
     #[serde(flatten)]
     score: &'a LeftOut,
+    /// Error among the rows the model is most certain of: `share` of the rows, and their `error`; from up to 50,000 rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     surest: Option<Surest>,
 }

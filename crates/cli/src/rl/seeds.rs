@@ -34,14 +34,21 @@ pub struct Plan {
 }
 
 /// What became of a seed.
+///
+/// Line `seed` of `rl`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Seed {
+    /// Of the agent.
     pub seed: u64,
+    /// Taken.
     pub steps: u64,
+    /// Number finished.
     pub episodes: u64,
     /// Mean return of the last 100 episodes.
     pub average: Option<f64>,
+    /// In total.
     pub seconds: f64,
+    /// On average.
     pub steps_per_second: f64,
     /// Why it ended early.
     pub error: Option<String>,

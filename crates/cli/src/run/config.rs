@@ -3,7 +3,7 @@
 use super::data_files::{self as files, DataFiles};
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, PROGRAM, file_error};
-use crate::settings::{EnsembleSettings, ImageSettings, TableSettings};
+use crate::settings::RunSettings;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Read;
@@ -83,15 +83,15 @@ pub(super) const VERSION: u32 = 1;
 /// `config.json` of a run on a table: of the default model, or of a single network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct TableConfig<S> {
+pub(crate) struct TableConfig {
     pub(crate) version: u32,
     pub(crate) program: String,
     pub(crate) data: DataFile,
-    pub(crate) settings: S,
+    pub(crate) settings: RunSettings,
 }
 
-impl<S> TableConfig<S> {
-    pub(crate) fn new(data: DataFile, settings: S) -> Self {
+impl TableConfig {
+    pub(crate) fn new(data: DataFile, settings: RunSettings) -> Self {
         TableConfig { version: VERSION, program: PROGRAM.into(), data, settings }
     }
 
@@ -127,18 +127,17 @@ pub(crate) struct ImageConfig {
     pub(super) version: u32,
     program: String,
     pub(crate) images: ImageData,
-    pub(crate) settings: ImageSettings,
+    pub(crate) settings: RunSettings,
 }
 
 impl ImageConfig {
-    pub(crate) fn new(images: ImageData, settings: ImageSettings) -> Self {
+    pub(crate) fn new(images: ImageData, settings: RunSettings) -> Self {
         ImageConfig { version: VERSION, program: PROGRAM.into(), images, settings }
     }
 }
 
 /// What a run was made from.
 pub(crate) enum AnyConfig {
-    Network(Box<TableConfig<TableSettings>>),
-    Ensemble(Box<TableConfig<EnsembleSettings>>),
+    Table(Box<TableConfig>),
     Images(Box<ImageConfig>),
 }

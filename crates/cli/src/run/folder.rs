@@ -211,19 +211,13 @@ impl RunFolder {
         };
         let any: serde_json::Value = serde_json::from_str(&text).map_err(refuse)?;
         if any.get("images").is_some() {
-            let config: ImageConfig = serde_json::from_str(&text).map_err(refuse)?;
+            let config: ImageConfig = serde_json::from_value(any).map_err(refuse)?;
             known(config.version)?;
             return Ok(AnyConfig::Images(Box::new(config)));
         }
-        // Only the default model can be single.
-        if any.get("settings").is_some_and(|s| s.get("single").is_some()) {
-            let config: TableConfig<_> = serde_json::from_str(&text).map_err(refuse)?;
-            known(config.version)?;
-            return Ok(AnyConfig::Ensemble(Box::new(config)));
-        }
-        let config: TableConfig<_> = serde_json::from_str(&text).map_err(refuse)?;
+        let config: TableConfig = serde_json::from_value(any).map_err(refuse)?;
         known(config.version)?;
-        Ok(AnyConfig::Network(Box::new(config)))
+        Ok(AnyConfig::Table(Box::new(config)))
     }
 
     /// The settings of a run on images; `None` for other runs and for model files.

@@ -1,7 +1,7 @@
 //! The rows of a run's files, and which of them its model learns from.
 
 use crate::report::Outcome;
-use crate::settings::{EnsembleSettings, TableSettings};
+use crate::settings::{Kind, RunSettings};
 use tractable::data::{Dataset, Table};
 use tractable::rng;
 
@@ -13,23 +13,16 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// For the default model, which calibrates itself.
-    pub(crate) fn of_ensemble(table: Table, settings: &EnsembleSettings) -> Outcome<Self> {
-        let data = settings.columns().dataset(table)?;
+    /// Of a run with these settings. The default model standardises and calibrates itself.
+    pub(crate) fn new(table: Table, settings: &RunSettings) -> Outcome<Self> {
+        let (data, one) = (settings.dataset(table)?, settings.kind == Kind::Network);
+        let data = if one && !settings.no_standardize { data.standardize() } else { data };
         let (train, test) = split(data, settings.test, settings.seed)?;
-        Ok(Rows { train, calibration: None, test })
-    }
-
-    /// Of a network of the user's own.
-    pub(crate) fn of_network(table: Table, settings: &TableSettings) -> Outcome<Self> {
-        let data = settings.columns().dataset(table)?;
-        let data = if settings.no_standardize { data } else { data.standardize() };
-        let (train, test) = split(data, settings.test, settings.seed)?;
-        let rows = train.rows();
-        if settings.calibration == 0.0 || rows == 1 {
+        let (rows, share) = (train.rows(), if one { settings.calibration() } else { 0.0 });
+        if share == 0.0 || rows == 1 {
             return Ok(Rows { train, calibration: None, test });
         }
-        let aside = ((settings.calibration * rows as f64).round() as usize).clamp(1, rows - 1);
+        let aside = ((share * rows as f64).round() as usize).clamp(1, rows - 1);
         let mut order: Vec<usize> = (0..rows).collect();
         rng::shuffle(&mut order, &mut rng::stream(settings.seed, "calibration", 0));
         let (aside, learned) = order.split_at_mut(aside);

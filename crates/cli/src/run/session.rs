@@ -42,18 +42,25 @@ pub(crate) struct Trained {
     pub(crate) score: Option<ImageScore>,
 }
 
+/// Line `end` (one network, images) of `train`.
 #[derive(Serialize)]
 struct End<'a> {
+    /// Folder of the run.
     run: &'a Path,
+    /// File of the model to use.
     model: PathBuf,
+    /// Number finished.
     epochs: usize,
-    /// Of rows, where some may be kept aside to judge by.
+    /// Epoch of the model, with `--patience`; of one network.
     #[serde(skip_serializing_if = "Option::is_none")]
     best_epoch: Option<Option<usize>>,
+    /// In total.
     seconds: f64,
 }
 
 /// An epoch and, of images, what the test says after it.
+///
+/// Line `epoch` (one network, images) of `train`.
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(flatten)]
@@ -64,8 +71,11 @@ struct Line<'a> {
 
 #[derive(Serialize)]
 struct TestScores {
+    /// During training; of images.
     images_per_second: f64,
+    /// Share of misclassified test images.
     test_error: f64,
+    /// Mean negative log-likelihood of the test labels.
     test_nll: f64,
 }
 

@@ -44,15 +44,25 @@ impl Predictions {
 }
 
 /// The scores on one set.
+///
+/// Line `uncalibrated` of `train`.
+/// Line `test` (images) of `train`.
+/// Line `score` (images) of `evaluate`.
 #[derive(Serialize)]
 pub struct ImageScore {
+    /// How many were evaluated.
     images: usize,
+    /// Share whose most probable class is wrong.
     pub error_rate: f64,
+    /// Mean negative log-likelihood.
     pub nll: f64,
+    /// Brier score.
     brier: f64,
-    /// Variance of the one-hot label, summed over classes and averaged over images: of the model, of the label.
+    /// Variance of the label from model uncertainty.
     variance_model: f64,
+    /// Variance of the label from label noise.
     variance_noise: f64,
+    /// `ece` and its bins.
     pub reliability: metrics::Reliability,
 }
 
@@ -107,14 +117,19 @@ impl ImageScore {
 }
 
 /// How well another set is distinguished from the training set.
+///
+/// Line `ood` of `evaluate`.
 #[derive(Serialize)]
 pub(crate) struct Detection {
+    /// The other images.
     set: &'static str,
+    /// How many.
     images: usize,
-    /// By the variance in class-probability space: all of it, and the model's part.
+    /// By the total class variance.
     pub(crate) auroc: f64,
+    /// By the model's part of the class variance.
     auroc_model: f64,
-    /// By the variance of the output units, a poor score, for comparison.
+    /// By the variance of the output units.
     auroc_raw: f64,
 }
 

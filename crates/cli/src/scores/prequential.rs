@@ -18,27 +18,44 @@ pub(crate) struct Tally {
 }
 
 /// The scores of one target over some rows.
+///
+/// Line `score` of `learn`.
+/// Line `total` of `learn`.
 #[derive(Serialize)]
 pub(crate) struct Scored<'a> {
+    /// Name of the column; with `--score`, one line per target and window.
     pub(crate) target: &'a str,
-    /// Rows of streams that the run has learned from, up to the last of these.
+    /// Rows that the run has learned from streams so far; in `total`, by this command.
     pub(crate) rows: u64,
-    /// How many rows of this window have this target.
+    /// Rows in this window with this target.
     pub(crate) of: u64,
+    /// Mean negative log-likelihood of predictions made before the rows were learned.
     pub(crate) nll: f64,
     #[serde(flatten)]
     pub(crate) kind: Kind,
-    /// Observed over expected squared errors.
+    /// Squared errors divided by their expected value: about 1 if calibrated.
     pub(crate) surprise: f64,
-    /// How often the model forgot.
+    /// How often the model has forgotten.
     pub(crate) forgot: u64,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum Kind {
-    Values { rmse: f64, coverage_90: f64 },
-    Classes { error_rate: f64, confidence: f64 },
+    /// Numbers
+    Values {
+        /// Of these predictions.
+        rmse: f64,
+        /// Share inside the 90 % interval.
+        coverage_90: f64,
+    },
+    /// Classes
+    Classes {
+        /// Share of wrong classes.
+        error_rate: f64,
+        /// Mean probability of the predicted class.
+        confidence: f64,
+    },
 }
 
 impl Tally {

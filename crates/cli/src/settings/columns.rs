@@ -1,22 +1,18 @@
-//! What a user says about the columns of a table.
+//! What the settings say about the columns of a table.
 
-use crate::report::Outcome;
+use super::TrainSettings;
+use crate::report::{Exit, Outcome};
 use std::path::PathBuf;
-use tractable::data::{self, As, Dataset, Table};
+use tractable::data::{self, Dataset, Table};
 
-/// What is said about columns.
-pub(crate) struct Columns<'a> {
-    pub(crate) target: &'a [String],
-    pub(crate) classes: bool,
-    pub(crate) drop: &'a [String],
-    pub(crate) ids: &'a [String],
-    pub(crate) treat: &'a [(String, As)],
-}
-
-impl Columns<'_> {
+impl TrainSettings {
     /// Refuses what cannot be meant.
-    pub(crate) fn check(&self) -> Outcome {
-        super::check_target(self.target, self.classes)
+    pub(crate) fn check_target(&self) -> Outcome {
+        match self.target.len() {
+            0 => Err(Exit::Error("--target: name the column to predict".into())),
+            n if self.classes && n > 1 => Err(Exit::Error("--classes: takes one target column".into())),
+            _ => Ok(()),
+        }
     }
 
     /// The table without the columns that are not for a network, and with what was said about the others.
@@ -26,13 +22,13 @@ impl Columns<'_> {
 
     /// What is said about the columns, said to a table.
     pub(crate) fn applied(&self, mut table: Table) -> tractable::Result<Table> {
-        for column in self.drop {
+        for column in &self.drop {
             table = table.drop(column)?;
         }
-        for column in self.ids {
+        for column in &self.ids {
             table = table.id(column)?;
         }
-        for (column, kind) in self.treat {
+        for (column, kind) in &self.treat {
             table = table.treat(column, *kind)?;
         }
         Ok(table)
@@ -48,7 +44,7 @@ impl Columns<'_> {
 
     /// Whether the target has words, which are classes.
     pub(crate) fn has_classes(&self, table: &Table) -> tractable::Result<bool> {
-        match self.target {
+        match &self.target[..] {
             [one] => Ok(!self.classes && table.has_classes(one)?),
             _ => Ok(false),
         }

@@ -1,4 +1,5 @@
 //! What the harness recomputes, on the vectors and recordings of `tests/data`.
 
 mod golden;
+mod json;
 mod physics;

@@ -10,21 +10,30 @@ use tractable::data::{Images, PixelScaling};
 use tractable::{Activation, Fit, Network, NetworkBuilder, Shape, recipes};
 
 /// The device.
+///
+/// Line `device` (GPU) of `bench`.
 #[derive(Serialize)]
 struct On<'a> {
+    /// Name of the GPU; with `--device cuda` or `cuda-fast`.
     device: &'a str,
 }
 
 /// One network and batch size.
+///
+/// Line `bench` (GPU) of `bench`.
 #[derive(Serialize)]
 struct Line {
+    /// Its name.
     network: &'static str,
+    /// Rows per update.
     batch: usize,
-    /// The best epoch and the median one.
+    /// In the best epoch.
     images_per_second: f64,
+    /// In the median epoch.
     median: f64,
     /// Microseconds per batch in the best epoch.
     step_us: f64,
+    /// How many.
     epochs: usize,
 }
 

@@ -67,16 +67,62 @@ pub(super) enum Predicted {
     },
 }
 
+#[derive(Serialize)]
+struct Place {
+    weight: f64,
+    mean: Vec<f64>,
+    std: Vec<f64>,
+}
+
+/// Line `answer` of `condition`.
+#[derive(Serialize)]
+struct Line<'a> {
+    /// Of the file, from 0; 0 for a single question.
+    row: u64,
+    /// Names of the inputs that the columns become.
+    inputs: &'a [String],
+    /// Prior mean of each input.
+    prior_mean: Vec<f64>,
+    /// 0: known exactly.
+    prior_std: Vec<f64>,
+    /// Of the posterior; lies between the modes if there are several.
+    mean: &'a [f64],
+    /// Of the posterior.
+    std: Vec<f64>,
+    /// Lower end of the 90 % interval, with modes as Gaussians.
+    lower: Vec<f64>,
+    /// Upper end.
+    upper: Vec<f64>,
+    /// Of the posterior, one list per input; only for up to 16 inputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    covariance: Option<Vec<Vec<f64>>>,
+    /// The likeliest first: `weight`, `mean`, `std`.
+    modes: Vec<Place>,
+    /// Names of the outputs.
+    outputs: &'a [String],
+    /// At every mode: `mean`, `std` of a new value, `std_model`; for classes `class`, `probabilities`.
+    predicted: &'a [Predicted],
+    /// Whether the likeliest mode gives the wanted output: `yes`, `no`, or `{"around": [...]}`, a nearby point that does.
+    reached: &'a Option<Reached>,
+    #[serde(flatten)]
+    how: How,
+}
+
 /// How the posterior was found, in cells.
 #[derive(Serialize)]
 pub(super) struct How {
+    /// `points` or `linearised`.
     pub(super) found: &'static str,
+    /// How many were weighed.
     #[serde(skip_serializing_if = "Option::is_none")]
     points: Option<usize>,
+    /// Effective number of points; below 64 the answer is a guess.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) effective: Option<f64>,
+    /// Number of linearisations.
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<usize>,
+    /// Whether they converged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) converged: Option<bool>,
 }
@@ -290,31 +336,6 @@ impl<'a> Answer<'a> {
 
     /// For programs.
     pub(super) fn json(&self, row: u64) -> impl Serialize + use<'_> {
-        #[derive(Serialize)]
-        struct Place {
-            weight: f64,
-            mean: Vec<f64>,
-            std: Vec<f64>,
-        }
-        #[derive(Serialize)]
-        struct Line<'a> {
-            row: u64,
-            inputs: &'a [String],
-            prior_mean: Vec<f64>,
-            prior_std: Vec<f64>,
-            mean: &'a [f64],
-            std: Vec<f64>,
-            lower: Vec<f64>,
-            upper: Vec<f64>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            covariance: Option<Vec<Vec<f64>>>,
-            modes: Vec<Place>,
-            outputs: &'a [String],
-            predicted: &'a [Predicted],
-            reached: &'a Option<Reached>,
-            #[serde(flatten)]
-            how: How,
-        }
         let prior = &self.question.prior;
         let ends: Vec<(f64, f64)> = (0..prior.len())
             .map(|i| if prior[i].std > 0.0 { self.interval(i) } else { (prior[i].mean, prior[i].mean) })

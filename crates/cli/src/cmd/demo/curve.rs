@@ -2,7 +2,7 @@
 //! conditioning.
 
 use super::Stage;
-use crate::page::Section;
+use crate::page::{Picture, Section};
 use crate::plot::{Color, Figure, Panel};
 use crate::report::Outcome;
 use serde::Serialize;
@@ -37,17 +37,24 @@ struct Extreme {
     truth: f64,
 }
 
+/// Line `curve` of `demo`.
 #[derive(Serialize)]
 struct Curve {
+    /// Training points.
     points: usize,
+    /// How many.
     networks: usize,
+    /// Weights and biases.
     parameters: usize,
+    /// In total.
     seconds: f64,
-    /// Against the curve without noise, on fresh points.
+    /// Against the noise-free curve, on new points.
     rmse: f64,
-    /// Share of fresh noisy points inside their 90 % interval.
+    /// Share of new noisy points inside their 90 % interval.
     inside_90: f64,
+    /// `x`, `x_std`, `x_std_of_one`, `value`, `truth`.
     maximum: Extreme,
+    /// As `maximum`.
     minimum: Extreme,
 }
 
@@ -82,7 +89,9 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     };
     drop(progress);
     let figure = figure(&model, &x, &y, &found)?;
+    figure.save(&stage.path("curve"))?;
     let slope = slope(model.networks().next().expect("there is one"), &found)?;
+    slope.save(&stage.path("derivative"))?;
     let percent = format!("{:.0} %", 100.0 * found.inside_90);
     let said = |e: &Extreme| format!("{:.3} ± {:.3}", e.x, e.x_std);
     stage.report.say("curve", &found, || {
@@ -119,7 +128,7 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
              differ too.",
             found.maximum.x_std_of_one, found.minimum.x_std_of_one
         ))
-        .pictures(&[stage.picture("curve", caption, &figure)?, stage.picture("derivative", below, &slope)?]))
+        .pictures(&[Picture::of(caption, figure)?, Picture::of(below, slope)?]))
 }
 
 /// Inputs in the range of the data and noisy values of the curve.

@@ -20,16 +20,22 @@ const WHOLE: f64 = 1000.0;
 /// Steps in the picture.
 const FRAMES: usize = 250;
 
+/// Line `pole` of `demo`.
 #[derive(Serialize)]
 struct Pole {
+    /// Training steps.
     steps: u64,
+    /// Number finished.
     episodes: u64,
+    /// In total.
     seconds: f64,
+    /// On average.
     steps_per_second: f64,
-    /// Steps the pole stays up without exploration, of at most 1000: mean over ten episodes.
+    /// Steps the pole stays up, at most 1000, before training; mean over ten episodes.
     before: f64,
+    /// The same after training.
     after: f64,
-    /// While exploring, over the last hundred episodes.
+    /// Over the last hundred episodes, with exploration.
     average: Option<f64>,
 }
 
@@ -77,9 +83,11 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     let per_second = world.steps_per_second();
     let films = [("before", "before learning", first), ("after", "after learning", last)];
     let mut pictures = Vec::new();
+    let figure = figure(&curve);
+    figure.save(&stage.path("pole-curve"))?;
     let caption = "Steps that the pole stays up during training, mean of the last hundred episodes; the maximum is \
                    1000.";
-    pictures.push(stage.picture("pole-curve", caption, &figure(&curve))?.tall());
+    pictures.push(Picture::of(caption, figure)?.tall());
     for (name, title, frames) in films {
         let svg = animated(title, &frames, per_second);
         files::write(&stage.path(&format!("pole-{name}.svg")), svg.as_bytes())?;

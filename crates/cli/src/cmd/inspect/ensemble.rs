@@ -13,35 +13,55 @@ use tractable::{Ensemble, Layer, Network, Output, Shape};
 /// What the library calls such files.
 pub(super) const FORMAT: &str = "tractable-ensemble";
 
+/// Line `ensemble` of `inspect`.
 #[derive(Serialize)]
 struct Model<'a> {
+    /// Of the file.
     path: &'a Path,
+    /// Of the file.
     format_version: &'a str,
+    /// Version that wrote it.
     library: &'a str,
+    /// Shape.
     input: Shape,
+    /// Numbers or classes, and how many.
     output: Output,
+    /// How many.
     networks: usize,
+    /// In all networks.
     parameters: usize,
+    /// Training rows.
     rows: usize,
+    /// Names.
     inputs: &'a [String],
+    /// Names.
     outputs: &'a [String],
+    /// Names.
     classes: &'a [String],
-    /// How much each kind of network counts.
+    /// Weight of each kind of network.
     weights: Value,
-    /// Factors on noise and doubt and the shape of the tails, one entry an output; of classes, factors on probabilities.
+    /// Factors on noise and model uncertainty, and the shape of the tails; for classes, how probabilities are changed.
     calibration: Value,
+    /// Scores as in `left_out` of `train`, one per target.
     left_out: &'a [LeftOut],
 }
 
+/// Line `network` of `inspect`.
 #[derive(Serialize)]
 struct Member {
+    /// From 0.
     network: usize,
+    /// From 0.
     kind: Value,
-    /// The fifth of the rows that it has not learned from.
+    /// The fifth of the rows it left out, from 0.
     fold: Value,
+    /// Units of the hidden layers.
     hidden: Vec<usize>,
+    /// Weights and biases.
     parameters: usize,
+    /// Learned.
     epochs: usize,
+    /// One, or one per output.
     noise_std: Vec<f64>,
 }
 
@@ -68,14 +88,12 @@ pub(super) fn describe(model: &Ensemble, path: &Path, file: &Opened<'_>, report:
     // One network has been described already.
     let alone = about.networks == 1;
     report.say("ensemble", &about, || summary(&about, alone))?;
-    if report.is_json() || alone {
-        return members.iter().try_for_each(|m| report.say("network", m, String::new));
-    }
     let rows = members.iter().map(|m| row(m, &about.weights));
     let head =
         ["network", "hidden", "counts", "leaves out", "parameters", "epochs", "noise"].map(String::from);
     let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
-    report.say("networks", &(), || format!("\n{}", table(&rows, &[0, 1])))
+    let text = || if alone { String::new() } else { format!("\n{}", table(&rows, &[0, 1])) };
+    report.say_all("network", &members, text)
 }
 
 fn member(network: usize, net: &Network, place: &Value) -> Member {

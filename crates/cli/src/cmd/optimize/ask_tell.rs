@@ -8,19 +8,29 @@ use std::time::Duration;
 use tractable::files::FolderLock;
 use tractable::optimize::{Bounds, Goal, Optimizer};
 
+/// Line `ask` of `optimize`.
 #[derive(Serialize)]
 struct Asked<'a> {
+    /// Where to evaluate next.
     x: &'a [f64],
+    /// Points asked for, without a value yet.
     pending: usize,
+    /// Points with a value.
     told: usize,
 }
 
+/// Line `tell` of `optimize`.
 #[derive(Serialize)]
 struct Told<'a> {
+    /// Location of the best value.
     best_x: Option<&'a [f64]>,
+    /// The best value.
     best_y: Option<f64>,
+    /// Points with a value.
     told: usize,
+    /// Points asked for, without a value yet.
     pending: usize,
+    /// Points whose experiment failed.
     set_aside: usize,
 }
 

@@ -13,14 +13,18 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tractable::optimize::{Bounds, Goal, Optimizer, Trial};
 
+/// Line `best` of `optimize`.
 #[derive(Serialize)]
 struct Best<'a> {
+    /// Location of the best value.
     x: &'a [f64],
+    /// The best value.
     y: f64,
+    /// How many.
     evaluations: usize,
-    /// Points whose value was not a number.
+    /// Points without a value.
     set_aside: usize,
-    /// How far the value is from the known optimum, for test functions.
+    /// Distance from the known optimum of a test function.
     regret: Option<f64>,
 }
 

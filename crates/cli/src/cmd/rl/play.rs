@@ -44,13 +44,20 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Line `played` of `rl`.
 #[derive(Serialize)]
 struct Played {
+    /// Of the agent; from `rl play`.
     seed: u64,
+    /// The agent was trained for.
     steps: u64,
+    /// How many.
     episodes: usize,
+    /// Mean return.
     mean: f64,
+    /// Of the returns.
     std: f64,
+    /// Of every episode.
     returns: Vec<f64>,
 }
 

@@ -96,10 +96,15 @@ impl Named {
 const SEEDS: u64 = 3;
 
 /// All seeds together.
+///
+/// Line `result` of `rl`.
 #[derive(Serialize)]
 struct Together {
+    /// Its name.
     task: &'static str,
+    /// As requested; each seed runs whole rollouts.
     steps: u64,
+    /// How many.
     seeds: usize,
     #[serde(flatten)]
     returns: Returns,

@@ -7,7 +7,7 @@ use crate::interrupt;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report, count};
 use crate::run::{DataFile, RunFolder, TableConfig};
-use crate::settings::{DeviceName, EnsembleSettings};
+use crate::settings::{DeviceName, Kind, RunSettings};
 use crate::team;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -17,36 +17,49 @@ use tractable::Ensemble;
 use tractable::data::{ColumnAbout, Dataset};
 use tractable::ensemble::{Settings, Stage};
 
+/// Line `start` (table) of `train`.
 #[derive(Serialize)]
 struct Start<'a> {
+    /// Folder of the run.
     run: &'a Path,
+    /// Training rows; each is left out by one network in five.
     rows: usize,
+    /// Rows held out by `--test`.
     test_rows: usize,
+    /// Names of the inputs that the columns become.
     inputs: &'a [String],
+    /// Names of the target columns.
     outputs: &'a [String],
+    /// For every column of the file its `name`, `what` it is taken for, the share `missing`, and a `problem` or null.
     columns: &'a [ColumnAbout],
-    settings: &'a EnsembleSettings,
+    /// As in `config.json`.
+    settings: &'a RunSettings,
 }
 
+/// Line `end` (table) of `train`.
 #[derive(Serialize)]
 struct End<'a> {
+    /// Folder of the run.
     run: &'a Path,
+    /// File of the model to use.
     model: PathBuf,
+    /// Number of networks.
     networks: usize,
+    /// In total; 0 if already finished before.
     seconds: f64,
 }
 
 /// `out` is the folder of the run; `old` its settings if it is restarted.
-pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSettings>>) -> Outcome {
+pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig>) -> Outcome {
     if args.sync.is_some() {
         let why =
             "--sync: applies to images and to a single network with your own settings, such as --hidden";
         return Err(Exit::Error(why.into()));
     }
     let report = Report::new(args.json).ignoring_closed_pipe();
-    let files = data_files(args, old.map(|o| &o.data))?;
+    let files = data_files(args, Kind::Ensemble, old)?;
     let (source, settings) = match old {
-        Some(old) => (None, args.flags.ensemble_of(&old.settings)?),
+        Some(old) => (None, args.flags.resumed(&old.settings)?),
         None => {
             let (source, settings) = Source::new(args, &files)?;
             (Some(source), settings)
@@ -104,7 +117,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<EnsembleSett
         let replaces = prepared.as_ref().is_some_and(|p| p.replaces);
         interrupt::leave_at_once(if replaces { as_it_was } else { &start_again })?;
         columns::show(&source.columns);
-        if args.flags.device().is_some_and(|device| !matches!(device, DeviceName::Cpu | DeviceName::Auto)) {
+        if !matches!(args.flags.values.device, DeviceName::Cpu | DeviceName::Auto) {
             note(
                 "the default model trains on the CPU; --device applies to a network of your own, as with --hidden",
             );
@@ -154,7 +167,7 @@ const STEPS: u64 = 1000;
 /// `None` where it was interrupted.
 fn fit(
     source: &Source,
-    settings: &EnsembleSettings,
+    settings: &RunSettings,
     begin: &mut dyn FnMut() -> Outcome,
 ) -> Outcome<Option<Ensemble>> {
     let how = Settings::default().seed(settings.seed).single(settings.single).threads(console::workers());

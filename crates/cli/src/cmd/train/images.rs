@@ -7,30 +7,38 @@ use crate::plot::reliability;
 use crate::report::{Exit, Outcome, Report, json_line};
 use crate::run::{ImageConfig, ImageData, RunFolder, Training};
 use crate::scores;
-use crate::settings::ImageSettings;
+use crate::settings::{Kind, RunSettings};
 use crate::team;
 use serde::Serialize;
 use std::path::Path;
 use tractable::{Network, Sync};
 
+/// Line `start` (images) of `train`.
 #[derive(Serialize)]
 struct Start<'a> {
+    /// Folder of the run.
     run: &'a Path,
+    /// 0 for a new run.
     resumed_after_epoch: usize,
+    /// Which set, how many, and their hash.
     images: &'a ImageData,
+    /// Channels, rows, columns.
     shape: String,
+    /// Weights and biases.
     parameters: usize,
-    settings: &'a ImageSettings,
+    /// As in `config.json`.
+    settings: &'a RunSettings,
 }
 
 /// `out` is the folder of the run; `old` its settings if it is resumed.
 pub(super) fn run(args: &Args, out: &Path, set: ImageSet, old: Option<&ImageConfig>) -> Outcome {
     let report = Report::new(args.json).ignoring_closed_pipe();
     let settings = match old {
-        None => args.images.settings(&args.flags)?,
-        Some(old) => args.images.settings_of(&args.flags, &old.settings)?,
+        None => args.flags.settings(Kind::Images, false)?,
+        Some(old) => args.flags.resumed(&old.settings)?,
     };
-    let given = args.images.data.as_deref().map(|p| std::path::absolute(p).unwrap_or_else(|_| p.into()));
+    let given =
+        args.flags.values.data.as_deref().map(|p| std::path::absolute(p).unwrap_or_else(|_| p.into()));
     let folder = given.or(old.and_then(|o| o.images.folder.clone()));
     let (train, test) = set.load(folder.as_deref(), settings.limit)?;
     let hash = fingerprint(&train);
@@ -54,7 +62,7 @@ pub(super) fn run(args: &Args, out: &Path, set: ImageSet, old: Option<&ImageConf
     let training = Training {
         folder: &folder,
         config: &config,
-        fit: settings.fit(),
+        fit: settings.fit_images(),
         data: (&train).into(),
         rows: train.len(),
         test: Some(&test),

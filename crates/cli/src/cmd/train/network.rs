@@ -5,45 +5,56 @@ use crate::console::{self, note};
 use crate::report::{Exit, Outcome, Report};
 use crate::run::{DataFile, Rows, RunFolder, TableConfig, Training};
 use crate::scores::Judged;
-use crate::settings::TableSettings;
+use crate::settings::{Kind, RunSettings};
 use crate::team;
 use serde::Serialize;
 use std::path::Path;
 use tractable::data::{ColumnAbout, Dataset, Target};
 use tractable::{Ensemble, Fit, Network, Sync};
 
+/// Line `start` (one network) of `train`.
 #[derive(Serialize)]
 struct Start<'a> {
+    /// Folder of the run.
     run: &'a Path,
+    /// 0 for a new run.
     resumed_after_epoch: usize,
+    /// Training rows.
     rows: usize,
+    /// Rows held out by `--calibration`.
     calibration_rows: usize,
+    /// Rows held out by `--test`.
     test_rows: usize,
+    /// Names of the inputs that the columns become.
     inputs: &'a [String],
+    /// Names of the target columns.
     outputs: &'a [String],
+    /// For every column of the file its `name`, `what` it is taken for, the share `missing`, and a `problem` or null.
     columns: &'a [ColumnAbout],
+    /// Weights and biases.
     parameters: usize,
-    settings: &'a TableSettings,
+    /// As in `config.json`.
+    settings: &'a RunSettings,
 }
 
 /// `out` is the folder of the run; `old` its settings if it is resumed.
-pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<TableSettings>>) -> Outcome {
+pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig>) -> Outcome {
     let report = Report::new(args.json).ignoring_closed_pipe();
-    let files = data_files(args, old.map(|o| &o.data))?;
+    let files = data_files(args, Kind::Network, old)?;
     let (table, settings) = match old {
-        Some(old) => (None, args.flags.settings_of(&old.settings)?),
+        Some(old) => (None, args.flags.resumed(&old.settings)?),
         None => {
-            let (table, flags) = new_table(args, &files)?;
-            (Some(table), flags.settings()?)
+            let (table, settings) = new_table(args, Kind::Network, &files)?;
+            (Some(table), settings)
         }
     };
     let config = TableConfig::new(DataFile::read(&files)?, settings);
     config.check_same(old)?;
     let settings = &config.settings;
-    let table = table.map_or_else(|| settings.columns().table(files.paths()), Ok)?;
+    let table = table.map_or_else(|| settings.table(files.paths()), Ok)?;
     let columns = columns::about(&table, &settings.target);
-    let rows = Rows::of_network(table, settings)?;
-    let folder = RunFolder::keeping(out, settings.patience.is_some(), settings.calibration > 0.0);
+    let rows = Rows::new(table, settings)?;
+    let folder = RunFolder::keeping(out, settings.patience.is_some(), settings.calibration() > 0.0);
     let device = settings
         .device
         .to_train(console::threads(), settings.batch, || build(&rows.train, settings).build())?;
@@ -126,7 +137,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig<TableSetting
     rows.test.map_or(Ok(()), |test| say_test(&folder, report, &model, &test))
 }
 
-fn build(data: &Dataset, settings: &TableSettings) -> tractable::NetworkBuilder {
+fn build(data: &Dataset, settings: &RunSettings) -> tractable::NetworkBuilder {
     let (outputs, classes) = match data.target() {
         Target::Values { y, .. } => (y.width(), None),
         Target::Labels { names, .. } => (names.len(), Some(names.len())),
@@ -146,7 +157,7 @@ fn build(data: &Dataset, settings: &TableSettings) -> tractable::NetworkBuilder 
     }
 }
 
-fn fit(settings: &TableSettings) -> Fit {
+fn fit(settings: &RunSettings) -> Fit {
     let mut fit = Fit::new()
         .epochs(settings.epochs)
         .batch(settings.batch)

@@ -4,7 +4,7 @@ use super::{Args, columns, judge_left_out, new_table, note_classes};
 use crate::report::Outcome;
 use crate::run::{DataFiles, Rows};
 use crate::scores::Judged;
-use crate::settings::EnsembleSettings;
+use crate::settings::{Kind, RunSettings};
 use crate::team;
 use std::ops::ControlFlow;
 use tractable::Ensemble;
@@ -26,45 +26,44 @@ enum Kept {
 
 impl Source {
     /// The rows of a new run, and its settings.
-    pub(super) fn new(args: &Args, files: &DataFiles) -> Outcome<(Self, EnsembleSettings)> {
-        if !(args.flags.stream() || files.bytes() > MOST_IN_MEMORY) {
-            let (table, flags) = new_table(args, files)?;
-            let settings = flags.ensemble()?;
+    pub(super) fn new(args: &Args, files: &DataFiles) -> Outcome<(Self, RunSettings)> {
+        if !(args.flags.values.stream || files.bytes() > MOST_IN_MEMORY) {
+            let (table, settings) = new_table(args, Kind::Ensemble, files)?;
             return Ok((Self::in_memory(table, &settings)?, settings));
         }
-        let said = args.flags.columns();
-        said.check()?;
+        args.flags.values.check_target()?;
+        let mut settings = args.flags.settings(Kind::Ensemble, false)?;
+        settings.stream = true;
         let (mut classes, mut about) = (false, Vec::new());
-        let seed = args.flags.ensemble()?.seed;
-        let stream = CsvStream::open(files.paths(), seed, |table| {
-            let table = said.applied(table)?;
-            classes = said.has_classes(&table)?;
-            about = columns::about(&table, said.target);
-            args.flags.decided(classes, true).columns().dataset(table)
+        let stream = CsvStream::open(files.paths(), settings.seed, |table| {
+            let table = settings.applied(table)?;
+            classes = settings.has_classes(&table)?;
+            about = columns::about(&table, &settings.target);
+            settings.classes |= classes;
+            settings.dataset(table)
         })?;
-        note_classes(classes, said.target);
-        let settings = args.flags.decided(classes, true).ensemble()?;
+        note_classes(classes, &settings.target);
+        settings.check()?;
         Ok((Source { rows: Kept::Stream(Box::new(stream)), columns: about }, settings))
     }
 
     /// The rows of a run that is started again.
-    pub(super) fn again(settings: &EnsembleSettings, files: &DataFiles) -> Outcome<Self> {
-        let said = settings.columns();
+    pub(super) fn again(settings: &RunSettings, files: &DataFiles) -> Outcome<Self> {
         if !settings.stream {
-            return Self::in_memory(said.table(files.paths())?, settings);
+            return Self::in_memory(settings.table(files.paths())?, settings);
         }
         let mut about = Vec::new();
         let stream = CsvStream::open(files.paths(), settings.seed, |table| {
-            let table = said.applied(table)?;
-            about = columns::about(&table, said.target);
-            said.dataset(table)
+            let table = settings.applied(table)?;
+            about = columns::about(&table, &settings.target);
+            settings.dataset(table)
         })?;
         Ok(Source { rows: Kept::Stream(Box::new(stream)), columns: about })
     }
 
-    fn in_memory(table: Table, settings: &EnsembleSettings) -> Outcome<Self> {
+    fn in_memory(table: Table, settings: &RunSettings) -> Outcome<Self> {
         let columns = columns::about(&table, &settings.target);
-        Ok(Source { rows: Kept::Memory(Box::new(Rows::of_ensemble(table, settings)?)), columns })
+        Ok(Source { rows: Kept::Memory(Box::new(Rows::new(table, settings)?)), columns })
     }
 
     /// Rows that are learned from.
