@@ -492,6 +492,7 @@ impl Network {
 
     /// States and innovations of every layer for one batch in the network's own units, for checks against reference
     /// vectors; parameters are unchanged.
+    #[cfg(feature = "verify")]
     pub fn trace(&self, x: Input<'_>, seen: Seen<'_>) -> Result<Vec<Trace>> {
         let mut pass = self.forward(x)?;
         let mut ops = vec![Op::Observe];
@@ -517,6 +518,7 @@ impl Network {
     }
 
     /// Updates the weights with a batch in the network's own units.
+    #[cfg(feature = "verify")]
     pub(crate) fn learn_seen(&mut self, x: Input<'_>, seen: Seen<'_>) -> Result<LearnInfo> {
         self.engine.learn(Batch::Values(x.mean(), x.var()), seen.into(), self.update(1.0), x.rows())?;
         self.learned(x.rows())
@@ -553,6 +555,7 @@ pub(crate) fn standardized<'x>(
 }
 
 /// State and normalised innovations of one layer for a batch.
+#[cfg(feature = "verify")]
 #[derive(Debug, Clone)]
 pub struct Trace {
     pub(crate) mean: Vec<f64>,

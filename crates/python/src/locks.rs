@@ -52,7 +52,7 @@ impl Calling {
 
 impl Drop for Calling {
     fn drop(&mut self) {
-        CALLING.with_borrow_mut(|all| drop(all.pop()));
+        CALLING.with_borrow_mut(Vec::pop);
     }
 }
 

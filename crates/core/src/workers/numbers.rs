@@ -38,6 +38,7 @@ impl Numbers {
     }
 
     /// How many there are.
+    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {
         either!(self, v => v.len())
     }

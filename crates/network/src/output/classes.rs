@@ -112,6 +112,7 @@ impl Tree {
     }
 
     /// Logarithm of the product along the path of a class, not normalised.
+    #[cfg(feature = "verify")]
     pub(crate) fn ln_path(&self, class: usize, mean: &[f64], var: &[f64]) -> f64 {
         self.path(class).map(|(node, turn)| ln_turn(turn, mean[node], var[node])).sum()
     }
