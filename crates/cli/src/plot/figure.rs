@@ -115,8 +115,10 @@ impl Figure {
                 let label = style::fitted(&panel.y_label, LABEL, width - EDGE);
                 canvas.text(&label, LABEL, x, y + top - 11.0, TextAnchor::Start);
                 let plots = panel.series.iter().flat_map(|s| s.plots(&axes, self)).collect();
+                // The library leaves more room below a legend than it needs.
+                let blank = if layout.legend_entries.is_some() { 18.0 } else { 0.0 };
                 let scene = render_multiple(plots, layout);
-                high = high.max(scene.height);
+                high = high.max(scene.height - blank);
                 let transform = Some(format!("translate({x},{y})"));
                 canvas.scene.add(Primitive::GroupStart { transform, title: None, extra_attrs: None });
                 canvas.scene.defs.extend(scene.defs);
