@@ -61,8 +61,7 @@ pub(crate) struct TrainSettings {
     /// Units of the hidden layers [default: 50,50]
     #[arg(long, help_heading = OWN, value_name = "N,...", value_delimiter = ',')]
     pub(crate) hidden: Vec<usize>,
-    /// identity, relu, leaky_relu, tanh, sigmoid, softplus or mixture_relu
-    #[arg(long, help_heading = OWN, value_name = "NAME", default_value = "relu")]
+    #[arg(long, help = Activation::names(|_| true), help_heading = OWN, value_name = "NAME", default_value = "relu")]
     pub(crate) activation: Activation,
     /// Passes over the data
     #[arg(long, alias = "epoch", help_heading = OWN, value_name = "N", default_value = "50", value_parser = whole)]

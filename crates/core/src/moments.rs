@@ -39,7 +39,7 @@ pub mod surprise;
 mod tables;
 pub mod tanh;
 
-pub use activation::Activation;
+pub use activation::{Activation, Formulae};
 pub use real::Real;
 
 /// Moments of an activation `a = f(Z)` of a normal `Z ~ N(mu_z, var_z)`.

@@ -379,12 +379,10 @@ fn batch_normalisation_agrees() {
 
 #[test]
 fn activations_agree() {
-    let all = ["identity", "relu", "leaky_relu", "tanh", "sigmoid", "softplus", "mixture_relu"];
-    for (i, name) in some(all.into_iter().enumerate(), 3) {
-        let activation: Activation = name.parse().unwrap();
+    for (i, &activation) in some(Activation::ALL.iter().enumerate(), 3) {
         let shape = [Shape::flat(31), Shape::image(3, 7, 5), Shape::flat(129)][i % 3];
         let case = Case::new(shape, shape, 17, false, i as u64);
-        agree(name, 1, |b| {
+        agree(activation.name(), 1, |b| {
             on!(b, b => {
                 let (mut x, mut z) = case.start(b);
                 b.activate(activation, &x, &mut z, Purpose::Predict);

@@ -52,6 +52,7 @@ use super::Backend;
 use super::device::width;
 use std::sync::OnceLock;
 
+/// Processor cores with their vectors.
 pub struct Cpu {
     arch: pulp::Arch,
     threads: usize,

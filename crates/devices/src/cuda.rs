@@ -25,7 +25,7 @@
 // - **First layers are fused.** A network that learns from known images and begins with a convolution,
 //   ReLU and average pooling has a second plan (`Graph::learn_joined`): `first.cu` computes the pooled
 //   state in one kernel and keeps one bit per unit for the backward pass. The engine uses that plan if
-//   the device reports that it is faster (`Backend::joins`).
+//   the device reports that it is faster (`Joins::joins`).
 // - **Nothing waits.** A call queues kernels (`driver/queue.rs`); they are submitted to the driver when
 //   a result, memory or a copy is needed. A queue that repeats exactly, arguments included, is captured
 //   and from then on launched as one CUDA graph: a batch of the same size is one graph. Graphs are
@@ -72,8 +72,9 @@ use status::Status;
 use std::sync::{Arc, OnceLock};
 use tractable_core::error::Result;
 
-pub use driver::names;
+pub(crate) use driver::names;
 
+/// A GPU.
 pub struct Cuda {
     gpu: Arc<Gpu>,
     ordinal: usize,
@@ -88,7 +89,7 @@ pub struct Cuda {
 
 /// How tensor cores multiply f32 numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Precision {
+pub(crate) enum Precision {
     /// Split into two bf16 parts each.
     Precise,
     /// Rounded to TF32.

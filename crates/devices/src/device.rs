@@ -24,9 +24,12 @@ pub struct Device(pub Handle);
 /// The devices there are.
 #[derive(Debug, Clone)]
 pub enum Handle {
+    /// The CPU in f32.
     Cpu(Arc<Cpu>),
+    /// A GPU in f32.
     #[cfg(feature = "cuda")]
     Cuda(Arc<Cuda>),
+    /// The CPU in f64.
     Reference(Arc<Reference>),
 }
 

@@ -14,6 +14,7 @@ use tractable_core::error::Result;
 use tractable_core::moments::{Activation, noise, observe, product, rows, smooth};
 use tractable_core::workers::Numbers;
 
+/// The CPU in f64, on one thread.
 #[derive(Debug)]
 pub struct Reference;
 

@@ -22,6 +22,7 @@ use crate::network::Network;
 use second::Passed;
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Gaussian, Input, Matrix};
+use tractable_core::moments::Activation;
 use tractable_core::moments::derivative::Gate;
 use tractable_devices::Purpose;
 
@@ -373,7 +374,8 @@ impl Network {
             "activation",
             format!(
                 "the {first} is piecewise linear, so the derivative does not depend on where the input is and nothing can \
-                 move; give the {first} a curved activation: tanh, sigmoid, softplus or mixture_relu"
+                 move; give the {first} a curved activation: {}",
+                Activation::names(Activation::is_curved)
             ),
         ))
     }

@@ -85,10 +85,12 @@ impl Layer {
     #[staticmethod]
     #[pyo3(signature = (name, slope=None))]
     fn activation(name: &str, slope: Option<f64>) -> PyResult<Self> {
-        let function = match (name.parse().or_raise()?, slope) {
-            (Activation::LeakyRelu { .. }, Some(slope)) => Activation::LeakyRelu { slope },
-            (_, Some(_)) => return Err(invalid("slope", format!("`{name}` has none"))),
-            (function, None) => function,
+        let function: Activation = name.parse().or_raise()?;
+        let function = match slope {
+            None => function,
+            Some(slope) => function
+                .with_parameter(slope)
+                .ok_or_else(|| invalid("slope", format!("`{name}` has none")))?,
         };
         Ok(Kind::from(function).into())
     }

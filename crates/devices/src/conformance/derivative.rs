@@ -77,8 +77,7 @@ impl Tower {
 }
 
 fn every() -> Vec<Activation> {
-    let all = ["identity", "relu", "leaky_relu", "tanh", "sigmoid", "softplus", "mixture_relu"];
-    all.map(|name| name.parse().unwrap()).to_vec()
+    Activation::ALL.to_vec()
 }
 
 #[test]

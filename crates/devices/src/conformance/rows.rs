@@ -111,8 +111,8 @@ fn rows_of_normalisations_agree() {
 
 #[test]
 fn rows_of_activations_agree() {
-    for name in ["relu", "leaky_relu", "tanh", "sigmoid", "softplus", "mixture_relu"] {
-        let activation: Activation = name.parse().unwrap();
+    for &activation in Activation::ALL {
+        let name = activation.name();
         for shape in [Shape::flat(31), Shape::image(3, 7, 5)] {
             // What is an activation's own is a difference: it is right to the precision of what it is taken from.
             rows_agree(

@@ -21,7 +21,7 @@ use crate::{Derivatives, Units};
 use pulp::{Simd, WithSimd};
 use tractable_core::error::Result;
 use tractable_core::moments::derivative::{Curve, Gate, Unit, UnitDerivative, repaired};
-use tractable_core::moments::{Activation, Moments, mixture_relu, sigmoid, softplus, tanh};
+use tractable_core::moments::{Activation, Formulae, Moments};
 
 /// The derivative by the units of one layer, laid out like its state, and the slopes of these units.
 #[derive(Default)]
@@ -87,45 +87,6 @@ impl Units<'_, State> {
 }
 
 impl Cpu {
-    /// The slopes of a layer's units.
-    fn curves(&self, units: &Units<'_, State>, d: &mut Derivative) {
-        match units.activation {
-            Activation::Identity => self.curves_with(units, d, |_, _, _| Curve::straight(1.0)),
-            Activation::Relu | Activation::LeakyRelu { .. } => {
-                self.curves_with(units, d, |_, _, a| Curve::straight(a.slope))
-            }
-            Activation::Tanh => self.curves_with(units, d, |_, var_z, a| tanh::curve(a, var_z)),
-            Activation::Sigmoid => self.curves_with(units, d, |_, var_z, a| sigmoid::curve(a, var_z)),
-            Activation::Softplus => self.curves_with(units, d, |_, var_z, a| softplus::curve(a, var_z)),
-            Activation::MixtureRelu => self.curves_with(units, d, mixture_relu::curve),
-        }
-    }
-
-    #[inline(always)]
-    fn curves_with(
-        &self,
-        units: &Units<'_, State>,
-        d: &mut Derivative,
-        f: impl Fn(f32, f32, Moments<f32>) -> Curve<f32>,
-    ) {
-        let n = d.rows * d.stride;
-        let (z_mean, z_var, a_mean, a_var) =
-            (&units.z.mean[..n], &units.z.var[..n], &units.a.mean[..n], &units.a.var[..n]);
-        // Where there is no activation the slope is not looked at.
-        let slope = if units.activation == Activation::Identity { a_mean } else { &units.a.slope[..n] };
-        let [mean, var, bend, twist] = d.curves.each_mut().map(|v| &mut v[..n]);
-        self.arch.dispatch(Loop(
-            #[inline(always)]
-            || {
-                for i in 0..n {
-                    let a = Moments { mean: a_mean[i], var: a_var[i], slope: slope[i] };
-                    let c = f(z_mean[i], z_var[i], a);
-                    (mean[i], var[i], bend[i], twist[i]) = (c.mean, c.var, c.bend, c.twist);
-                }
-            },
-        ));
-    }
-
     /// What the products need of the units above, group by group.
     fn numbers_above(
         &self,
@@ -199,7 +160,7 @@ impl Derivatives for Cpu {
 
     fn derivative_output(&self, units: Units<'_, State>, output: usize, d: &mut Derivative) {
         d.like(units.z);
-        self.curves(&units, d);
+        units.activation.run(Curves(self, &units, d));
         for row in 0..d.rows {
             for unit in 0..d.width {
                 let at = row * d.stride + unit;
@@ -221,7 +182,7 @@ impl Derivatives for Cpu {
         d: &mut Derivative,
     ) {
         d.like(below.z);
-        self.curves(&below, d);
+        below.activation.run(Curves(self, &below, d));
         let Some(w) = w else { return below_sum(&below, &above, d_above, gate, more, d) };
         let work = &mut scratch.derivative;
         let paired = match gate {
@@ -298,6 +259,38 @@ fn below_sum(
             node.var = repaired(node.var);
             d.set_node(at, node);
         }
+    }
+}
+
+/// The slopes of a layer's units.
+struct Curves<'a>(&'a Cpu, &'a Units<'a, State>, &'a mut Derivative);
+
+impl Formulae<f32> for Curves<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with(
+        self,
+        _: impl Fn(f32, f32) -> Moments<f32> + Sync,
+        curve: impl Fn(f32, f32, Moments<f32>) -> Curve<f32>,
+    ) {
+        let Curves(cpu, units, d) = self;
+        let n = d.rows * d.stride;
+        let (z_mean, z_var, a_mean, a_var) =
+            (&units.z.mean[..n], &units.z.var[..n], &units.a.mean[..n], &units.a.var[..n]);
+        // Where there is no activation the slope is not looked at.
+        let slope = if units.activation == Activation::Identity { a_mean } else { &units.a.slope[..n] };
+        let [mean, var, bend, twist] = d.curves.each_mut().map(|v| &mut v[..n]);
+        cpu.arch.dispatch(Loop(
+            #[inline(always)]
+            || {
+                for i in 0..n {
+                    let a = Moments { mean: a_mean[i], var: a_var[i], slope: slope[i] };
+                    let c = curve(z_mean[i], z_var[i], a);
+                    (mean[i], var[i], bend[i], twist[i]) = (c.mean, c.var, c.bend, c.twist);
+                }
+            },
+        ));
     }
 }
 

@@ -5,9 +5,8 @@ use super::state::State;
 use super::{Cpu, Loop, Shared};
 use crate::{Purpose, Unitwise};
 use std::sync::atomic::{AtomicBool, Ordering};
-use tractable_core::moments::{
-    Activation, Moments, identity, leaky_relu, mixture_relu, relu, sigmoid, smooth, softplus, tanh,
-};
+use tractable_core::moments::derivative::Curve;
+use tractable_core::moments::{Activation, Formulae, Moments, smooth};
 
 /// Numbers one task takes.
 const TASK: usize = 1 << 15;
@@ -18,24 +17,36 @@ impl Cpu {
         let tasks = n.div_ceil(TASK);
         self.each(tasks, &|task, _| f(task * TASK..n.min((task + 1) * TASK)));
     }
+}
+
+/// An activation, from its pre-activations.
+struct Activate<'a>(&'a Cpu, &'a State, &'a mut State);
+
+impl Formulae<f32> for Activate<'_> {
+    type Output = ();
 
     #[inline(always)]
-    fn activate_with(&self, z: &State, a: &mut State, f: impl Fn(f32, f32) -> Moments<f32> + Sync) {
+    fn with(
+        self,
+        moments: impl Fn(f32, f32) -> Moments<f32> + Sync,
+        _: impl Fn(f32, f32, Moments<f32>) -> Curve<f32>,
+    ) {
+        let Activate(cpu, z, a) = self;
         a.like(z);
         a.exact = z.exact;
         let n = z.rows * z.sample();
         a.slope.grow(n);
         let to = [&mut a.mean, &mut a.var, &mut a.slope].map(|v| Shared(v.as_mut_ptr()));
-        self.ranges(n, &|range| {
+        cpu.ranges(n, &|range| {
             // SAFETY: ranges do not overlap and lie inside the buffers.
             let [mean, var, slope] = [&to[0], &to[1], &to[2]]
                 .map(|p| unsafe { std::slice::from_raw_parts_mut(p.at(range.start), range.len()) });
             let (z_mean, z_var) = (&z.mean[range.clone()], &z.var[range.clone()]);
-            self.arch.dispatch(Loop(
+            cpu.arch.dispatch(Loop(
                 #[inline(always)]
                 || {
                     for i in 0..z_mean.len() {
-                        let m = f(z_mean[i], z_var[i]);
+                        let m = moments(z_mean[i], z_var[i]);
                         (mean[i], var[i], slope[i]) = (m.mean, m.var, m.slope);
                     }
                 },
@@ -57,31 +68,7 @@ fn each_unit(of: &State, to: (usize, usize), mut f: impl FnMut(usize, usize)) {
 
 impl Unitwise for Cpu {
     fn activate(&self, activation: Activation, z: &State, a: &mut State, purpose: Purpose) {
-        // Closures, not the functions themselves, for the reason that [`Loop`] gives.
-        macro_rules! with {
-            ($moments:path) => {
-                self.activate_with(
-                    z,
-                    a,
-                    #[inline(always)]
-                    |m, v| $moments(m, v),
-                )
-            };
-        }
-        match activation {
-            Activation::Identity => with!(identity::moments),
-            Activation::Relu => with!(relu::moments),
-            Activation::LeakyRelu { slope } => self.activate_with(
-                z,
-                a,
-                #[inline(always)]
-                move |m, v| leaky_relu::moments(m, v, slope as f32),
-            ),
-            Activation::Tanh => with!(tanh::moments),
-            Activation::Sigmoid => with!(sigmoid::moments),
-            Activation::Softplus => with!(softplus::moments),
-            Activation::MixtureRelu => with!(mixture_relu::moments),
-        }
+        activation.run(Activate(self, z, a));
         if purpose == Purpose::Rows {
             self.own_of_activation(z, a);
         }

@@ -65,17 +65,11 @@ struct PosteriorArgs {
     d_var: u64,
 }
 
-/// The kernels' code for an activation, and its slope below zero.
+/// The kernels' code for an activation, and its parameter.
 pub(super) fn number(activation: Activation) -> (i32, f32) {
-    match activation {
-        Activation::Identity => (0, 1.0),
-        Activation::Relu => (1, 0.0),
-        Activation::LeakyRelu { slope } => (2, slope as f32),
-        Activation::Tanh => (3, 0.0),
-        Activation::Sigmoid => (4, 0.0),
-        Activation::Softplus => (5, 0.0),
-        Activation::MixtureRelu => (6, 0.0),
-    }
+    let same = |a: &Activation| std::mem::discriminant(a) == std::mem::discriminant(&activation);
+    let code = Activation::ALL.iter().position(same).expect("one of them");
+    (code as i32, activation.parameter().unwrap_or(0.0) as f32)
 }
 
 impl Cuda {

@@ -8,7 +8,7 @@ use tractable_core::moments::derivative::{Gate, Unit, UnitDerivative, repaired};
 use tractable_core::moments::{Activation, Moments};
 
 /// One node a unit, `[row][unit]`.
-pub type Derivative = Vec<UnitDerivative<f64>>;
+pub(crate) type Derivative = Vec<UnitDerivative<f64>>;
 
 impl Units<'_, State> {
     fn moments(&self, unit: usize) -> Moments<f64> {

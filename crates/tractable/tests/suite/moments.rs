@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use tractable::moments::{
-    Moments, Real, identity, leaky_relu, mixture_relu, normal, relu, sigmoid, softplus, tanh,
+    Activation, Moments, Real, identity, leaky_relu, mixture_relu, normal, relu, sigmoid, softplus, tanh,
 };
 use tractable::rng::{standard_normal, stream, uniform};
 
@@ -40,14 +40,11 @@ fn evaluate<R: Real>(name: &str, x: &[f64]) -> Vec<f64> {
         "exp" => vec![Real::exp(arg(0)).to_f64()],
         "exp_m1" => vec![Real::exp_m1(arg(0)).to_f64()],
         "ln_1p" => vec![Real::ln_1p(arg(0)).to_f64()],
-        "mixture_relu" => three(mixture_relu::moments(arg(0), arg(1))),
-        "identity" => three(identity::moments(arg(0), arg(1))),
-        "relu" => three(relu::moments(arg(0), arg(1))),
-        "leaky_relu" => three(leaky_relu::moments(arg(0), arg(1), arg(2))),
-        "tanh" => three(tanh::moments(arg(0), arg(1))),
-        "sigmoid" => three(sigmoid::moments(arg(0), arg(1))),
-        "softplus" => three(softplus::moments(arg(0), arg(1))),
-        other => panic!("no such function: {other}"),
+        name => {
+            let activation: Activation = name.parse().unwrap();
+            let given = x.get(2).and_then(|&parameter| activation.with_parameter(parameter));
+            three(given.unwrap_or(activation).moments(arg(0), arg(1)))
+        }
     }
 }
 
@@ -184,19 +181,15 @@ fn mixture_relu_at_minus_six_in_single_precision() {
 
 #[test]
 fn the_slope_is_the_derivative_of_the_mean() {
-    type Activation = fn(f64, f64) -> Moments<f64>;
-    let leaky: Activation = |mu_z, var_z| leaky_relu::moments(mu_z, var_z, 0.1);
-    // Where tanh and the sigmoid are saturated, the difference quotient has no digits: stay within `reach`.
-    let activations: [(&str, Activation, f64); 7] = [
-        ("identity", identity::moments, 10.0),
-        ("relu", relu::moments, 10.0),
-        ("leaky_relu", leaky, 10.0),
-        ("tanh", tanh::moments, 4.0),
-        ("sigmoid", sigmoid::moments, 8.0),
-        ("softplus", softplus::moments, 10.0),
-        ("mixture_relu", mixture_relu::moments, 10.0),
-    ];
-    for (name, moments, reach) in activations {
+    for activation in Activation::ALL {
+        let name = activation.name();
+        let moments = |mu_z: f64, var_z: f64| activation.moments(mu_z, var_z);
+        // Where tanh and the sigmoid are saturated, the difference quotient has no digits: stay within `reach`.
+        let reach = match name {
+            "tanh" => 4.0,
+            "sigmoid" => 8.0,
+            _ => 10.0,
+        };
         for var_z in [0.01, 1.0, 100.0] {
             for i in -50..50 {
                 let scale = if name == "mixture_relu" { f64::sqrt(var_z) } else { 1.0 };
@@ -286,5 +279,34 @@ fn nearly_denormal_variances_are_no_worse() {
         let want = mixture_relu::moments(f64::from(mu_z as f32), var_z);
         assert!((f64::from(got.mean) / want.mean - 1.0).abs() < 5e-6, "2^{exponent}: {got:?} {want:?}");
         assert!((f64::from(got.slope) / want.slope - 1.0).abs() < 5e-6, "2^{exponent}: {got:?} {want:?}");
+    }
+}
+
+/// An activation is its formula, its row in the table, and what is looked for here.
+#[test]
+fn every_activation_is_everywhere() {
+    let text = |path: &str| {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+        std::fs::read_to_string(path).unwrap()
+    };
+    let kernels = text("crates/devices/cuda/kernels/moments.cu");
+    let (equations, values) = (text("docs/equations.md"), text("crates/tractable/tests/data/moments.txt"));
+    let in_order: Vec<_> = Activation::ALL.iter().map(|a| a.name().to_uppercase()).collect();
+    let line = format!("enum {{ {} }};", in_order.join(", "));
+    assert!(kernels.contains(&line), "the kernels have no line `{line}`");
+    let (_, activated) = kernels.split_once("DEV Moments activated(").unwrap();
+    let (activated, curve) = activated.split_once("DEV Curve curve(").unwrap();
+    for activation in Activation::ALL {
+        let name = activation.name();
+        let case = format!("case {}:", name.to_uppercase());
+        // The identity is what the kernels do otherwise.
+        assert!(
+            activated.contains(&case) || *activation == Activation::Identity,
+            "moments of {name} in CUDA"
+        );
+        assert!(curve.contains(&case) || !activation.is_curved(), "curve of {name} in CUDA");
+        assert!(equations.contains(&format!("`{name}::moments`")), "{name} in docs/equations.md");
+        assert!(values.lines().any(|l| l.starts_with(&format!("{name} "))), "{name} in moments.txt");
+        assert!(TOLERANCES.iter().any(|(of, _)| *of == name), "{name} in TOLERANCES");
     }
 }
