@@ -66,7 +66,7 @@ mod unitwise;
 mod walk;
 
 use super::{Backend, DataSets, Joins, Walks};
-use driver::{Buffer, Gpu, Team};
+use driver::{Arguments, Buffer, Gpu, Team};
 use state::{Layout, State};
 use status::Status;
 use std::sync::{Arc, OnceLock};
@@ -187,12 +187,12 @@ impl Cuda {
     }
 
     /// Launches a kernel with one thread for each of `n` numbers.
-    fn over<A: Copy + PartialEq + Send + 'static>(&self, kernel: &'static str, n: usize, args: &A) {
+    fn over<A: Arguments>(&self, kernel: &'static str, n: usize, args: &A) {
         self.gpu.launch(kernel, [n.div_ceil(256), 1, 1], 256, 0, args);
     }
 
     /// One thread for four channels of a row, a row of blocks for every pixel.
-    fn over_pixels<A: Copy + PartialEq + Send + 'static>(&self, kernel: &'static str, of: Layout, args: &A) {
+    fn over_pixels<A: Arguments>(&self, kernel: &'static str, of: Layout, args: &A) {
         let pixels = of.pixels as usize;
         self.gpu.launch(kernel, [(of.numbers() / pixels / 4).div_ceil(256), pixels, 1], 256, 0, args);
     }

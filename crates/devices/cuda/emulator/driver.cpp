@@ -162,7 +162,7 @@ API cuDeviceGetCount(int *n) { *n = devices(); return OK; }
 API cuDeviceGet(int *d, int n) { *d = n; return n < devices() ? OK : 101; }
 API cuDeviceGetName(char *name, int n, int) { snprintf(name, n, "emulated"); return OK; }
 API cuDeviceGetAttribute(int *v, int what, int) {
-    *v = what == 75 ? 9 : what == 76 ? 0 : what == 16 ? 4 : what == 97 ? 227 << 10 : 0;
+    *v = what == 75 ? 9 : what == 76 ? 0 : what == 16 ? 4 : 0;
     return OK;
 }
 API cuDeviceTotalMem_v2(size_t *n, int) { *n = memory(); return OK; }
@@ -175,7 +175,13 @@ static bool is_recorded(void *stream) { std::lock_guard<std::mutex> hold(recorde
 #define OPEN(stream) if (is_recorded(stream)) return CAPTURE_UNSUPPORTED
 API cuStreamCreate(void **s, unsigned) { static std::atomic<uintptr_t> next{16}; *s = (void *)next++; return ++streams > MOST_STREAMS ? OUT_OF_MEMORY : OK; }
 API cuStreamDestroy_v2(void *) { streams--; return OK; }
-API cuStreamSynchronize(void *stream) { ALIVE; OPEN(stream); return OK; }
+extern std::atomic<int> emulated_waiting; // in nccl.cpp
+API cuStreamSynchronize(void *stream) {
+    while (emulated_waiting) usleep(1000);
+    ALIVE;
+    OPEN(stream);
+    return OK;
+}
 API cuStreamWaitEvent(void *, void *, unsigned) { ALIVE; return OK; }
 API cuEventCreate(void **e, unsigned) { *e = (void *)3; return OK; }
 API cuEventRecord(void *, void *) { ALIVE; return OK; }
@@ -218,6 +224,14 @@ API cuModuleGetFunction(void **f, void *, const char *name) {
     return *f ? OK : NOT_FOUND;
 }
 API cuFuncSetAttribute(void *, int, int) { return OK; }
+API cuFuncGetParamInfo(void *f, size_t which, size_t *at, size_t *bytes) {
+    Dl_info kernel;
+    if (which || !dladdr(f, &kernel)) return INVALID;
+    void *takes = dlsym(dlopen(kernel.dli_fname, RTLD_NOW | RTLD_NOLOAD), (std::string(kernel.dli_sname) + "_takes").c_str());
+    if (!takes) return NOT_FOUND;
+    *at = 0, *bytes = *(unsigned long *)takes;
+    return OK;
+}
 // Captured work is stored in a graph; arguments stay in the caller's memory.
 typedef std::vector<std::function<int()>> Work;
 static thread_local Work *captured;

@@ -24,6 +24,7 @@ void emulator_warp_sync();
 #define KERNEL(name, Args, threads)                                        \
     static void kernel_##name(const Args &a);                              \
     extern "C" void name(const void *args) { kernel_##name(*(const Args *)args); } \
+    extern "C" const unsigned long name##_takes = sizeof(Args);            \
     static void kernel_##name(const Args &a)
 #define KERNEL_OF(name, Args, threads, blocks) KERNEL(name, Args, threads)
 #define DYNAMIC_SHARED(name) float *name = emulator_shared

@@ -1,11 +1,12 @@
 //! The CUDA driver's library, opened at run time: the functions used, a context per GPU, its streams of work.
 //!
-//! All `unsafe` code of this device is here. Kernels are launched with structures that hold addresses of device memory. Code that
-//! builds such a structure borrows the buffers it points into until the launch, and memory is freed on a stream that has
-//! waited for all work launched before.
+//! All `unsafe` code of this device is here, except one promise per file that launches kernels: its [`arguments!`]. Memory is freed on a
+//! stream that has waited for all work launched before.
 
 mod buffer;
 mod queue;
+#[cfg(test)]
+mod tests;
 
 use libloading::Library;
 use std::cell::Cell;
@@ -73,6 +74,7 @@ functions! {
     cuModuleUnload(Pointer);
     cuModuleGetFunction(*mut Pointer, Pointer, *const c_char);
     cuFuncSetAttribute(Pointer, c_int, c_int);
+    cuFuncGetParamInfo(Pointer, usize, *mut usize, *mut usize);
     cuLaunchKernel(Pointer, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Pointer, *mut Pointer, *mut Pointer);
     cuStreamBeginCapture_v2(Pointer, c_uint);
     cuStreamEndCapture(Pointer, *mut Pointer);
@@ -166,6 +168,27 @@ fn name(f: &Functions, ordinal: c_int) -> String {
         CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned()
     }
 }
+
+/// The structure that some kernels take.
+///
+/// # Safety
+/// A kernel reads and writes wherever its arguments point. Who implements this promises that the kernels named take exactly this structure,
+/// and that every value made of it is launched while its addresses are those of buffers with room for all numbers that the kernel touches.
+pub(super) unsafe trait Arguments: Copy + PartialEq + Send + 'static {
+    /// Names of the kernels, without their precision.
+    const KERNELS: &'static [&'static str];
+}
+
+/// Says which kernels take which structure: a promise, see [`Arguments`]. The file makes all values of its structures.
+macro_rules! arguments {
+    (unsafe { $($args:ty: $($kernel:literal),+;)+ }) => {$(
+        // SAFETY: promised where the macro is used.
+        unsafe impl $crate::cuda::driver::Arguments for $args {
+            const KERNELS: &'static [&'static str] = &[$($kernel),+];
+        }
+    )+};
+}
+pub(super) use arguments;
 
 /// One GPU: its context, stream and kernels.
 pub struct Gpu {
@@ -372,10 +395,9 @@ impl Gpu {
         if !is_set {
             self.follow(number, 0);
         }
+        let _aside = Aside { gpu: self, number };
         CURRENT.set(number);
         f();
-        CURRENT.set(0);
-        self.busy.fetch_or(1 << number, Relaxed);
     }
 
     /// On a side stream: waits for everything launched on the main stream.
@@ -412,6 +434,13 @@ impl Gpu {
         }
     }
 
+    /// Launches all queued work; an error if the device was lost.
+    pub(super) fn launch_all(&self) -> Result<()> {
+        self.enter();
+        self.stream();
+        self.alive()
+    }
+
     /// Waits for all work.
     pub(super) fn wait(&self) -> Result<()> {
         self.enter();
@@ -422,7 +451,7 @@ impl Gpu {
     }
 
     /// Queues a kernel over a grid of blocks. Does nothing on a lost device.
-    pub(super) fn launch<A: Copy + PartialEq + Send + 'static>(
+    pub(super) fn launch<A: Arguments>(
         &self,
         name: &'static str,
         grid: [usize; 3],
@@ -433,7 +462,7 @@ impl Gpu {
         if self.lost.get().is_some() || grid.contains(&0) {
             return;
         }
-        let Some(function) = self.kernel(name, shared as u32) else { return };
+        let Some(function) = self.kernel::<A>(name, shared as u32) else { return };
         self.join_if_main();
         let kernel = Kernel {
             name,
@@ -446,7 +475,10 @@ impl Gpu {
         self.push(CURRENT.get(), What::Kernel(kernel));
     }
 
-    fn kernel(&self, name: &'static str, shared: u32) -> Option<Pointer> {
+    /// A kernel that takes these arguments.
+    fn kernel<A: Arguments>(&self, name: &'static str, shared: u32) -> Option<Pointer> {
+        let plain = ["_precise", "_fast"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        assert!(A::KERNELS.contains(&plain), "{name} takes other arguments");
         let mut kernels = self.kernels.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(&(function, allowed)) = kernels.get(name)
             && allowed >= shared
@@ -459,6 +491,15 @@ impl Gpu {
         // SAFETY: the module is loaded; the name ends with zero.
         let mut code =
             unsafe { (self.f.cuModuleGetFunction)(&mut function, self.module as Pointer, text.as_ptr()) };
+        let (mut at, mut bytes) = (0, 0);
+        if code == 0 {
+            // SAFETY: a function of the module; fills both numbers.
+            code = unsafe { (self.f.cuFuncGetParamInfo)(function, 0, &mut at, &mut bytes) };
+        }
+        if code == 0 && bytes != size_of::<A>() {
+            let _ = self.lost.set(format!("{name} takes {bytes} bytes of arguments, not {}", size_of::<A>()));
+            return None;
+        }
         // A kernel may also have a little static shared memory.
         if code == 0 && shared > 40 << 10 {
             // SAFETY: a function of the module.
@@ -516,6 +557,19 @@ impl Gpu {
             code
         };
         self.note(code, "copying to the device");
+    }
+}
+
+/// Until this is dropped, the thread launches on a side stream.
+struct Aside<'a> {
+    gpu: &'a Gpu,
+    number: usize,
+}
+
+impl Drop for Aside<'_> {
+    fn drop(&mut self) {
+        CURRENT.set(0);
+        self.gpu.busy.fetch_or(1 << self.number, Relaxed);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The fused first layers, while learning: a convolution of known images, ReLU and average pooling.
 
-use super::driver::Buffer;
+use super::driver::{Buffer, arguments};
 use super::map::{Geometry, Weights};
 use super::state::{PRIOR, State};
 use super::status::Status;
@@ -25,6 +25,13 @@ struct FirstArgs {
     z_d: [u64; 2],
     partial: u64,
     broken: u64,
+}
+
+// SAFETY: these are the kernels' structures; addresses come from buffers that the code below has made large enough and borrows until the launch.
+arguments! {
+    unsafe {
+        FirstArgs: "first_forward_1", "first_forward_2", "first_forward_5", "first_sums_1", "first_sums_2", "first_sums_3";
+    }
 }
 
 /// Rows per warp.

@@ -1,7 +1,7 @@
 //! Data that the host sends with a batch or has stored on the device: rows of a table, images as bytes, observations.
 
 use super::Cuda;
-use super::driver::{self, Buffer, Gpu, MOST_DOWN};
+use super::driver::{self, Buffer, Gpu, MOST_DOWN, arguments};
 use super::state::{Bytes, INNOVATION, Layout, Part, RowStore, State, single};
 use crate::{Change, DataSets, NoiseSums, NoiseVar, Observing, Seen, Tables};
 use std::sync::Arc;
@@ -81,6 +81,17 @@ struct InferNoiseArgs {
     head_d_mean: u64,
     head_d_var: u64,
     sums: u64,
+}
+
+// SAFETY: these are the kernels' structures; addresses come from buffers that the code below has made large enough and borrows until the launch.
+arguments! {
+    unsafe {
+        GatherArgs: "gather";
+        GatherFlatArgs: "gather_flat";
+        GatherImagesArgs: "gather_images";
+        ObserveArgs: "observe";
+        InferNoiseArgs: "infer_noise";
+    }
 }
 
 /// What the host sent for a batch: row numbers, an observation. Its memory is kept from batch to batch.

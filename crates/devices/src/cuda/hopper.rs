@@ -1,6 +1,6 @@
 //! Products for Hopper in fast precision: weights are packed into tiles after every change.
 
-use super::driver::{Buffer, MOST_DOWN};
+use super::driver::{Buffer, MOST_DOWN, arguments};
 use super::map::{Geometry, Weights};
 use super::state::State;
 use super::{Cuda, Precision};
@@ -42,6 +42,14 @@ struct StreamArgs {
     mask: u64,
     z: [u64; 2],
     broken: u64,
+}
+
+// SAFETY: these are the kernels' structures; addresses come from buffers that the code below has made large enough and borrows until the launch.
+arguments! {
+    unsafe {
+        PackArgs: "pack";
+        StreamArgs: "stream_forward_128", "stream_forward_64", "stream_forward_32", "stream_back_128", "stream_back_64", "stream_back_32";
+    }
 }
 
 /// Weights in tiles, rounded to TF32.

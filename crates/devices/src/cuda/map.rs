@@ -1,6 +1,6 @@
 //! Dense layers and convolutions: weights `[output][window row, window column, padded channel; bias]`.
 
-use super::driver::{self, Buffer, Mark};
+use super::driver::{self, Buffer, Mark, arguments};
 use super::hopper::Packed;
 use super::state::{Layout, PRIOR, Part, State, padded};
 use super::status::Status;
@@ -178,6 +178,16 @@ struct LearnArgs {
     sums: u64,
     w: [u64; 2],
     status: u64,
+}
+
+// SAFETY: these are the kernels' structures; addresses come from buffers that the code below has made large enough and borrows until the launch.
+arguments! {
+    unsafe {
+        ForwardArgs: "map_forward", "map_forward_thin";
+        BackArgs: "map_back";
+        SumsArgs: "map_sums";
+        LearnArgs: "map_learn", "map_learn_four", "map_learn_many";
+    }
 }
 
 /// Maximum number of outputs of a dense layer for which each has its own warp.

@@ -1,6 +1,6 @@
 //! Batch normalisation: parameters in f32, statistics and sums in f64.
 
-use super::driver::{self, Buffer};
+use super::driver::{self, Buffer, arguments};
 use super::map::step_args;
 use super::state::{Layout, PRIOR, Part, State, padded};
 use super::status::Status;
@@ -53,6 +53,14 @@ struct NormApplyArgs {
     running: [u64; 2],
     sums: u64,
     status: u64,
+}
+
+// SAFETY: these are the kernels' structures; addresses come from buffers that the code below has made large enough and borrows until the launch.
+arguments! {
+    unsafe {
+        NormArgs: "norm_mean", "norm_var", "norm_statistics", "norm_forward", "norm_forward_four", "norm_back", "norm_back_four", "norm_sums", "norm_add";
+        NormApplyArgs: "norm_apply";
+    }
 }
 
 /// Minimum number of values of a channel per block (16 per thread), and the maximum number of blocks: two for each of a large GPU's

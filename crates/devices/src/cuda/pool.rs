@@ -1,7 +1,7 @@
 //! Pooling.
 
 use super::Cuda;
-use super::driver::MOST_DOWN;
+use super::driver::{MOST_DOWN, arguments};
 use super::state::{Layout, PRIOR, Part, State};
 use crate::{Pool, Pooling};
 use tractable_core::shape::Window;
@@ -29,6 +29,13 @@ struct PoolArgs {
     z_d: [u64; 2],
     x_d: [u64; 2],
     broken: u64,
+}
+
+// SAFETY: these are the kernels' structures; addresses come from buffers that the code below has made large enough and borrows until the launch.
+arguments! {
+    unsafe {
+        PoolArgs: "pool", "pool_back", "average_four", "average_four_back";
+    }
 }
 
 impl PoolArgs {

@@ -1,6 +1,6 @@
 //! Covariance of rows, and derivatives with respect to the units of dense layers.
 
-use super::driver::{Buffer, MOST_DOWN};
+use super::driver::{Buffer, MOST_DOWN, arguments};
 use super::map::Weights;
 use super::state::{Layout, State, padded};
 use super::unitwise::number;
@@ -62,6 +62,14 @@ struct DerivativeArgs {
     w: [u64; 2],
     d_above: u64,
     d: u64,
+}
+
+// SAFETY: these are the kernels' structures; addresses come from buffers that the code below has made large enough and borrows until the launch.
+arguments! {
+    unsafe {
+        SpreadArgs: "spread_add";
+        DerivativeArgs: "derivative_output", "derivative_below";
+    }
 }
 
 impl DerivedUnits {

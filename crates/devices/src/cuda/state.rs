@@ -3,7 +3,7 @@
 //! Channels are padded to a multiple of four. Input images with another number of channels are laid out as
 //! `[pixel][channel][row]` instead, with rows padded, and so are states that layers without weights compute from them.
 
-use super::driver::{self, Buffer, Gpu};
+use super::driver::{self, Buffer, Gpu, arguments};
 use super::given::Given;
 use super::{Cuda, Scratch};
 use crate::{Field, States};
@@ -297,6 +297,9 @@ struct LayOutArgs {
     from: u64,
     out: u64,
 }
+
+// SAFETY: these are the kernels' structures; addresses come from buffers that the code below has made large enough and borrows until the launch.
+arguments! { unsafe { LayOutArgs: "lay_out", "read_out"; } }
 
 impl Cuda {
     /// Writes the host's numbers into a part of a state that has room for them.

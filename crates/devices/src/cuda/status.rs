@@ -1,7 +1,7 @@
 //! Checks of states, and what kernels record.
 
 use super::Cuda;
-use super::driver::{self, Buffer};
+use super::driver::{self, Buffer, arguments};
 use super::state::{Layout, State};
 use crate::{Broken, Checks, Noted, Tally};
 use tractable_core::error::Result;
@@ -37,6 +37,9 @@ struct CheckArgs {
     last: i32,
     state: [Checked; AT_ONCE],
 }
+
+// SAFETY: these are the kernels' structures; addresses come from buffers that the code below has made large enough and borrows until the launch.
+arguments! { unsafe { CheckArgs: "check"; } }
 
 impl Cuda {
     /// Address of a status on the device; `None` if it cannot be allocated.

@@ -46,7 +46,8 @@ impl Summed for Cuda {
             let _ = self.team.set(team);
         }
         let Some(Some(team)) = self.team.get() else { return Ok(false) };
-        self.gpu.alive()?;
+        // What is queued may fail: before the workers agree to begin.
+        self.gpu.launch_all()?;
         let all = sums.iter().map(|sums| match sums {
             Sums::Failed(why) => Err(driver::failed(why.clone())),
             Sums::Map(numbers, n) => Ok(Some((numbers, *n))),
@@ -55,10 +56,15 @@ impl Summed for Cuda {
         let all: Vec<_> = all.collect::<Result<_>>()?;
         // A worker that failed says so here; NCCL would wait for it for ever.
         workers::share(workers, &[])?;
-        for (numbers, n) in all.into_iter().flatten() {
-            team.add(numbers, n)?;
+        let mut added = all.into_iter().flatten().try_for_each(|(numbers, n)| team.add(numbers, n));
+        if added.is_ok() {
+            // Nor would it end a sum that another worker could not begin.
+            added = workers::share(workers, &[]).map(drop);
         }
-        Ok(true)
+        if added.is_err() {
+            team.give_up();
+        }
+        added.map(|()| true)
     }
 
     fn sums_read(&self, sums: &Sums, many: &mut Numbers, few: &mut Vec<f64>) -> Result<()> {

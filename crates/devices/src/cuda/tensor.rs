@@ -1,6 +1,6 @@
 //! Chooses the kernels of a map: plain ones for small or unusual shapes, tensor cores for the rest, in tiles that fill the device.
 
-use super::driver::Buffer;
+use super::driver::{Buffer, arguments};
 use super::map::{Geometry, Weights};
 use super::state::{Layout, State};
 use super::{Cuda, Precision, Scratch};
@@ -42,6 +42,16 @@ struct SumsArgs {
     z_d: [u64; 2],
     ones: u64,
     partial: u64,
+}
+
+// SAFETY: these are the kernels' structures; addresses come from buffers that the code below has made large enough and borrows until the launch.
+arguments! {
+    unsafe {
+        ForwardArgs: "tensor_forward_wide", "tensor_forward_narrow", "tensor_forward_small", "tensor_forward_end",
+            "tensor_known_wide", "tensor_known_narrow", "tensor_known_small", "tensor_first";
+        BackArgs: "tensor_back_wide", "tensor_back_narrow", "tensor_back_small";
+        SumsArgs: "tensor_sums_wide", "tensor_sums_narrow", "tensor_sums_few", "tensor_sums_first", "stream_sums_32", "stream_sums_64";
+    }
 }
 
 /// Minimum multiply-adds for tensor cores; below, f32 is as fast and more precise.

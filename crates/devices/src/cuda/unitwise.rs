@@ -1,7 +1,7 @@
 //! All unit-by-unit operations.
 
 use super::Cuda;
-use super::driver::MOST_DOWN;
+use super::driver::{MOST_DOWN, arguments};
 use super::state::{INNOVATION, Layout, PRIOR, Part, State};
 use crate::{Purpose, Unitwise};
 use tractable_core::moments::Activation;
@@ -63,6 +63,17 @@ struct PosteriorArgs {
     var: u64,
     d_mean: u64,
     d_var: u64,
+}
+
+// SAFETY: these are the kernels' structures; addresses come from buffers that the code below has made large enough and borrows until the launch.
+arguments! {
+    unsafe {
+        ActivateArgs: "activate";
+        ActivateBackArgs: "activate_back", "activate_back_four";
+        CombineArgs: "combine";
+        MaskArgs: "mask";
+        PosteriorArgs: "posterior";
+    }
 }
 
 /// The kernels' code for an activation, and its parameter.

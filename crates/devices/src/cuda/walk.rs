@@ -1,7 +1,7 @@
 //! Searches that stay on the device: their records, and the launches of a round.
 
 use super::Cuda;
-use super::driver::{self, Buffer, Gpu, MOST_DOWN};
+use super::driver::{self, Buffer, Gpu, MOST_DOWN, arguments};
 use super::state::{INNOVATION, Layout, Part, State};
 use crate::{Slots, Walk, WalkForm, Walks};
 use std::sync::Arc;
@@ -81,6 +81,16 @@ struct CopyArgs {
     slots: u64,
     from: u64,
     to: u64,
+}
+
+// SAFETY: these are the kernels' structures; addresses come from buffers that the code below has made large enough and borrows until the launch.
+arguments! {
+    unsafe {
+        PlaceArgs: "walk_place";
+        RowsArgs: "walk_rows";
+        StepArgs: "walk_step";
+        CopyArgs: "walk_copy";
+    }
 }
 
 impl Searches {

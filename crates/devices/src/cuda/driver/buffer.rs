@@ -74,13 +74,14 @@ impl<T: Copy> Buffer<T> {
     /// Sets the first `n` numbers to zero.
     pub(in crate::cuda) fn clear(&self, n: usize) {
         if self.at != 0 {
+            self.check(0, n);
             self.gpu.clear(self.at, (n * size_of::<T>()).div_ceil(4));
         }
     }
 
     /// Copies numbers to the device, from number `first` on.
     pub(in crate::cuda) fn write(&self, first: usize, from: &[T]) {
-        debug_assert!(first + from.len() <= self.room);
+        self.check(first, from.len());
         if self.at != 0 {
             self.gpu.upload(self.at + (first * size_of::<T>()) as u64, from);
         }
@@ -99,7 +100,7 @@ impl<T: Copy> Buffer<T> {
     where
         T: Default,
     {
-        debug_assert!(first + n <= self.room);
+        self.check(first, n);
         self.gpu.alive()?;
         let mut to = vec![T::default(); n];
         if n == 0 {
@@ -118,6 +119,12 @@ impl<T: Copy> Buffer<T> {
         self.gpu.note(code, "copying from the device");
         self.gpu.wait()?;
         Ok(to)
+    }
+
+    /// Whether there is room for `n` numbers, from number `first` on.
+    pub(super) fn check(&self, first: usize, n: usize) {
+        let fits = first <= self.room && n <= self.room - first;
+        assert!(fits, "{n} numbers from number {first} on, in a buffer of {}", self.room);
     }
 
     fn free(&mut self) {

@@ -4,6 +4,7 @@ use super::{Buffer, Code, Gpu, Pointer, failed};
 use libloading::Library;
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use tractable_core::error::Result;
 
@@ -20,6 +21,7 @@ functions! {
     ncclCommInitRank(*mut Pointer, c_int, Id, c_int);
     ncclAllReduce(*const c_void, *mut c_void, usize, c_int, c_int, Pointer, Pointer);
     ncclCommDestroy(Pointer);
+    ncclCommAbort(Pointer);
 }
 
 /// Environment variable with the path of the library, if the system does not find it by name.
@@ -47,7 +49,8 @@ fn check(code: Code, doing: &str) -> Result<()> {
 pub(in crate::cuda) struct Team {
     gpu: Arc<Gpu>,
     f: &'static Functions,
-    communicator: usize,
+    /// Zero once it was given up.
+    communicator: AtomicUsize,
 }
 
 impl Team {
@@ -74,24 +77,40 @@ impl Team {
         // SAFETY: fills the handle; the context of this GPU is the thread's own.
         let code = unsafe { (f.ncclCommInitRank)(&mut communicator, ranks as c_int, id, rank as c_int) };
         check(code, "the sum over GPUs")?;
-        Ok(Team { gpu: gpu.clone(), f, communicator: communicator as usize })
+        Ok(Team { gpu: gpu.clone(), f, communicator: AtomicUsize::new(communicator as usize) })
     }
 
     /// Replaces the first `n` numbers by their sums over all workers; `n` must be the same on all workers.
     pub(in crate::cuda) fn add(&self, numbers: &Buffer<f32>, n: usize) -> Result<()> {
+        numbers.check(0, n);
         self.gpu.alive()?;
         self.gpu.enter();
-        let (at, team, stream) =
-            (numbers.at() as usize as Pointer, self.communicator as Pointer, self.gpu.stream());
+        let team = self.communicator.load(Relaxed);
+        if team == 0 {
+            return Err(failed("the sum over GPUs was given up after an error"));
+        }
+        let (at, team, stream) = (numbers.at() as usize as Pointer, team as Pointer, self.gpu.stream());
         // SAFETY: the buffer has `n` numbers, and is freed after the work on this stream.
         check(unsafe { (self.f.ncclAllReduce)(at, at, n, FLOAT, SUM, team, stream) }, "the sum over GPUs")
+    }
+
+    /// Ends sums that wait for a worker which has failed. There are no further sums.
+    pub(in crate::cuda) fn give_up(&self) {
+        self.close(self.f.ncclCommAbort);
+    }
+
+    fn close(&self, how: unsafe extern "C" fn(Pointer) -> Code) {
+        let team = self.communicator.swap(0, Relaxed);
+        if team != 0 {
+            self.gpu.enter();
+            // SAFETY: a communicator of ours, which is not used any more.
+            unsafe { how(team as Pointer) };
+        }
     }
 }
 
 impl Drop for Team {
     fn drop(&mut self) {
-        self.gpu.enter();
-        // SAFETY: a communicator of ours, which is not used any more.
-        unsafe { (self.f.ncclCommDestroy)(self.communicator as Pointer) };
+        self.close(self.f.ncclCommDestroy);
     }
 }

@@ -1,7 +1,7 @@
 //! Work that waits to be launched. Nothing goes to the driver until its result, its memory or its stream is needed; then
 //! everything is launched at once. Work that is queued twice in the same way becomes a graph, which the driver launches as a whole.
 
-use super::{Code, Functions, Gpu, Pointer};
+use super::{Arguments, Code, Functions, Gpu, Pointer};
 use std::any::Any;
 use std::ffi::c_uint;
 
@@ -12,7 +12,7 @@ pub(in crate::cuda) trait Args: Any + Send {
     fn any(&self) -> &dyn Any;
 }
 
-impl<A: Copy + PartialEq + Send + 'static> Args for A {
+impl<A: Arguments> Args for A {
     fn place(&self) -> *const std::ffi::c_void {
         std::ptr::from_ref(self).cast()
     }
