@@ -116,15 +116,26 @@ impl std::fmt::Debug for Network {
     }
 }
 
-/// A second network with the same weights, on the same device.
-impl Clone for Network {
-    fn clone(&self) -> Self {
-        let copy = || Network::assemble(self.spec.clone(), &self.all_contents()?, self.device.clone());
-        Network { done: self.done, ..copy().expect("what was built once builds again") }
-    }
-}
-
 impl Network {
+    /// A second network with the same weights, on the same device.
+    ///
+    /// # Errors
+    /// If the device has no memory left, or was lost.
+    ///
+    /// ```
+    /// use tractable::{Activation, Matrix, Network};
+    /// let net = Network::mlp([1, 4, 1], Activation::Relu).build()?;
+    /// let mut other = net.try_clone()?;
+    /// let x = Matrix::column(vec![0.5])?;
+    /// other.learn(&x, &x)?;
+    /// assert_ne!(net.predict(&x)?, other.predict(&x)?);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self> {
+        let copy = Network::assemble(self.spec.clone(), &self.all_contents()?, self.device.clone())?;
+        Ok(Network { done: self.done, ..copy })
+    }
+
     /// Checks a specification and puts its numbers on a device.
     pub(crate) fn assemble(spec: Spec, contents: &[Contents], device: Device) -> Result<Self> {
         let mut net = Network::empty(spec, device)?;

@@ -135,14 +135,14 @@ impl Agent {
 
     /// A copy of the value network.
     #[getter]
-    fn value(&self) -> Network {
-        self.lock().value().clone().into()
+    fn value(&self) -> PyResult<Network> {
+        self.lock().value().try_clone().map(Network::from).or_raise()
     }
 
     /// A copy of the policy.
     #[getter]
-    fn policy(&self) -> Network {
-        self.lock().policy().clone().into()
+    fn policy(&self) -> PyResult<Network> {
+        self.lock().policy().try_clone().map(Network::from).or_raise()
     }
 
     #[getter]

@@ -246,7 +246,7 @@ impl Ensemble {
         x_held_out: &Bound<'_, PyAny>,
         y_held_out: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
-        let net = network.read().or_raise()?.clone();
+        let net = network.read().or_raise()?.try_clone().or_raise()?;
         let names = match net.output() {
             Output::Classes { classes } => Some((0..classes).map(|i| i.to_string()).collect::<Vec<_>>()),
             _ => None,

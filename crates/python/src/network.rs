@@ -500,7 +500,7 @@ impl Network {
 
     /// An independent copy.
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-        Ok(py.detach(|| Ok(self.read()?.clone())).or_raise()?.into())
+        Ok(py.detach(|| self.read()?.try_clone()).or_raise()?.into())
     }
 
     fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {

@@ -183,6 +183,7 @@ pub(super) unsafe trait Arguments: Copy + PartialEq + Send + 'static {
 macro_rules! arguments {
     (unsafe { $($args:ty: $($kernel:literal),+;)+ }) => {$(
         // SAFETY: promised where the macro is used.
+        #[allow(unsafe_code, reason = "a promise about kernels")]
         unsafe impl $crate::cuda::driver::Arguments for $args {
             const KERNELS: &'static [&'static str] = &[$($kernel),+];
         }

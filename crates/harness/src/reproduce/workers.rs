@@ -226,7 +226,7 @@ fn one(
             if late {
                 continue;
             }
-            let mut copy = if workers == 1 { None } else { Some(net.clone()) };
+            let mut copy = if workers == 1 { None } else { Some(net.try_clone()?) };
             for batch in from..batches.min(from + every) {
                 let rows: Vec<usize> = (0..size).map(|i| (batch * size + i) * workers + worker).collect();
                 let some = train.select(&rows)?;
@@ -303,7 +303,7 @@ fn costs(args: &Args) -> Outcome<(f64, Vec<Cost>)> {
         let learn = |net: &mut Network| net.learn(&x, observation).map(drop);
         let mark = net.mark()?;
         learn(&mut net)?;
-        let mut copy = net.clone();
+        let mut copy = net.try_clone()?;
         let mut failed = Ok(());
         let batch_seconds = best(3, || failed = learn(&mut copy));
         failed?;

@@ -84,7 +84,7 @@ impl Network {
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
     /// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
-    /// let mut same = net.clone();
+    /// let mut same = net.try_clone()?;
     /// let (x, y) = (Matrix::column(vec![0.1, 0.5])?, Matrix::column(vec![0.3, 0.9])?);
     /// let mut sums = net.sums();
     /// net.accumulate(&x, &y, &mut sums)?;
@@ -118,7 +118,7 @@ impl Network {
     /// net.accumulate(&Matrix::column(vec![0.1])?, &Matrix::column(vec![0.3])?, &mut sums)?;
     /// let mut all = net.sums();
     /// net.add_sums(&mut all, &net.sums_to_bytes(&sums)?)?;
-    /// assert_eq!(net.clone().apply(&all)?.rows, 1);
+    /// assert_eq!(net.try_clone()?.apply(&all)?.rows, 1);
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn sums_to_bytes(&self, sums: &Sums) -> Result<Vec<u8>> {

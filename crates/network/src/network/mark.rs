@@ -178,7 +178,7 @@ impl Mark {
     /// # use tractable::{Activation, Matrix, Network};
     /// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).noise_std([0.1]).build()?;
     /// let mark = net.mark()?;
-    /// let mut other = net.clone();
+    /// let mut other = net.try_clone()?;
     /// net.learn(&Matrix::column(vec![0.5])?, &Matrix::column(vec![0.1])?)?;
     /// other.learn(&Matrix::column(vec![0.5])?, &Matrix::column(vec![50.0])?)?;
     /// assert!(mark.surprise(&other.since(&mark)?)? > 100.0 * mark.surprise(&net.since(&mark)?)?);

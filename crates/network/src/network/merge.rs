@@ -95,7 +95,7 @@ impl Network {
     /// let mark = net.mark()?;
     /// let mut increments = Vec::new();
     /// for (x, y) in [(0.1, 0.3), (0.5, 0.9)] {
-    ///     let mut worker = net.clone(); // or the same file on another machine
+    ///     let mut worker = net.try_clone()?; // or the same file on another machine
     ///     worker.learn(&Matrix::column(vec![x])?, &Matrix::column(vec![y])?)?;
     ///     increments.push(worker.since(&mark)?);
     /// }
@@ -113,7 +113,7 @@ impl Network {
     /// # use tractable::{Activation, Matrix, Network};
     /// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
     /// let mark = net.mark()?;
-    /// let mut worker = net.clone();
+    /// let mut worker = net.try_clone()?;
     /// worker.learn(&Matrix::column(vec![0.1])?, &Matrix::column(vec![0.3])?)?;
     /// let increments = vec![worker.since(&mark)?; 2];
     /// net.merge_share(&mark, &increments, mark.share(&increments)?)?;

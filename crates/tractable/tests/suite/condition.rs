@@ -258,7 +258,7 @@ fn rows_and_devices_and_units_make_no_difference() {
         assert!(off < 1e-3, "entry {i}: {off}");
     }
     // In other units: x = 2 + 4 x', y = 1 + 8 y'.
-    let mut raw = net.clone();
+    let mut raw = net.try_clone().unwrap();
     let scaler = |mean, std| Some(Scaler::new(vec![mean; 2], vec![std; 2]).unwrap());
     raw.set_scalers(scaler(2.0, 4.0), scaler(1.0, 8.0)).unwrap();
     let moved = prior.mean().iter().map(|m| 2.0 + 4.0 * m).collect();

@@ -92,7 +92,7 @@ fn a_label_to_avoid_is_refused() {
     let data = Dataset::with_labels(x, labels, vec!["low".into(), "high".into()]).unwrap();
     let mut net = Network::mlp([2, 8, 1], Activation::Relu).classes(2).build().unwrap();
     net.fit(&data, &Fit::new().epochs(2)).unwrap();
-    let model = Ensemble::calibrated(net.clone(), &data, &data).unwrap();
+    let model = Ensemble::calibrated(net.try_clone().unwrap(), &data, &data).unwrap();
     let prior = Gaussian::new(vec![0.0; 2], vec![0.5; 2], 2).unwrap();
     let says =
         |result: tractable::Result<_>| result.map(|_: tractable::Posterior| ()).unwrap_err().to_string();

@@ -7,6 +7,7 @@ mod limits;
 mod memory;
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 use tractable::data::{self, Augment};
 use tractable::fnv;
 use tractable::workers::Threads;
@@ -102,25 +103,33 @@ fn the_three_verbs_agree_on_a_table() {
     }
 }
 
-/// Two workers with an emulated GPU each: run by `sums_go_from_gpu_to_gpu`.
+/// Two workers with an emulated GPU each; run by tests that need them.
 #[test]
 #[ignore = "a child of another test"]
 fn two_gpus_learn_together() {
     let images = data::digits(64, 0).unwrap();
     let x = images.matrix(0..4).unwrap();
-    let mut nets = [0, 1].map(|n| convolutional(Device::cuda(n).unwrap()));
-    std::thread::scope(|scope| {
-        for (net, worker) in nets.iter_mut().zip(Threads::team(2)) {
-            let images = &images;
-            scope.spawn(move || {
-                let fit = Fit::new().epochs(1).batch(16);
-                net.fit_together(images, &fit, &worker, Sync::Batch, |_| ControlFlow::Continue(())).unwrap()
-            });
-        }
+    std::thread::spawn(|| {
+        std::thread::sleep(Duration::from_secs(120));
+        println!("told: they wait for ever");
+        std::process::exit(1);
     });
-    let [a, b] = nets.map(|net| net.predict(&x).unwrap().mean().to_vec());
-    assert_eq!(a, b);
-    println!("told: {a:?}");
+    let mut nets = [0, 1].map(|n| convolutional(Device::cuda(n).unwrap()));
+    let failed = std::thread::scope(|scope| {
+        let learn = |(net, worker): (&mut Network, Threads)| {
+            let fit = Fit::new().epochs(1).batch(16);
+            net.fit_together(&images, &fit, &worker, Sync::Batch, |_| ControlFlow::Continue(())).err()
+        };
+        let both = nets.iter_mut().zip(Threads::team(2));
+        let threads: Vec<_> = both.map(|one| scope.spawn(move || learn(one))).collect();
+        threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    failed.iter().for_each(|e| println!("told: {e}"));
+    if failed.is_empty() {
+        let [a, b] = nets.map(|net| net.predict(&x).unwrap().mean().to_vec());
+        assert_eq!(a, b);
+        println!("told: {a:?}");
+    }
 }
 
 /// With NCCL, the sums of several GPUs do not go through the host. Needs the emulator, which can have any number of GPUs.
@@ -147,6 +156,25 @@ fn sums_go_from_gpu_to_gpu() {
     assert_eq!((members, none), (2, 0));
     let off = apart(&direct, &through_host);
     assert!(off < 1e-6, "{off}");
+}
+
+/// A worker that cannot begin a sum says so, and no other waits for it. Needs the emulator, which can fail on request.
+#[test]
+fn a_sum_that_fails_ends_all_workers() {
+    let Some(library) = std::env::var_os("TRACTABLE_LIBCUDA") else {
+        return eprintln!("skipped: the emulator is not there");
+    };
+    let done = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--ignored", "--nocapture", "cuda::two_gpus_learn_together"])
+        .env("EMULATED_CUDA", "devices=2")
+        .env("EMULATED_NCCL", "3")
+        .env("TRACTABLE_LIBNCCL", library)
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&done.stdout).into_owned();
+    let told: Vec<&str> = out.lines().filter_map(|l| Some(l.split_once("told: ")?.1)).collect();
+    let why = "cuda: the sum over GPUs with NCCL failed (error 2)";
+    assert_eq!(told, [&format!("worker 1: {why}"), why], "{out}");
 }
 
 /// The compiled kernels match their source; `cuda/compile.py` makes them.
@@ -179,6 +207,7 @@ fn train_and_tell() {
         Err(e) => println!("told: {e}"),
     };
     [&small, &large, &small].into_iter().for_each(&mut learn);
+    println!("copied: {}", net.try_clone().map_or_else(|e| e.to_string(), |_| "yes".into()));
     println!(
         "told: {}",
         net.predict(&small[0]).map_or_else(|e| e.to_string(), |p| format!("{:.3}", p.mean()[0]))
@@ -195,13 +224,18 @@ fn small_batch() -> [Matrix; 2] {
 
 /// What the child prints with such a device.
 fn told(fault: &str) -> Vec<String> {
+    said(fault, "told: ")
+}
+
+/// The lines of the child that begin with this word.
+fn said(fault: &str, word: &str) -> Vec<String> {
     let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "cuda::train_and_tell", "--ignored", "--nocapture"])
         .env("EMULATED_CUDA", fault)
         .output()
         .unwrap();
     let out = String::from_utf8_lossy(&child.stdout).into_owned();
-    out.lines().filter_map(|l| l.split("told: ").nth(1)).map(String::from).collect()
+    out.lines().filter_map(|l| l.split(word).nth(1)).map(String::from).collect()
 }
 
 /// Faults of an emulated device; a real one cannot produce them on request.
@@ -229,4 +263,10 @@ fn faults_are_said_in_one_line() {
     let lost = told("lost=40");
     assert_eq!(lost.len(), 4, "{lost:?}");
     assert!(lost[3].starts_with("cuda: the device was lost: "), "{lost:?}");
+    // A copy needs memory, too, and a device that answers.
+    assert_eq!(said("memory=8000000", "copied: "), ["yes"]);
+    let full = said("memory=60000", "copied: ");
+    assert!(full[0].starts_with("cuda: ") && full[0].ends_with(" are free"), "{full:?}");
+    let lost = said("lost=40", "copied: ");
+    assert!(lost[0].starts_with("cuda: the device was lost: "), "{lost:?}");
 }

@@ -21,7 +21,7 @@ fn a_hundred_networks_share_one_team() {
             let mut net =
                 Network::mlp([200, 100, 1], Activation::Relu).seed(seed).device(&device).build().unwrap();
             net.learn(&x, &Matrix::column(vec![0.5; 64]).unwrap()).unwrap();
-            net.clone()
+            net.try_clone().unwrap()
         })
         .collect();
     // Other tests run beside this one: their threads come and go, a hundred teams would stay.

@@ -68,12 +68,12 @@ fn exact(prior: &Network, rows: &[([f64; 3], f64)]) -> Vec<[f64; 2]> {
 #[test]
 fn merged_is_the_exact_posterior() {
     let (mut net, rows) = (linear(3), rows(60));
-    let (start, mark) = (net.clone(), net.mark().unwrap());
+    let (start, mark) = (net.try_clone().unwrap(), net.mark().unwrap());
     let shards = [&rows[..7], &rows[7..30], &rows[30..30], &rows[30..]];
     let increments: Vec<Increment> = shards
         .iter()
         .map(|shard| {
-            let mut worker = net.clone();
+            let mut worker = net.try_clone().unwrap();
             learn(&mut worker, shard);
             let sent = worker.since(&mark).unwrap().to_bytes();
             Increment::from_bytes(&sent).unwrap()
@@ -81,7 +81,7 @@ fn merged_is_the_exact_posterior() {
         .collect();
     let info = net.merge(&mark, &increments).unwrap();
     assert_eq!((info.rows, info.capped, info.repaired), (60, 0, 0));
-    let mut one = start.clone();
+    let mut one = start.try_clone().unwrap();
     learn(&mut one, &rows);
     for (got, one) in weights(&net).iter().zip(weights(&one)).take(3) {
         assert!((got[0] - one[0]).abs() < 1e-6 && (got[1] / one[1] - 1.0).abs() < 1e-6, "{got:?} {one:?}");
@@ -95,13 +95,13 @@ fn merged_is_the_exact_posterior() {
 #[test]
 fn a_shard_that_is_learned_again_counts_once() {
     let (mut net, rows) = (linear(3), rows(30));
-    let start = net.clone();
+    let start = net.try_clone().unwrap();
     let mut sites: [Option<Increment>; 3] = [None, None, None];
     for _ in 0..5 {
         let mark = net.mark().unwrap();
         let mut changes = Vec::new();
         for (shard, site) in rows.chunks(10).zip(&mut sites) {
-            let mut worker = net.clone();
+            let mut worker = net.try_clone().unwrap();
             if let Some(site) = site {
                 worker.remove(site).unwrap();
             }
@@ -116,7 +116,7 @@ fn a_shard_that_is_learned_again_counts_once() {
         assert!((got[0] - exact[0]).abs() < 1e-6 && (got[1] / exact[1] - 1.0).abs() < 1e-6, "weight {i}");
     }
     // Without it, variances are those of five times the data.
-    let mut twice = start.clone();
+    let mut twice = start.try_clone().unwrap();
     (0..5).for_each(|_| learn(&mut twice, &rows));
     assert!(weights(&twice)[0][1] < 0.3 * weights(&net)[0][1]);
 }
@@ -133,12 +133,12 @@ fn what_does_not_belong_together_is_refused() {
     };
     let wider =
         Network::mlp([3, 2, 1], Activation::Tanh).device(Device::reference()).seed(3).build().unwrap();
-    let mut later = net.clone();
+    let mut later = net.try_clone().unwrap();
     learn(&mut later, &rows(3));
     for (increment, why) in [
         (of(linear(4)), "different seed"),
         (of(wider), "different layers"),
-        (of(later.clone()), "different mark"),
+        (of(later.try_clone().unwrap()), "different mark"),
     ] {
         let said = says(net.merge(&mark, &[increment]).unwrap_err());
         assert!(said.contains(why), "{said}");
@@ -166,10 +166,10 @@ fn the_bound_on_a_step_is_kept() {
     let net = Network::mlp([1, 8, 1], Activation::Relu).noise_std([0.01]).seed(1).build().unwrap();
     let (x, y) = (Matrix::column(vec![0.5, 0.6]).unwrap(), Matrix::column(vec![30.0, 30.0]).unwrap());
     let mark = net.mark().unwrap();
-    let mut worker = net.clone();
+    let mut worker = net.try_clone().unwrap();
     worker.learn(&x, &y).unwrap();
     let same = worker.since(&mark).unwrap();
-    let mut merged = net.clone();
+    let mut merged = net.try_clone().unwrap();
     let info = merged.merge(&mark, &vec![same.clone(); 16]).unwrap();
     assert!(info.capped > 0);
     for (before, after) in weights(&net).iter().zip(weights(&merged)) {
@@ -180,7 +180,7 @@ fn the_bound_on_a_step_is_kept() {
         assert!(after[1] >= before[1] / 4.0 * (1.0 - 1e-6), "{before:?} {after:?}");
     }
     // If the rule has no bound, merging has none.
-    let mut plain = net.clone();
+    let mut plain = net.try_clone().unwrap();
     plain.set_update_rule(UpdateRule::Plain).unwrap();
     assert_eq!(plain.merge(&mark, &vec![same; 16]).unwrap().capped, 0);
 }
@@ -190,7 +190,7 @@ fn garbage_is_surprising() {
     let (net, rows) = (linear(3), rows(60));
     let mark = net.mark().unwrap();
     let worker = |from: &[([f64; 3], f64)]| {
-        let mut worker = net.clone();
+        let mut worker = net.try_clone().unwrap();
         learn(&mut worker, from);
         mark.surprise(&worker.since(&mark).unwrap()).unwrap()
     };
@@ -217,12 +217,12 @@ fn noise_and_statistics_are_those_of_all_rows() {
         (Matrix::new(x, 2).unwrap(), Matrix::column(y).unwrap())
     };
     let run = |(x, y): (Matrix, Matrix)| {
-        let mut worker = net.clone();
+        let mut worker = net.try_clone().unwrap();
         worker.learn(&x, &y).unwrap();
         worker
     };
     let (a, b) = (run(batch(0, 10, 0.0)), run(batch(100, 30, 2.0)));
-    let mut merged = net.clone();
+    let mut merged = net.try_clone().unwrap();
     merged.merge(&mark, &[a.since(&mark).unwrap(), b.since(&mark).unwrap()]).unwrap();
     // The noise: each worker's average over its rows and the first value, which counts as one.
     let [n0, na, nb, all] = [&net, &a, &b, &merged].map(|n| n.noise_std()[0].powi(2));
@@ -258,7 +258,7 @@ fn inferred_noise_settles_over_many_rows() {
         let mark = net.mark().unwrap();
         let mut increments = Vec::new();
         for _ in 0..4 {
-            let mut worker = net.clone();
+            let mut worker = net.try_clone().unwrap();
             for _ in 0..8 {
                 let x: Vec<f64> = (0..200).map(|_| rng::uniform(-1.0, 1.0, &mut draw)).collect();
                 let y = x.iter().map(|x| 0.5 * x + rng::uniform(-0.52, 0.52, &mut draw)).collect();
@@ -290,7 +290,7 @@ fn together(
 }
 
 fn copies(net: &Network, n: usize) -> Vec<Network> {
-    (0..n).map(|_| net.clone()).collect()
+    (0..n).map(|_| net.try_clone().unwrap()).collect()
 }
 
 fn go_on(_: tractable::Progress<'_>) -> ControlFlow<()> {
@@ -322,7 +322,7 @@ fn every_batch_is_as_one_worker_and_the_same_bits_everywhere() {
     let (data, fit) = (curve(101), Fit::new().epochs(2).batch(20));
     for (case, net) in nets.into_iter().enumerate() {
         let net = net.seed(2).build().unwrap();
-        let mut one = net.clone();
+        let mut one = net.try_clone().unwrap();
         one.fit(&data, &fit).unwrap();
         for ranks in [2, 3] {
             let run = || {
@@ -351,7 +351,7 @@ fn augmented_images_are_the_same_in_parts() {
         Network::builder(images.shape()).layer(Layer::linear(10)).classes(10).device(Device::reference());
     let net = net.build().unwrap();
     let fit = Fit::new().epochs(2).batch(30).noise_std(1.0);
-    let mut one = net.clone();
+    let mut one = net.try_clone().unwrap();
     one.fit(&images, &fit).unwrap();
     let two = together(2, copies(&net, 2), |net, worker| {
         net.fit_together(&images, &fit, worker, Sync::Batch, go_on).unwrap();
@@ -364,7 +364,7 @@ fn augmented_images_are_the_same_in_parts() {
 fn merging_now_and_then_learns_too() {
     let (data, fit) = (curve(101), Fit::new().epochs(20).batch(4).noise_std(0.1));
     let net = Network::mlp([1, 24, 1], Activation::Relu).seed(2).build().unwrap();
-    let mut one = net.clone();
+    let mut one = net.try_clone().unwrap();
     one.fit(&data, &fit).unwrap();
     let Target::Values { y, .. } = data.target() else { unreachable!("numbers") };
     // Of the variance of the values.
@@ -422,7 +422,12 @@ fn an_error_of_one_is_an_error_of_all() {
     // One has ended.
     let [a, b] = Threads::team(2).try_into().unwrap();
     let alone = std::thread::spawn(move || drop(b));
-    let said = net.clone().fit_together(&data, &Fit::new(), &a, Sync::Batch, go_on).unwrap_err().to_string();
+    let said = net
+        .try_clone()
+        .unwrap()
+        .fit_together(&data, &Fit::new(), &a, Sync::Batch, go_on)
+        .unwrap_err()
+        .to_string();
     alone.join().unwrap();
     assert_eq!(said, "worker 1: has ended");
 }
@@ -488,14 +493,14 @@ fn scalers_of_parts_are_the_scaler_of_all() {
 fn many_workers_do_not_overshoot() {
     let net = Network::mlp([1, 16, 1], Activation::Relu).noise_std([0.05]).seed(1).build().unwrap();
     let mark = net.mark().unwrap();
-    let mut worker = net.clone();
+    let mut worker = net.try_clone().unwrap();
     let (x, y) = (Matrix::column(vec![-0.5, 0.6]).unwrap(), Matrix::column(vec![8.0, 8.0]).unwrap());
     worker.learn(&x, &y).unwrap();
     let same = vec![worker.since(&mark).unwrap(); 16];
     assert_eq!(mark.share(&same[..1]).unwrap(), 1.0);
     let share = mark.share(&same).unwrap();
     assert!((1.0 / 16.0..=1.0).contains(&share), "{share}");
-    let mut merged = net.clone();
+    let mut merged = net.try_clone().unwrap();
     merged.merge_share(&mark, &same, share).unwrap();
     let off = |net: &Network| (net.predict(&x).unwrap().mean()[1] - 8.0).abs();
     assert!(off(&merged) <= off(&net), "{} {}", off(&merged), off(&net));

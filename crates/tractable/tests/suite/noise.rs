@@ -205,7 +205,8 @@ fn halves_and_files_continue_to_the_same_bits() {
             let mut net = mlp(2, 60).noise(noise).device(&device).seed(3).build().unwrap();
             let (x, y) = rows(60, 2, 7, |k, _| [0.1, 0.5][k]);
             net.learn(&x, &y).unwrap();
-            let (mut halves, mut loaded) = (net.clone(), Model::of(&net).load(device.clone()).unwrap());
+            let (mut halves, mut loaded) =
+                (net.try_clone().unwrap(), Model::of(&net).load(device.clone()).unwrap());
             assert_eq!(loaded.output(), net.output());
             for rows in [&[0, 1, 2][..], &[7], &[9, 8]] {
                 let (x, y) = (x.select(rows), y.select(rows));
@@ -228,7 +229,7 @@ fn halves_and_files_continue_to_the_same_bits() {
 fn noise_is_summed_up() {
     for noise in [Noise::Inferred, Noise::PerInput] {
         let mut net = mlp(2, 60).noise(noise).device(Device::reference()).build().unwrap();
-        let (mut whole, (x, y)) = (net.clone(), rows(9, 2, 8, |_, _| 0.4));
+        let (mut whole, (x, y)) = (net.try_clone().unwrap(), rows(9, 2, 8, |_, _| 0.4));
         let mut sums = net.sums();
         for part in [&[0, 1, 2, 3][..], &[4], &[5, 6, 7, 8]] {
             net.accumulate(&x.select(part), &y.select(part), &mut sums).unwrap();
@@ -249,7 +250,7 @@ fn a_fit_that_is_resumed_is_the_same_fit() {
         let data = Dataset::new(x, y).unwrap().standardize();
         let fit = Fit::new().epochs(4).batch(8).anneal(0.5);
         let mut whole = mlp(1, 700).noise(noise).build().unwrap();
-        let mut half = whole.clone();
+        let mut half = whole.try_clone().unwrap();
         whole.fit(&data, &fit).unwrap();
         half.fit_with(&data, &fit, |p| match p {
             tractable::Progress::Epoch(_, e) if e.epoch == 2 => std::ops::ControlFlow::Break(()),

@@ -58,7 +58,7 @@ fn one_row_is_learned_as_ever_and_its_surprise_is_that_of_the_prediction() {
     for noise in [Noise::Known, Noise::Inferred, Noise::PerInput] {
         let net = Network::mlp([2, 16, 2], Activation::Tanh).noise_std([0.3]).noise(noise);
         let mut one = net.device(Device::reference()).build().unwrap();
-        let (mut many, mut draw) = (one.clone(), Draw::new(3));
+        let (mut many, mut draw) = (one.try_clone().unwrap(), Draw::new(3));
         for t in 0..50 {
             let x = Matrix::new(vec![draw.normal(), draw.normal()], 2).unwrap();
             let y = Matrix::new(vec![draw.normal(), draw.normal()], 2).unwrap();
@@ -118,7 +118,7 @@ fn a_network_that_is_surprised_forgets_and_others_do_not() {
 #[test]
 fn a_discount_widens_predictions_and_stops_at_the_prior() {
     let fresh = Network::mlp([1, 16, 1], Activation::Tanh).noise_std([0.1]).build().unwrap();
-    let mut net = fresh.clone();
+    let mut net = fresh.try_clone().unwrap();
     let x = Matrix::column(vec![0.4]).unwrap();
     for _ in 0..500 {
         net.learn(&x, &x).unwrap();

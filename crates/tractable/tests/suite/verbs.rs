@@ -427,7 +427,7 @@ fn forgetting_goes_back_to_the_prior() {
         let (fresh, mut net) = (build(), build());
         let x = Matrix::new((0..144).map(|i| (i % 7) as f64 / 7.0).collect(), 36).unwrap();
         net.learn(&x, &Matrix::new(vec![1.0; 8], 2).unwrap()).unwrap();
-        let sure = net.clone();
+        let sure = net.try_clone().unwrap();
         net.forget(0.25).unwrap();
         for layer in ["conv1", "batch_norm1", "linear1"] {
             let of = |net: &Network| net.weights(layer).unwrap().unwrap();

@@ -86,7 +86,7 @@ pub(super) fn run(args: &Args, out: &Path, set: ImageSet, old: Option<&ImageConf
     let mut calibrated = None;
     let trained = training.run(net, start, |net| {
         if let Some(aside) = &aside {
-            let mut net = net.clone();
+            let mut net = net.try_clone()?;
             net.calibrate(aside)?;
             net.save(folder.model())?;
             calibrated = Some(net);

@@ -113,8 +113,10 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig>) -> Outcome
     };
     let mut model = None;
     training.run(net, start, |net| {
-        let best = settings.patience.map(|_| Network::load(folder.network(), &device)).transpose()?;
-        let net = best.unwrap_or_else(|| net.clone());
+        let net = match settings.patience {
+            Some(_) => Network::load(folder.network(), &device)?,
+            None => net.try_clone()?,
+        };
         model = Some(match &rows.calibration {
             Some(aside) => {
                 let model = Ensemble::calibrated(net, &rows.train, aside)?;

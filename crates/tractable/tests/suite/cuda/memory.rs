@@ -196,7 +196,7 @@ const CASES: &[Case] = &[
 /// Runs a case with these faults; returns whether it succeeded.
 fn holds(case: &Case, net: &Network, expected: &[f64], faults: &Faults, text: &str) -> bool {
     let said = |what: &str| format!("{}, {text}: {what}", case.name);
-    let (mut tried, before) = (net.clone(), net.to_bytes().unwrap());
+    let (mut tried, before) = (net.try_clone().unwrap(), net.to_bytes().unwrap());
     faults.set(text);
     let outcome = (case.run)(&mut tried);
     faults.set("");
@@ -221,7 +221,8 @@ fn memory_runs_out() {
     for case in CASES {
         let net = (case.build)(device.clone());
         // The CPU has no searches that stay on it.
-        let mut model = if case.name == "searches" { net.clone() } else { (case.build)(Device::cpu(1)) };
+        let mut model =
+            if case.name == "searches" { net.try_clone().unwrap() } else { (case.build)(Device::cpu(1)) };
         let mut expected = (case.run)(&mut model).unwrap();
         expected.extend(predict(&model, 5).unwrap());
         let fails = |text: String| !holds(case, &net, &expected, &faults, &text);
