@@ -2,10 +2,10 @@
 
 use crate::escape;
 use std::io::Write;
-use std::num::NonZero;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use tractable::Device;
 
 /// Flags of every verb, before its name or after it.
 #[derive(clap::Args, Clone, Copy, Default, Debug)]
@@ -62,12 +62,9 @@ pub fn threads() -> usize {
     flags().threads
 }
 
-/// Number of parallel jobs, each on one thread.
-pub fn workers() -> usize {
-    match threads() {
-        0 => std::thread::available_parallelism().map_or(1, NonZero::get),
-        n => n,
-    }
+/// The processor, with the threads of `--threads`.
+pub fn device() -> Device {
+    Device::cpu(threads())
 }
 
 /// Every step is worth a line.
@@ -104,7 +101,7 @@ pub fn say_machine() {
             env!("CARGO_PKG_VERSION"),
             std::env::consts::OS,
             std::env::consts::ARCH,
-            workers()
+            device().team().size()
         )
     });
 }

@@ -1,37 +1,33 @@
-//! Parallel jobs, each on one thread: the program's work queue.
+//! Parallel jobs: the program's work queue.
 
 use crate::console;
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
-/// Begins jobs in their order; `finished` takes the number of each and its result as they end, on this thread. Its
-/// first error ends the queue, and so does Ctrl-C: jobs that are running are waited for, others do not begin.
+/// Begins jobs in their order; `finished` takes the number of each and its result, on this thread. Its first error ends the
+/// queue, and so does Ctrl-C: jobs that are running are waited for, others do not begin.
 pub fn each<J: Sync, T: Send>(
     jobs: &[J],
     work: impl Fn(&J) -> T + Sync,
     mut finished: impl FnMut(usize, T) -> Outcome,
 ) -> Outcome {
-    let (next, (sender, receiver)) = (AtomicUsize::new(0), mpsc::channel());
-    std::thread::scope(|scope| {
-        for _ in 0..console::workers().min(jobs.len()) {
-            let (sender, next, work) = (sender.clone(), &next, &work);
-            scope.spawn(move || {
-                while !interrupt::requested() {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(job) = jobs.get(i) else { break };
-                    // Nobody listens after the first error.
-                    if sender.send((i, work(job))).is_err() {
-                        break;
-                    }
-                }
-            });
+    let (sender, receiver) = mpsc::channel();
+    let (over, mut outcome) = (AtomicBool::new(false), Ok(()));
+    let one = |i: usize, _: &mut dyn FnMut()| {
+        if !interrupt::requested() && !over.load(Ordering::Relaxed) {
+            let _ = sender.send((i, work(&jobs[i])));
         }
-        drop(sender);
-        receiver.into_iter().try_for_each(|(i, result)| finished(i, result))
-    })
+    };
+    console::device().team().watched(jobs.len(), one, || {
+        if outcome.is_ok() {
+            outcome = receiver.try_iter().try_for_each(|(i, result)| finished(i, result));
+            over.store(outcome.is_err(), Ordering::Relaxed);
+        }
+    });
+    outcome
 }
 
 /// Does all of them, with their results in the order of the jobs; `what` names them in the progress.

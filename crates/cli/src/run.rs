@@ -92,7 +92,7 @@ pub(crate) fn load_model(path: &Path) -> Outcome<Ensemble> {
 /// The same, for what does not ask for intervals.
 pub(crate) fn load_any(path: &Path) -> Outcome<Ensemble> {
     let path = locate(path)?;
-    let model = Ensemble::load(&path)?;
+    let model = Ensemble::load_on(&path, console::device())?;
     check_trained(model.networks().next().expect("there is one"), &path)?;
     Ok(model)
 }
@@ -111,7 +111,7 @@ pub fn load_trained(path: &Path, device: Device) -> Outcome<Network> {
         Ok(net) => net,
         // A calibrated model may contain one network; other files give their own error.
         Err(_) => {
-            let model = Ensemble::load(&path)?;
+            let model = Ensemble::load_on(&path, console::device())?;
             let mut networks = model.networks();
             match (networks.next(), networks.count()) {
                 (Some(net), 0) => Network::from_bytes(&net.to_bytes()?, device)?,

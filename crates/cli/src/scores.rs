@@ -248,25 +248,16 @@ pub(crate) fn left_out(score: &LeftOut) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Upper limit of the number of cores.
-const MOST_THREADS: usize = 1024;
-
 /// Predicts rows on several threads: one result per part, in order. Rows are independent.
 pub(crate) fn in_parts<T: Send>(
     x: Input<'_>,
     ask: impl Fn(Input<'_>) -> tractable::Result<T> + Sync,
 ) -> Outcome<Vec<T>> {
-    let rows = x.rows().div_ceil(console::workers().min(MOST_THREADS)).max(1);
-    let parts: Vec<tractable::Result<T>> = std::thread::scope(|scope| {
-        let ask = &ask;
-        let one = |from: usize| {
-            let part = x.rows_between(from, x.rows().min(from + rows));
-            scope.spawn(move || ask(part))
-        };
-        let threads: Vec<_> = (0..x.rows()).step_by(rows).map(one).collect();
-        threads.into_iter().map(|t| t.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
-    });
-    parts.into_iter().map(|part| Ok(part?)).collect()
+    let device = console::device();
+    let team = device.team();
+    let rows = x.rows().div_ceil(team.size()).max(1);
+    let part = |i: usize| ask(x.rows_between(i * rows, x.rows().min((i + 1) * rows)));
+    Ok(team.map(x.rows().div_ceil(rows), part).into_iter().collect::<tractable::Result<_>>()?)
 }
 
 impl Score {

@@ -1,4 +1,4 @@
-//! What every room of `tractable` stands on: errors, random streams, crash-safe files, workers, shapes, Gaussians, and the
+//! What every room of `tractable` stands on: errors, random streams, crash-safe files, workers, threads, shapes, Gaussians, and the
 //! mathematics. Users depend on the crate `tractable`, which shows what is theirs.
 
 pub mod cholesky;
@@ -12,4 +12,6 @@ pub mod metrics;
 pub mod moments;
 pub mod rng;
 pub mod shape;
+#[allow(unsafe_code, reason = "work that a round does not outlive")]
+pub mod team;
 pub mod workers;

@@ -6,10 +6,10 @@ use super::records::Records;
 use super::table::{Column, Table};
 use super::text::{is_missing, number};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, sync_channel};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::Matrix;
 use tractable_core::rng;
+use tractable_core::team::Team;
 
 /// Rows that are looked at and kept: the first half stands for the rows that are learned from, the second half is not
 /// learned from.
@@ -22,7 +22,7 @@ const WINDOW_NUMBERS: usize = 1 << 22;
 /// CSV files that are read once for every pass over the rows. A sample of the rows is kept in memory: it determines the
 /// column types, and half of it is held out for evaluation.
 ///
-/// Memory: the sample, and three windows of 65,536 rows or four million numbers, whichever is less; at most about 250 MB for
+/// Memory: the sample, and two windows of 65,536 rows or four million numbers, whichever is less; at most about 250 MB for
 /// any number of rows.
 ///
 /// ```
@@ -30,11 +30,11 @@ const WINDOW_NUMBERS: usize = 1 << 22;
 /// # let path = dir.path().join("long.csv");
 /// # let rows: String = (0..1000).map(|i| format!("{i},{}\n", 2 * i)).collect();
 /// # std::fs::write(&path, format!("x,y\n{rows}"))?;
-/// use tractable::data::CsvStream;
+/// use tractable::{data::CsvStream, workers::Team};
 /// let stream = CsvStream::open(&[&path], 0, |table| table.target("y"))?;
 /// assert_eq!((stream.rows(), stream.held_out().rows()), (1000, 500));
 /// let mut seen = 0;
-/// stream.pass(0, |rows| { seen += rows.rows(); Ok(std::ops::ControlFlow::Continue(())) })?;
+/// stream.pass(0, &Team::of(2), |rows| { seen += rows.rows(); Ok(std::ops::ControlFlow::Continue(())) })?;
 /// assert_eq!(seen, 500);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -144,38 +144,26 @@ impl CsvStream {
     }
 
     /// Goes over all rows that are not held out, once, shuffled within windows; `each` hears of every window, until it says
-    /// to stop. Reading goes on beside it on another thread.
+    /// to stop. The next one is read meanwhile, on another thread of the team if it has one.
     ///
     /// # Errors
     /// As for [`csv`](super::csv), and whatever `each` returns.
     pub fn pass(
         &self,
         pass: usize,
+        team: &Team,
         mut each: impl FnMut(Dataset) -> Result<std::ops::ControlFlow<()>>,
     ) -> Result<()> {
-        std::thread::scope(|scope| {
-            let (send, windows) = sync_channel(1);
-            scope.spawn(move || {
-                let mut reader = match Windows::open(self, pass) {
-                    Ok(reader) => reader,
-                    Err(e) => return drop(send.send(Err(e))),
-                };
-                while let Some(window) = reader.next().transpose() {
-                    let failed = window.is_err();
-                    // Whoever stops listening has heard enough.
-                    if send.send(window).is_err() || failed {
-                        return;
-                    }
-                }
-            });
-            let windows: Receiver<Result<Dataset>> = windows;
-            for window in windows {
-                if each(window?)?.is_break() {
-                    break;
-                }
+        let mut windows = Windows::open(self, pass)?;
+        let mut next = windows.next()?;
+        while let Some(window) = next {
+            let (done, read) = team.beside(|| windows.next(), || each(window));
+            if done?.is_break() {
+                break;
             }
-            Ok(())
-        })
+            next = read?;
+        }
+        Ok(())
     }
 }
 

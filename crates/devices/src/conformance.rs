@@ -10,6 +10,7 @@ use tractable_core::moments::Activation;
 use tractable_core::moments::posterior::Count;
 use tractable_core::rng::{self, Rng};
 use tractable_core::shape::Padding;
+use tractable_core::team::Team;
 
 macro_rules! on {
     ($which:expr, $b:ident => $body:expr) => {
@@ -130,7 +131,7 @@ where
         let name = format!("vectors of {width}");
         let mut of_one_thread = None;
         for threads in [1, 3] {
-            let ours = run(Which::Cpu(&Cpu::with_arch(arch, threads)));
+            let ours = run(Which::Cpu(&Cpu::new(arch, Team::of(threads))));
             close(&format!("{what}, {name}, {threads} threads"), 1.0, terms, &ours, &reference);
             // Whatever the number of threads: the same bits.
             assert_eq!(of_one_thread.get_or_insert(ours.clone()), &ours, "{what}, {name}, {threads} threads");
@@ -230,7 +231,7 @@ fn map_agrees(map: Map, rows: usize, exact: bool) {
     }
     let steps = [Step::Capped(2.0); 2];
     let capped = pass(Which::Reference(&Reference), steps, false).1.capped;
-    let cpu = Cpu::with_arch(pulp::Arch::new(), 1);
+    let cpu = Cpu::new(pulp::Arch::new(), Team::of(1));
     let whole = pass(Which::Cpu(&cpu), steps, false);
     assert_eq!(pass(Which::Cpu(&cpu), steps, true), whole, "{what}: in two halves");
     let ours = whole.1.capped;
@@ -558,5 +559,5 @@ fn what_is_not_finite_is_noted_and_stops_updates() {
         assert!(b.status(&mut status).unwrap().broken.is_none(), "it is told once");
     }
     check(&Reference);
-    (1..3).for_each(|threads| check(&Cpu::with_arch(pulp::Arch::new(), threads)));
+    (1..3).for_each(|threads| check(&Cpu::new(pulp::Arch::new(), Team::of(threads))));
 }

@@ -1,8 +1,8 @@
 //! The fast device: f32, the widest vectors the processor has (chosen at run time), a team of threads.
 //!
 //! `tile` holds the three inner loops, `map` and `update` drive them for dense and convolutional layers over `weights` and
-//! `window`s, `state` says how a layer lies in memory, `derivative` goes the other way round the chain rule, `team` shares the
-//! work. The other files are named for what their kernels do.
+//! `window`s, `state` says how a layer lies in memory, `derivative` goes the other way round the chain rule. The other files
+//! are named for what their kernels do.
 
 // The arithmetic of a dense layer with n weights and a batch of B is 7 n B multiply-adds: three forward
 // (mean; `second_a * var_w`; `var_a * mu_w^2`), two back, two in the update. Three tiles in `tile.rs`
@@ -23,7 +23,7 @@
 // of the measured peak, and a general matrix product would pass over memory three times where one pass
 // suffices here.
 //
-// Threads: `team.rs` is a fork-join pool that spins for some tens of microseconds before it sleeps;
+// Threads: the core package's `team.rs` is a fork-join team that spins for some tens of microseconds before it sleeps;
 // work below half a million products stays on the calling thread. Every thread handles the same samples
 // in every kernel, and the update of a convolution is summed in parts of the batch (the same parts for
 // any number of threads), so samples stay in the cache of one core. Vector widths: `pulp` picks
@@ -40,7 +40,6 @@ mod rows;
 mod state;
 mod status;
 mod sums;
-mod team;
 mod tile;
 mod turn;
 mod unitwise;
@@ -50,19 +49,17 @@ mod window;
 
 use super::Backend;
 use super::device::width;
-use std::sync::OnceLock;
+use tractable_core::team::Team;
 
 /// Processor cores with their vectors.
 pub struct Cpu {
     arch: pulp::Arch,
-    threads: usize,
-    /// Started by the first kernel with several tasks.
-    team: OnceLock<team::Team>,
+    team: Team,
 }
 
 impl std::fmt::Debug for Cpu {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Cpu {{ threads: {}, vectors: {} }}", self.threads, self.width())
+        write!(f, "Cpu {{ threads: {}, vectors: {} }}", self.team.size(), self.width())
     }
 }
 
@@ -106,22 +103,18 @@ impl<R, F: FnMut() -> R> pulp::WithSimd for Loop<F> {
 }
 
 impl Cpu {
-    /// With these vectors and this many threads.
-    pub(super) fn with_arch(arch: pulp::Arch, threads: usize) -> Self {
-        Self { arch, threads, team: OnceLock::new() }
+    /// With these vectors and these threads.
+    pub(super) fn new(arch: pulp::Arch, team: Team) -> Self {
+        Self { arch, team }
     }
 
-    pub(super) fn threads(&self) -> usize {
-        self.threads
+    pub(super) fn arch(&self) -> pulp::Arch {
+        self.arch
     }
 
     /// Numbers in a vector.
     pub(super) fn width(&self) -> usize {
         width(self.arch)
-    }
-
-    fn team(&self) -> &team::Team {
-        self.team.get_or_init(|| team::Team::new(self.threads))
     }
 }
 

@@ -3,11 +3,14 @@
 #[cfg(feature = "cuda")]
 use super::cuda::{Cuda, Precision};
 use super::{Cpu, Reference};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
+#[cfg(feature = "cuda")]
+use std::sync::{Mutex, Weak};
 use tractable_core::error::{Error, Result};
+use tractable_core::team::{MOST_THREADS, Team};
 
-/// Where a network computes. It is a handle: clones, and all networks built on them, share one team of threads. Requesting
-/// the same processor again gives the same team while it is in use.
+/// Where a network computes, and with which threads. It is a handle: clones, and all networks built on them, share one
+/// [`Team`](crate::workers::Team), and so do other devices with as many threads. Models and searches share it too.
 ///
 /// ```
 /// use tractable::{Activation, Device, Matrix, Network};
@@ -19,7 +22,7 @@ use tractable_core::error::{Error, Result};
 /// # Ok::<(), tractable::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Device(pub Handle);
+pub struct Device(pub Handle, Team);
 
 /// The devices there are.
 #[derive(Debug, Clone)]
@@ -36,7 +39,7 @@ pub enum Handle {
 impl PartialEq for Handle {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Handle::Cpu(a), Handle::Cpu(b)) => Arc::ptr_eq(a, b),
+            (Handle::Cpu(a), Handle::Cpu(b)) => a.width() == b.width(),
             #[cfg(feature = "cuda")]
             (Handle::Cuda(a), Handle::Cuda(b)) => Arc::ptr_eq(a, b),
             (Handle::Reference(_), Handle::Reference(_)) => true,
@@ -47,15 +50,9 @@ impl PartialEq for Handle {
 
 impl Eq for Handle {}
 
-/// Processors in use.
-static IN_USE: Mutex<Vec<Weak<Cpu>>> = Mutex::new(Vec::new());
-
 /// GPUs in use.
 #[cfg(feature = "cuda")]
 static GPUS: Mutex<Vec<Weak<Cuda>>> = Mutex::new(Vec::new());
-
-/// Threads a team may have.
-const MOST_THREADS: usize = 1024;
 
 impl Device {
     /// The CPU in f32, with this many threads and its widest vectors; 0 means one thread per core, and more
@@ -66,8 +63,7 @@ impl Device {
     /// assert_eq!(Device::cpu(2), Device::cpu(2));
     /// ```
     pub fn cpu(threads: usize) -> Self {
-        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
-        Self::shared(if threads == 0 { cores() } else { threads }, pulp::Arch::new())
+        Self::of(pulp::Arch::new(), Team::of(threads))
     }
 
     /// The CPU in f64 with plain loops on one thread: slow, the reference for the others.
@@ -76,7 +72,7 @@ impl Device {
     /// assert_eq!(tractable::Device::reference().to_string(), "reference");
     /// ```
     pub fn reference() -> Self {
-        Device(Handle::Reference(Arc::new(Reference)))
+        Device(Handle::Reference(Arc::new(Reference)), Team::of(1))
     }
 
     /// An NVIDIA GPU in f32, counted from 0. Needs a driver for CUDA 12.4 or later and a GPU of compute capability 8.0 (Ampere) or
@@ -88,7 +84,31 @@ impl Device {
     /// println!("computing on {device}");
     /// ```
     pub fn cuda(ordinal: usize) -> Result<Self> {
-        Self::gpu(ordinal, false)
+        Self::gpu(ordinal, false, Team::of(0))
+    }
+
+    /// The same device with so many threads, 0 for one per core; those of a GPU do the work that stays on the CPU.
+    ///
+    /// ```
+    /// use tractable::Device;
+    /// assert_eq!(Device::cpu(4).with_threads(2), Device::cpu(2));
+    /// ```
+    #[must_use]
+    pub fn with_threads(self, threads: usize) -> Self {
+        let team = Team::of(threads);
+        match self.0 {
+            Handle::Cpu(cpu) => Self::of(cpu.arch(), team),
+            handle => Device(handle, team),
+        }
+    }
+
+    /// Its threads.
+    ///
+    /// ```
+    /// assert_eq!(tractable::Device::cpu(2).team().size(), 2);
+    /// ```
+    pub fn team(&self) -> &Team {
+        &self.1
     }
 
     /// Names of this machine's GPUs that a CUDA driver knows; none without a driver.
@@ -127,13 +147,13 @@ impl Device {
     pub fn fast(&self) -> Result<Self> {
         match &self.0 {
             #[cfg(feature = "cuda")]
-            Handle::Cuda(gpu) => Self::gpu(gpu.ordinal(), true),
+            Handle::Cuda(gpu) => Self::gpu(gpu.ordinal(), true, self.1.clone()),
             _ => Err(Error::invalid("device", "only a GPU has a faster, less precise mode")),
         }
     }
 
     #[cfg(not(feature = "cuda"))]
-    fn gpu(ordinal: usize, _: bool) -> Result<Self> {
+    fn gpu(ordinal: usize, _: bool, _: Team) -> Result<Self> {
         Err(Error::Device {
             device: format!("cuda:{ordinal}"),
             why: "this build has no CUDA; enable the feature `cuda`".into(),
@@ -142,17 +162,17 @@ impl Device {
 
     /// The GPU, opened now unless it is already in use.
     #[cfg(feature = "cuda")]
-    fn gpu(ordinal: usize, fast: bool) -> Result<Self> {
+    fn gpu(ordinal: usize, fast: bool, team: Team) -> Result<Self> {
         let precision = if fast { Precision::Fast } else { Precision::Precise };
         let mut in_use = GPUS.lock().unwrap_or_else(|e| e.into_inner());
         in_use.retain(|gpu| gpu.strong_count() > 0);
         let same = |gpu: &Arc<Cuda>| gpu.ordinal() == ordinal && gpu.precision() == precision;
         if let Some(gpu) = in_use.iter().filter_map(Weak::upgrade).find(same) {
-            return Ok(Device(Handle::Cuda(gpu)));
+            return Ok(Device(Handle::Cuda(gpu), team));
         }
         let gpu = Arc::new(Cuda::open(ordinal, precision)?);
         in_use.push(Arc::downgrade(&gpu));
-        Ok(Device(Handle::Cuda(gpu)))
+        Ok(Device(Handle::Cuda(gpu), team))
     }
 
     /// Vector widths of this CPU, in f32 numbers, from 1 (none) to the widest.
@@ -177,32 +197,21 @@ impl Device {
         let known =
             || format!("{width} is not a vector width of this CPU; it has {:?}", Self::vector_widths());
         match (&self.0, archs().into_iter().find(|(w, _)| *w == width)) {
-            (Handle::Cpu(cpu), Some((_, arch))) => Ok(Self::shared(cpu.threads(), arch)),
+            (Handle::Cpu(_), Some((_, arch))) => Ok(Self::of(arch, self.1.clone())),
             (Handle::Cpu(_), None) => Err(Error::invalid("vectors", known())),
             _ => Err(Error::invalid("vectors", "only the CPU has vectors")),
         }
     }
 
-    /// The processor of this kind that is in use, or a new one.
-    fn shared(threads: usize, arch: pulp::Arch) -> Self {
-        let mut in_use = IN_USE.lock().unwrap_or_else(|e| e.into_inner());
-        in_use.retain(|cpu| cpu.strong_count() > 0);
-        let same = |cpu: &Arc<Cpu>| cpu.threads() == threads && cpu.width() == width(arch);
-        if let Some(cpu) = in_use.iter().filter_map(Weak::upgrade).find(same) {
-            return Device(Handle::Cpu(cpu));
-        }
-        let cpu = Arc::new(Cpu::with_arch(arch, threads));
-        in_use.push(Arc::downgrade(&cpu));
-        Device(Handle::Cpu(cpu))
+    fn of(arch: pulp::Arch, team: Team) -> Self {
+        Device(Handle::Cpu(Arc::new(Cpu::new(arch, team.clone()))), team)
     }
 
     /// Refuses unavailable devices.
     pub fn check(&self) -> Result<()> {
-        match &self.0 {
-            Handle::Cpu(cpu) if cpu.threads() > MOST_THREADS => {
-                Err(Error::invalid("threads", format!("{} is more than {MOST_THREADS}", cpu.threads())))
-            }
-            _ => Ok(()),
+        match self.1.size() {
+            ..=MOST_THREADS => Ok(()),
+            n => Err(Error::invalid("threads", format!("{n} is more than {MOST_THREADS}"))),
         }
     }
 }
@@ -250,7 +259,7 @@ impl std::fmt::Display for Device {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0 {
             Handle::Cpu(cpu) => {
-                let (n, width) = (cpu.threads(), cpu.width());
+                let (n, width) = (self.1.size(), cpu.width());
                 write!(f, "cpu, {n} thread{}, vectors of {width}", if n == 1 { "" } else { "s" })
             }
             #[cfg(feature = "cuda")]
@@ -281,7 +290,7 @@ impl std::str::FromStr for Device {
         match (kind, number) {
             ("cpu", threads) => Ok(Device::cpu(threads.unwrap_or(0))),
             ("cuda", ordinal) => Device::cuda(ordinal.unwrap_or(0)),
-            ("cuda-fast", ordinal) => Self::gpu(ordinal.unwrap_or(0), true),
+            ("cuda-fast", ordinal) => Self::gpu(ordinal.unwrap_or(0), true, Team::of(0)),
             ("reference", None) => Ok(Device::reference()),
             _ => Err(unknown()),
         }

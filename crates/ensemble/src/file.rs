@@ -94,8 +94,23 @@ impl Ensemble {
     /// assert!(matches!(Ensemble::load("no/such/file").unwrap_err(), Error::File { .. }));
     /// ```
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        Ensemble::load_on(path, Device::default())
+    }
+
+    /// [`load`](Ensemble::load), with networks that answer on a device of your own.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Device, Ensemble, Network};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("model.safetensors");
+    /// # Network::mlp([2, 8, 1], Activation::Relu).build()?.save(&path)?;
+    /// let model = Ensemble::load_on(&path, Device::cpu(2))?;
+    /// assert_eq!(model.networks().next().unwrap().device(), Device::cpu(2));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn load_on(path: impl AsRef<Path>, device: impl Into<Device>) -> Result<Self> {
         let (file, length) = files::open(path.as_ref(), MOST_BYTES)?;
-        Ensemble::read(path.as_ref(), Bytes::File(&file), length)
+        Ensemble::read(path.as_ref(), Bytes::File(&file), length, &device.into())
     }
 
     /// [`load`](Ensemble::load) from the bytes of a file.
@@ -108,15 +123,15 @@ impl Ensemble {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        Ensemble::read(Path::new(MEMORY), Bytes::Memory(bytes), bytes.len() as u64)
+        Ensemble::read(Path::new(MEMORY), Bytes::Memory(bytes), bytes.len() as u64, &Device::default())
     }
 
-    fn read(path: &Path, file: Bytes<'_>, length: u64) -> Result<Self> {
+    fn read(path: &Path, file: Bytes<'_>, length: u64, device: &Device) -> Result<Self> {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let tensors = Tensors::open(path, file, 0..length, "not a model file (safetensors)")?;
         let entry = |name: &str| tensors.entry(name).unwrap_or_default();
         if entry("format") != FORMAT {
-            return Ensemble::of_one(Network::read(path, file, 0..length, Device::cpu(1))?);
+            return Ensemble::of_one(Network::read(path, file, 0..length, device.clone())?);
         }
         if entry("version") != VERSION {
             let why = format!("version {} is unknown to this build", entry("version"));
@@ -132,7 +147,7 @@ impl Ensemble {
             let name = format!("network{i}");
             let info = tensors.info(&name).filter(|info| info.dtype == U8);
             let info = info.ok_or_else(|| refuse(&name, "is missing or not the bytes of a model".into()))?;
-            let net = Network::read(path, file, tensors.place(info), Device::cpu(1))?;
+            let net = Network::read(path, file, tensors.place(info), device.clone())?;
             let kept = place.kept.iter().enumerate().map(|(output, &of_rows)| {
                 let name = kept_name(i, output);
                 let inputs = net.input().len();

@@ -11,8 +11,7 @@
 
 use super::decide::Judged;
 use super::folds::{FOLDS, folds, rows_of};
-use super::side_by_side::side_by_side;
-use super::{Ensemble, Kept, Member, Settings, Spec, cores, outside};
+use super::{Ensemble, Kept, Member, Settings, Spec, outside};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tractable_core::error::{Error, Result};
@@ -204,7 +203,8 @@ impl Ensemble {
         mut progress: impl FnMut(Stage) -> ControlFlow<()>,
     ) -> Result<Option<Self>> {
         let data = &Data::new(data, settings)?;
-        let threads = settings.threads.unwrap_or_else(cores);
+        let device = settings.device();
+        let team = device.team();
         let longest = LENGTHS[LENGTHS.len() - 1];
         let folds = |kind, length| (0..FOLDS).map(move |fold| Job { kind, fold, length });
         // Long jobs first, so that no core is left with one at the end.
@@ -225,8 +225,8 @@ impl Ensemble {
         let mut train = |jobs: &[Job], what: &'static str, of: u64| {
             let (rank, ranks) = workers.map_or((0, 1), |w| (w.rank(), w.ranks()));
             let mine: Vec<Job> = jobs.iter().skip(rank).step_by(ranks).copied().collect();
-            let work = |job: &Job| data.train(*job, &visits, &stop);
-            let own = side_by_side(threads, &mine, work, || watch(what, of)).into_iter();
+            let work = |i: usize, look: &mut dyn FnMut()| data.train(mine[i], &visits, &stop, look);
+            let own = team.watched(mine.len(), work, || watch(what, of)).into_iter();
             let own = own.collect::<Result<Option<Vec<Member>>>>();
             match workers {
                 None => own,
@@ -244,11 +244,11 @@ impl Ensemble {
         let Some(wide) = train(&second, "learning", of)? else { return Ok(None) };
         members.extend(wide);
         let left_out = |by_rows: bool| {
-            let go_on = |member: &Member| match stop.load(Ordering::Relaxed) {
+            let go_on = |i: usize, _: &mut dyn FnMut()| match stop.load(Ordering::Relaxed) {
                 true => Ok(None),
-                false => data.left_out(member, by_rows).map(Some),
+                false => data.left_out(&members[i], by_rows).map(Some),
             };
-            let said = side_by_side(threads, &members, go_on, || watch("calibrating", of));
+            let said = team.watched(members.len(), go_on, || watch("calibrating", of));
             let said = said.into_iter().collect::<Result<Option<Vec<_>>>>()?;
             Ok(said.filter(|_| !stop.load(Ordering::Relaxed)))
         };
@@ -321,13 +321,19 @@ impl<'a> Data<'a> {
         self.settings.seed.wrapping_mul(1000).wrapping_add((kind * FOLDS + fold) as u64)
     }
 
-    /// `None` when it was stopped.
-    fn train(&self, job: Job, visits: &AtomicU64, stop: &AtomicBool) -> Result<Option<Member>> {
+    /// `None` when it was stopped; calls `look` as it goes.
+    fn train(
+        &self,
+        job: Job,
+        visits: &AtomicU64,
+        stop: &AtomicBool,
+        look: &mut dyn FnMut(),
+    ) -> Result<Option<Member>> {
         let Job { kind, fold, length } = job;
         let rows = rows_of(&self.folds, fold, false);
         let data = self.all.select(&rows)?;
         let seed = self.seed(kind, fold);
-        let mut net = network(&KINDS[kind], self.all, rows.len(), seed)?;
+        let mut net = network(&KINDS[kind], self.all, rows.len(), seed, self.settings.device())?;
         net.set_scalers(Some(self.input.clone()), self.output.clone())?;
         let epochs = self.settings.epochs(rows.len(), length);
         let each = self.cost(job) / (epochs * rows.len()) as u64;
@@ -340,6 +346,7 @@ impl<'a> Data<'a> {
             };
             visits.fetch_add((now - told) as u64 * each, Ordering::Relaxed);
             told = if matches!(p, Progress::Epoch(..)) { 0 } else { now };
+            look();
             if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if report.interrupted {
@@ -436,7 +443,13 @@ impl<'a> Data<'a> {
 
 /// Every target is seen in several rows.
 /// A network for data like these that counts so many rows.
-pub(super) fn network(kind: &Kind, data: &Dataset, rows: usize, seed: u64) -> Result<Network> {
+pub(super) fn network(
+    kind: &Kind,
+    data: &Dataset,
+    rows: usize,
+    seed: u64,
+    device: Device,
+) -> Result<Network> {
     let (outputs, classes) = match data.target() {
         Target::Labels { names, .. } => (names.len(), Some(names.len())),
         Target::Values { y, .. } => (y.width(), None),
@@ -445,7 +458,7 @@ pub(super) fn network(kind: &Kind, data: &Dataset, rows: usize, seed: u64) -> Re
     let builder = Network::mlp(widths, Activation::MixtureRelu)
         .prior(Prior::he().gain(kind.gain))
         .seed(seed)
-        .device(Device::cpu(1));
+        .device(device);
     let builder = match classes {
         Some(classes) => builder.classes(classes).noise_std([CLASS_NOISE]),
         None => builder.noise(Noise::PerInput),

@@ -13,7 +13,6 @@ mod fit;
 mod folds;
 mod outside;
 mod settings;
-mod side_by_side;
 #[cfg(feature = "csv")]
 mod stream;
 mod surprise;
@@ -62,10 +61,6 @@ pub struct Ensemble {
 /// Rows that all networks are asked about together, and as many as are worth a thread.
 const AT_ONCE: usize = 4096;
 const WORTH_A_THREAD: usize = 64;
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
 
 /// Everything except the networks.
 #[derive(Debug, Clone, PartialEq)]
@@ -354,7 +349,7 @@ impl Ensemble {
         let weight = |m: &Member| self.spec.weights[m.kind] / of_kind(m.kind);
         let said: Vec<_> = match rows < WORTH_A_THREAD {
             true => chosen.iter().map(|m| say(m)).collect(),
-            false => side_by_side::side_by_side(cores(), &chosen, |m| say(m), || {}),
+            false => self.members[0].net.device().team().map(chosen.len(), |i| say(chosen[i])),
         };
         chosen.iter().zip(said).map(|(m, said)| Ok((weight(m), said?))).collect()
     }

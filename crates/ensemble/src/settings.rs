@@ -1,23 +1,21 @@
 //! The few settings.
 
 use tractable_core::error::{Error, Result};
-
-/// No machine has more cores.
-const MOST_THREADS: usize = 1024;
+use tractable_devices::Device;
 
 /// How to fit an [`Ensemble`](super::Ensemble).
 ///
 /// ```
 /// let settings = tractable::ensemble::Settings::default().seed(7).threads(2);
-/// assert_eq!((settings.seed, settings.threads), (7, Some(2)));
+/// assert_eq!((settings.seed, settings.threads), (7, 2));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
     /// Seed of folds and weights.
     pub seed: u64,
-    /// Networks trained in parallel; `None`: one per core.
-    pub threads: Option<usize>,
+    /// Threads to fit with, and to answer with later; 0 means one per core.
+    pub threads: usize,
     /// One network instead of ten, calibrated on the fifth of the rows it leaves out.
     pub single: bool,
     /// Total number of rows that a network learns from, over all epochs; three times as many if left-out rows show that it helps.
@@ -29,7 +27,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { seed: 0, threads: None, single: false, visits: 50_000, outside: true }
+        Settings { seed: 0, threads: 0, single: false, visits: 50_000, outside: true }
     }
 }
 
@@ -44,13 +42,13 @@ impl Settings {
         self
     }
 
-    /// Networks trained in parallel. The result does not depend on it.
+    /// Threads to fit with, and to answer with later. The result does not depend on it.
     ///
     /// ```
-    /// assert_eq!(tractable::ensemble::Settings::default().threads(2).threads, Some(2));
+    /// assert_eq!(tractable::ensemble::Settings::default().threads(2).threads, 2);
     /// ```
     pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = Some(threads);
+        self.threads = threads;
         self
     }
 
@@ -85,13 +83,16 @@ impl Settings {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        if let Some(n) = self.threads.filter(|n| !(1..=MOST_THREADS).contains(n)) {
-            return Err(Error::invalid("threads", format!("{n} is not between 1 and {MOST_THREADS}")));
-        }
+        self.device().check()?;
         match self.visits == 0 {
             true => Err(Error::invalid("ensemble", "visits must be at least 1")),
             false => Ok(()),
         }
+    }
+
+    /// Where the networks compute.
+    pub(super) fn device(&self) -> Device {
+        Device::cpu(self.threads)
     }
 
     /// Epochs over so many rows, in times of the visits that are set.

@@ -37,13 +37,14 @@ impl Ensemble {
         mut progress: impl FnMut(Stage) -> ControlFlow<()>,
     ) -> Result<Option<Self>> {
         settings.check()?;
+        let device = settings.device();
         let (learned, rows) = (stream.learned(), stream.rows_learned());
         learned.check_spread()?;
         let output = match learned.target() {
             Target::Values { y, observed } => Some(Scaler::fit_observed(y, observed.as_deref())?),
             Target::Labels { .. } => None,
         };
-        let mut net = network(&KINDS[0], learned, rows, settings.seed)?;
+        let mut net = network(&KINDS[0], learned, rows, settings.seed, device.clone())?;
         net.adopt(&Samples::from(learned), Some((Some(learned.input_scaler()), output)))?;
         let (mut done, of) = (0, (PASSES * rows) as u64);
         let mut stopped = progress(Stage { what: "learning", done, of }).is_break();
@@ -51,7 +52,7 @@ impl Ensemble {
             if stopped {
                 return Ok(None);
             }
-            stream.pass(pass, |window| {
+            stream.pass(pass, device.team(), |window| {
                 let mut resident = net.resident_table(&window)?;
                 let order: Vec<usize> = (0..window.rows()).collect();
                 for some in order.chunks(LOOK_EVERY) {

@@ -7,7 +7,6 @@ use std::ops::ControlFlow;
 use tractable_core::error::{Error, Result};
 use tractable_core::workers::{self, Transport};
 use tractable_data::Dataset;
-use tractable_devices::Device;
 use tractable_network::network::Network;
 
 impl Ensemble {
@@ -60,7 +59,7 @@ impl Data<'_> {
             all.push(match mine {
                 Some(member) => member,
                 None => {
-                    let net = Network::from_bytes(&said[i % workers.ranks()], Device::cpu(1))?;
+                    let net = Network::from_bytes(&said[i % workers.ranks()], self.settings.device())?;
                     let rows = self.all.select(&rows_of(&self.folds, fold, false))?;
                     let seed = self.seed(kind, fold);
                     let kept = if self.settings.outside { self.keep(&rows, &net, seed) } else { Vec::new() };

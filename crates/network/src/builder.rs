@@ -35,7 +35,7 @@ pub struct NetworkBuilder {
     seed: u64,
     noise: Noise,
     noise_std: Option<Vec<f64>>,
-    device: Device,
+    device: Option<Device>,
 }
 
 impl Network {
@@ -56,7 +56,7 @@ impl Network {
             seed: 0,
             noise: Noise::Inferred,
             noise_std: None,
-            device: Device::default(),
+            device: None,
         }
     }
 
@@ -186,7 +186,7 @@ impl NetworkBuilder {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn device(mut self, device: impl Into<Device>) -> Self {
-        self.device = device.into();
+        self.device = Some(device.into());
         self
     }
 
@@ -236,7 +236,7 @@ impl NetworkBuilder {
             Ok(Contents { parameters, running: None })
         };
         let contents = spec.layers.iter().enumerate().map(draw).collect::<Result<Vec<_>>>()?;
-        Network::assemble(spec, &contents, device)
+        Network::assemble(spec, &contents, device.unwrap_or_default())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The calibrated model of several networks.
 
 use crate::arrays::{Given, Numbers, labels, outputs, rows};
+use crate::device::device;
 use crate::errors::{OrRaise, invalid};
 use crate::learned::Surprise;
 use crate::locks;
@@ -225,10 +226,8 @@ impl Ensemble {
             Some(columns) => table(columns, read.kinds, read.targets, read.class_names)?,
             None => dataset(&read.x, &read.y, read.class_names, read.names)?,
         };
-        let mut settings = Settings::default().seed(seed).single(single).visits(visits).outside(outside);
-        if let Some(threads) = threads {
-            settings = settings.threads(threads);
-        }
+        let settings = Settings::default().seed(seed).single(single).visits(visits).outside(outside);
+        let settings = settings.threads(threads.unwrap_or(0));
         let mut watch = Watch::new(py, progress)?;
         let model = py.detach(|| Inner::fit_with(&data, &settings, |s| watch.look(s.what, s.done, s.of)));
         watch.end()?;
@@ -401,10 +400,12 @@ impl Ensemble {
         py.detach(|| self.read().save(path)).or_raise()
     }
 
-    /// Reads a file. It may be untrusted.
+    /// Reads a file. It may be untrusted. device: where its networks answer, "cpu" or "cpu:2" for two threads.
     #[staticmethod]
-    fn load(py: Python<'_>, path: Path) -> PyResult<Self> {
-        Ok(py.detach(|| Inner::load(path)).or_raise()?.into())
+    #[pyo3(signature = (path, *, device="cpu"))]
+    fn load(py: Python<'_>, path: Path, device: &str) -> PyResult<Self> {
+        let device = self::device(device)?;
+        Ok(py.detach(|| Inner::load_on(path, device)).or_raise()?.into())
     }
 
     /// The bytes of the file that save() would write.

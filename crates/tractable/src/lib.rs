@@ -127,8 +127,9 @@ pub mod rl {
     }
 }
 
-/// Several threads, processes or machines that learn together.
+/// Several threads, processes or machines that learn together, and the [`Team`](workers::Team) of threads that compute.
 pub mod workers {
+    pub use tractable_core::team::Team;
     pub use tractable_core::workers::{Threads, Transport, agree, fail, leave, share};
 }
 

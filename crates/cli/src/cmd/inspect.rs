@@ -2,6 +2,7 @@
 
 mod ensemble;
 
+use crate::console;
 use crate::escape;
 use crate::report::{Exit, Outcome, Report, file_error, short, table};
 use crate::run::locate;
@@ -101,7 +102,7 @@ struct Weights {
 pub fn run(args: &Args) -> Outcome {
     let path = locate(&args.model)?;
     // Checks the whole file; what follows reads the tensors of a file that is known to be good.
-    let model = Ensemble::load(&path)?;
+    let model = Ensemble::load_on(&path, console::device())?;
     let bytes = std::fs::read(&path).map_err(file_error(&path, "read it"))?;
     let file = Opened::new(&path, &bytes)?;
     let report = Report::new(args.json);

@@ -8,6 +8,7 @@
 // `run/followed.rs` writes the place in the stream just before the model, with that of the model
 // before: after a crash one of the two fits the model, and `--resume` continues there.
 
+use crate::console;
 use crate::files;
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
@@ -335,7 +336,7 @@ impl Session<'_> {
         let at = Followed::new(&self.args.file, self.seen, self.before + self.learned, &self.drift);
         let at = at.save(&self.args.run, &self.path, &self.model.to_bytes()?, &self.followed)?;
         self.followed = Some(at);
-        self.model = Ensemble::load(&self.path)?;
+        self.model = Ensemble::load_on(&self.path, console::device())?;
         (self.saved, self.last_save) = (self.seen, Instant::now());
         Ok(())
     }

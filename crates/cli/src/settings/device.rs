@@ -48,8 +48,10 @@ impl DeviceName {
     pub fn with(self, threads: usize) -> tractable::Result<Device> {
         match self {
             DeviceName::Cpu | DeviceName::Auto => Ok(Device::cpu(threads)),
-            DeviceName::Cuda => Device::cuda(gpu()),
-            DeviceName::CudaFast => format!("cuda-fast:{}", gpu()).parse(),
+            DeviceName::Cuda => Ok(Device::cuda(gpu())?.with_threads(threads)),
+            DeviceName::CudaFast => {
+                Ok(format!("cuda-fast:{}", gpu()).parse::<Device>()?.with_threads(threads))
+            }
             DeviceName::Reference => Ok(Device::reference()),
         }
     }
@@ -78,7 +80,7 @@ impl DeviceName {
 
 /// The first choice where a GPU pays.
 pub(crate) fn gpu_or_cpu(threads: usize) -> Device {
-    Device::cuda(gpu()).unwrap_or_else(|_| Device::cpu(threads))
+    Device::cuda(gpu()).map_or_else(|_| Device::cpu(threads), |gpu| gpu.with_threads(threads))
 }
 
 /// Whether a GPU is faster for this many rows at a time.

@@ -29,7 +29,7 @@ impl Cpu {
 
     /// Runs `tasks`, on all threads when there are several.
     pub(super) fn each(&self, tasks: usize, job: &(dyn Fn(usize, usize) + Sync)) {
-        if tasks < 2 { (0..tasks).for_each(|t| job(t, 0)) } else { self.team().run(tasks, job) }
+        self.team.run(tasks, job)
     }
 
     /// Copies the batch into pairs, images with their zeros around them.
@@ -130,7 +130,7 @@ impl Maps for Cpu {
         s.turned.grow(s.chunks.len() * outputs * PANEL);
         let dense = w.map.window.is_none();
         if !dense {
-            s.images.resize_with(self.threads, Default::default);
+            s.images.resize_with(self.team.size(), Default::default);
             for image in s.images.iter_mut().flatten() {
                 image.grow(s.sample + PANEL);
             }

@@ -9,6 +9,7 @@ use crate::plan::Op;
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Gaussian, Input};
 use tractable_core::moments::derivative::{shrunk, stationary};
+use tractable_core::team::Team;
 use tractable_devices::Purpose;
 
 /// A layer that moves towards a wanted output: made by [`Network::searching`], moved by
@@ -379,7 +380,7 @@ impl<'n> Search<'n> {
             let room: Vec<[f64; 2]> = (0..d).map(room).collect();
             Some(step.within(&var[row * d..][..d], &room))
         };
-        for (row, step) in each_row(self.rows, d, step_of).into_iter().enumerate() {
+        for (row, step) in each_row(self.net.device().team(), self.rows, d, step_of).into_iter().enumerate() {
             step.into_iter().flatten().enumerate().for_each(|(u, by)| moved[row * d + u] += by);
         }
         self.before = Some(net.in_users_units(
@@ -505,15 +506,9 @@ impl<'n> Search<'n> {
 const MANY: usize = 1 << 18;
 
 /// The step of every row. Rows are computed independently, so the number of threads does not change them.
-fn each_row<T: Send>(rows: usize, width: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let threads =
-        if rows * width < MANY { 1 } else { std::thread::available_parallelism().map_or(1, |n| n.get()) };
-    let per = rows.div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        let part = |from: usize| (from..rows.min(from + per)).map(&of).collect::<Vec<T>>();
-        let others: Vec<_> = (per..rows).step_by(per).map(|from| scope.spawn(move || part(from))).collect();
-        let mut all = part(0);
-        others.into_iter().for_each(|o| all.extend(o.join().expect("a step does not panic")));
-        all
-    })
+fn each_row<T: Send>(team: &Team, rows: usize, width: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let parts = if rows * width < MANY { 1 } else { team.size() };
+    let per = rows.div_ceil(parts).max(1);
+    let part = |i: usize| (i * per..rows.min((i + 1) * per)).map(&of).collect::<Vec<T>>();
+    team.map(rows.div_ceil(per), part).into_iter().flatten().collect()
 }

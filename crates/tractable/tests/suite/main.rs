@@ -35,6 +35,7 @@ mod rng;
 mod search;
 mod slow;
 mod streams;
+mod threads;
 mod uncertain_rows;
 mod verbs;
 mod version1;

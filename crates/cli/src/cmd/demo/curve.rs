@@ -62,7 +62,7 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     let seed = stage.args.seed;
     let (x, y) = noisy(seed, 0)?;
     let data = Dataset::new(x.clone(), y.clone())?;
-    let settings = Settings::default().seed(seed).threads(crate::console::workers());
+    let settings = Settings::default().seed(seed).threads(crate::console::threads());
     let settings = settings.visits(if stage.args.quick { 8_000 } else { 20_000 });
     let (began, mut progress) = (Instant::now(), None);
     let model = Ensemble::fit_with(&data, &settings, |s| {

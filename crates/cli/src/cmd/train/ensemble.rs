@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig>) -> Outcome
     let folder = RunFolder::new(out);
     let done = if old.is_some() && folder.model().is_file() {
         let why = "the run is finished; start a new one to train on more rows";
-        let model = Ensemble::load(folder.model())?;
+        let model = Ensemble::load_on(folder.model(), console::device())?;
         report.say("end", &finished(out, &folder, &model), || format!("{}: {why}", out.display()))?;
         if folder.is_scored()? {
             return Ok(());
@@ -170,7 +170,7 @@ fn fit(
     settings: &RunSettings,
     begin: &mut dyn FnMut() -> Outcome,
 ) -> Outcome<Option<Ensemble>> {
-    let how = Settings::default().seed(settings.seed).single(settings.single).threads(console::workers());
+    let how = Settings::default().seed(settings.seed).single(settings.single).threads(console::threads());
     let (mut progress, mut failed) = (None, None);
     let model = source.fit(&how, |stage| {
         let progress = match &mut progress {

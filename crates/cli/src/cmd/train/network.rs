@@ -125,7 +125,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig>) -> Outcome
             }
             None => {
                 net.save(folder.model())?;
-                Ensemble::load(folder.model())?
+                Ensemble::load_on(folder.model(), console::device())?
             }
         });
         Ok(())
