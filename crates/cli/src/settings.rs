@@ -117,7 +117,7 @@ pub(crate) struct TrainSettings {
     /// Do not shuffle the rows
     #[arg(long, help_heading = OWN)]
     pub(crate) no_shuffle: bool,
-    /// Where to compute; cuda-fast is less precise. The default model trains on the CPU
+    /// Where one network trains; cuda-fast is less precise
     #[arg(long, value_name = "NAME", value_enum, default_value_t)]
     pub(crate) device: DeviceName,
     /// Folder with the set's files, or its parent
