@@ -29,7 +29,9 @@ pub(crate) use spec::Spec;
 
 use crate::engine::{self, ActivePass, Batch, Engine, InferredNoise, MeanVar};
 use crate::graph::Graph;
-use crate::layer::{Contents, Layer};
+use crate::layer::Contents;
+#[cfg(feature = "verify")]
+use crate::layer::Layer;
 use crate::output::{Noise, Observation, ObservationBuffer, Output, Prediction, Tree};
 use crate::plan::Op;
 use std::borrow::Cow;
@@ -40,7 +42,9 @@ use tractable_core::gaussian::{Gaussian, Input, Matrix};
 use tractable_core::metrics::Tails;
 use tractable_core::moments::noise;
 use tractable_data::Scaler;
-use tractable_devices::{Device, Field, Purpose, Seen, Tally, Update};
+use tractable_devices::{Device, Purpose, Tally, Update};
+#[cfg(feature = "verify")]
+use tractable_devices::{Field, Seen};
 
 /// A network with Gaussian weights, hidden units and inputs.
 ///
