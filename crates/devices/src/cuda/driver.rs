@@ -151,7 +151,7 @@ fn name_of(f: &Functions, code: Code) -> String {
 }
 
 /// Names of the GPUs; none if there is no driver.
-pub fn names() -> Vec<String> {
+pub(crate) fn names() -> Vec<String> {
     let Ok(f) = functions() else { return Vec::new() };
     let mut count = 0;
     // SAFETY: fills the count.
@@ -192,7 +192,7 @@ macro_rules! arguments {
 pub(super) use arguments;
 
 /// One GPU: its context, stream and kernels.
-pub struct Gpu {
+pub(crate) struct Gpu {
     f: &'static Functions,
     context: usize,
     /// The main stream and the side streams, each with an event that marks its progress.
