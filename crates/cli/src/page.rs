@@ -85,13 +85,13 @@ impl Section {
     }
 
     /// Rows under a head; scrolls by itself where it is wider than the page.
-    pub(crate) fn table(self, head: &[String], rows: &[Vec<String>]) -> Self {
-        let line = |cells: &[String], tag: &str| {
-            let cells: String = cells.iter().map(|c| format!("<{tag}>{}</{tag}>", escaped(c))).collect();
-            format!("<tr>{cells}</tr>\n")
+    pub(crate) fn table(self, head: &[&str], rows: &[Vec<String>]) -> Self {
+        let cell = |tag: &str, text: &str| format!("<{tag}>{}</{tag}>", escaped(text));
+        let row = |row: &Vec<String>| {
+            format!("<tr>{}</tr>\n", row.iter().map(|c| cell("td", c)).collect::<String>())
         };
-        let rows: String = rows.iter().map(|r| line(r, "td")).collect();
-        let head = line(head, "th");
+        let rows: String = rows.iter().map(row).collect();
+        let head = format!("<tr>{}</tr>\n", head.iter().map(|c| cell("th", c)).collect::<String>());
         self.with(&format!(
             "<div class=\"scroll\"><table>\n<thead>{head}</thead>\n<tbody>{rows}</tbody></table></div>\n"
         ))
@@ -174,7 +174,7 @@ mod tests {
             .text(MARKUP)
             .note(MARKUP)
             .facts(&[(MARKUP, MARKUP)])
-            .table(&[MARKUP.into()], &[vec![MARKUP.into()]])
+            .table(&[MARKUP], &[vec![MARKUP.into()]])
             .folded(MARKUP, &[(MARKUP.into(), MARKUP.into())])
             .code(MARKUP)
             .pictures(&[picture]);

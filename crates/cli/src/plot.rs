@@ -6,10 +6,10 @@
 mod animation;
 mod base64;
 mod canvas;
+mod curves;
 mod drawing;
 mod figure;
 mod image_grid;
-mod learning_curves;
 mod moments;
 mod optimum;
 mod panel;
@@ -18,15 +18,16 @@ mod style;
 
 pub(crate) use animation::animated;
 pub(crate) use base64::base64;
+pub(crate) use curves::Line;
 pub(crate) use drawing::picture_files;
 pub use figure::Figure;
 pub use image_grid::{Image, ImageGrid};
-pub(crate) use learning_curves::{Curve, LearningCurves, learning_curves};
 pub(crate) use moments::moments;
 pub use optimum::{OptimumFigure, Places, four_panels};
 pub use panel::Panel;
 pub(crate) use reliability::{reliability, reliability_panel};
-pub use style::{Color, Theme};
+pub use style::Color;
+pub(crate) use style::ON_DARK;
 
 #[cfg(test)]
 mod tests;

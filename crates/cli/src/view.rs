@@ -13,9 +13,10 @@ mod score;
 mod stream;
 mod train;
 
+use crate::page::{Picture, Section};
+use crate::plot::{Line, Panel};
 use crate::report::{Exit, Outcome, short};
 use crate::run::settle;
-use chart::Chart;
 use files::Folder;
 use score::Headline;
 use serde_json::Value;
@@ -30,27 +31,17 @@ pub(crate) struct View {
     scores: Vec<Headline>,
     /// Key numbers by name.
     facts: Vec<(String, String)>,
-    charts: Vec<Chart>,
-    tables: Vec<Table>,
-    /// Pictures that the run has written: what they show, the file, its content.
-    pictures: Vec<Shot>,
+    /// What they show, and the curves.
+    charts: Vec<(String, Panel)>,
+    tables: Vec<Section>,
+    /// Pictures that the run has written.
+    pictures: Vec<Picture>,
     settings: Vec<(String, String)>,
     /// What was typed to make it, oldest first.
     commands: Vec<String>,
     /// What one can do with it.
     next: Vec<String>,
     notes: Vec<String>,
-}
-
-struct Table {
-    title: String,
-    head: Vec<String>,
-    rows: Vec<Vec<String>>,
-}
-
-struct Shot {
-    caption: String,
-    svg: String,
 }
 
 impl View {
@@ -64,15 +55,37 @@ impl View {
         }
     }
 
-    fn chart(&mut self, chart: Chart) {
-        if !chart.is_empty() {
-            self.charts.push(chart);
+    /// Curves that have points.
+    fn curves(&mut self, title: &str, x_label: &str, y_label: &str, mut lines: Vec<Line>) {
+        lines.retain(|l| !l.x.is_empty());
+        if let [one] = &mut lines[..] {
+            // One curve needs no name.
+            one.name.clear();
         }
+        if !lines.is_empty() {
+            self.charts.push((title.into(), chart::panel(x_label, y_label, &lines)));
+        }
+    }
+
+    /// A curve that does not stay where it is.
+    fn curve(&mut self, title: &str, x_label: &str, y_label: &str, line: Line) {
+        if line.band.is_some() || line.y.len() == 1 || line.y.iter().any(|y| *y != line.y[0]) {
+            self.curves(title, x_label, y_label, vec![line]);
+        }
+    }
+
+    fn score(&mut self, name: &str, value: String, meaning: String) {
+        self.scores.push(Headline { name: name.into(), value, meaning });
+    }
+
+    fn table(&mut self, title: &str, head: &[&str], rows: &[Vec<String>]) {
+        let id = format!("table-{}", self.tables.len() + 1);
+        self.tables.push(Section::new(&id, title).table(head, rows));
     }
 
     fn shot(&mut self, folder: &mut Folder, name: &str, caption: &str) {
         if let Some(svg) = folder.text(name).filter(|t| t.trim_start().starts_with("<svg")) {
-            self.pictures.push(Shot { caption: caption.into(), svg });
+            self.pictures.push(Picture::new(caption, svg).wide());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Pictures of attacks: the grid of true labels and targets, the strip of one attack, success against budget.
 
-use crate::plot::{Color, Figure, Image, ImageGrid, Panel, Theme};
+use crate::plot::{Color, Figure, Image, ImageGrid, Panel};
 use crate::report::{Exit, Outcome};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -58,14 +58,8 @@ impl Shown {
             true => vec!["image", "attacked"],
             false => targets.iter().map(|t| name(names, *t)).collect(),
         };
-        let grid = ImageGrid {
-            title,
-            row_labels: &row_labels,
-            column_labels: &columns,
-            rows: &rows,
-            theme: Theme::Light,
-        };
-        grid.save(path)
+        let grid = ImageGrid { title, row_labels: &row_labels, column_labels: &columns, rows: &rows };
+        grid.save(path).map(drop)
     }
 
     /// One row per attack: the image, ten times the change around grey, the result, the standard deviation of every
@@ -76,17 +70,7 @@ impl Shown {
             let won: Vec<&Attacked> = attacks.values().filter(|a| a.success).collect();
             // Another target in every row.
             let Some(a) = won.get(i % won.len().max(1)) else { continue };
-            let change: Vec<f64> = a.change.mean().iter().map(|c| 10.0 * c).collect();
-            let std = a.change.std();
-            // They differ by little: the least is black, the most white.
-            let (least, most) = std.iter().fold((f64::INFINITY, 0.0f64), |(l, m), s| (l.min(*s), m.max(*s)));
-            let range = if least < most { (least, most) } else { (0.0, 2.0 * most + 1.0) };
-            rows.push(vec![
-                Some(picture(shape, pixels, (0.0, 1.0))?),
-                Some(picture(shape, &change, (-1.0, 1.0))?),
-                Some(picture(shape, &a.result(pixels), (0.0, 1.0))?),
-                Some(picture(shape, &std, range)?),
-            ]);
+            rows.push(four(shape, pixels, a, 10.0)?);
             labels.push(format!("{} as {}", name(names, a.label), name(names, a.class_after())));
         }
         if rows.is_empty() {
@@ -98,9 +82,8 @@ impl Shown {
             row_labels: &labels,
             column_labels: &["image", "change ×10", "result", "std, white most"],
             rows: &rows,
-            theme: Theme::Light,
         };
-        grid.save(path)
+        grid.save(path).map(drop)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -113,13 +96,21 @@ fn name(names: &[String], class: usize) -> &str {
 }
 
 /// An image of one channel or three.
-pub fn picture(shape: Shape, values: &[f64], range: (f64, f64)) -> Outcome<Image> {
-    let image = match shape.channels {
-        1 => Image::grey(shape.width, shape.height, values, range),
-        3 => Image::rgb(shape.width, shape.height, values, range),
-        n => Err(format!("images with {n} channels cannot be shown")),
-    };
-    image.map_err(|why| Exit::Error(format!("cannot draw an image: {why}")))
+pub(crate) fn picture(shape: Shape, values: &[f64], range: (f64, f64)) -> Outcome<Image> {
+    Image::new(shape, values, range).map_err(|why| Exit::Error(format!("cannot draw an image: {why}")))
+}
+
+/// The image, so many times the change around grey, the result, and the standard deviation of every pixel, from the least
+/// (black) to the most (white).
+pub fn four(shape: Shape, pixels: &[f64], a: &Attacked, times: f64) -> Outcome<Vec<Option<Image>>> {
+    let change: Vec<f64> = a.change.mean().iter().map(|c| times * c).collect();
+    let std = a.change.std();
+    let (least, most) = std.iter().fold((f64::INFINITY, 0.0f64), |(l, m), s| (l.min(*s), m.max(*s)));
+    let range = if least < most { (least, most) } else { (0.0, 2.0 * most + 1.0) };
+    let result = a.result(pixels);
+    let all =
+        [(pixels, (0.0, 1.0)), (&change[..], (-1.0, 1.0)), (&result[..], (0.0, 1.0)), (&std[..], range)];
+    all.into_iter().map(|(values, range)| picture(shape, values, range).map(Some)).collect()
 }
 
 /// Success against budget, one curve a method.

@@ -4,7 +4,8 @@ mod curve;
 mod digits;
 mod pole;
 
-use crate::page::{Page, Section, check_overwrite};
+use crate::page::{Page, Picture, Section, check_overwrite};
+use crate::plot::Figure;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report, file_error};
 use crate::{files, interrupt};
@@ -53,6 +54,12 @@ impl Stage<'_> {
     /// Where a picture goes.
     fn path(&self, name: &str) -> PathBuf {
         self.args.out.join(name)
+    }
+
+    /// A figure in the folder, and in the page.
+    fn picture(&self, name: &str, caption: &str, figure: &Figure) -> Outcome<Picture> {
+        figure.save(&self.path(name))?;
+        Picture::of(caption, figure)
     }
 
     /// To be asked wherever stopping is safe.

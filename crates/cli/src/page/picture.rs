@@ -1,12 +1,12 @@
-//! Pictures in a page: inside it as data, in light and in dark, moving or still.
+//! Pictures in a page: inside it as data, light on a light page and dark on a dark one, moving or still.
 
 use super::escaped;
-use crate::plot::base64;
-use crate::plot::{Figure, Theme};
+use crate::plot::{Figure, ON_DARK, base64};
 use crate::report::Outcome;
 
 /// An SVG as an address. Shown as an image, it runs no script and loads nothing, whatever it contains.
 fn uri(svg: &str) -> String {
+    let svg = svg.replacen('>', &format!(">{ON_DARK}"), 1);
     format!("data:image/svg+xml;base64,{}", base64(svg.as_bytes()))
 }
 
@@ -14,28 +14,18 @@ fn uri(svg: &str) -> String {
 pub(crate) struct Picture {
     caption: String,
     svg: String,
-    dark: Option<String>,
     /// For those who want nothing to move.
     still: Option<String>,
-    wide: bool,
-    tall: bool,
+    class: &'static str,
 }
 
 impl Picture {
     pub(crate) fn new(caption: &str, svg: String) -> Self {
-        Picture { caption: caption.into(), svg, dark: None, still: None, wide: false, tall: false }
+        Picture { caption: caption.into(), svg, still: None, class: "" }
     }
 
-    /// A figure in both themes.
-    pub(crate) fn of(caption: &str, figure: Figure) -> Outcome<Self> {
-        let light = figure.svg()?;
-        let dark = figure.theme(Theme::Dark).svg()?;
-        Ok(Picture::new(caption, light).dark(dark))
-    }
-
-    /// What is shown on a dark page.
-    pub(crate) fn dark(self, svg: String) -> Self {
-        Picture { dark: Some(svg), ..self }
+    pub(crate) fn of(caption: &str, figure: &Figure) -> Outcome<Self> {
+        Ok(Picture::new(caption, figure.svg()?))
     }
 
     /// What is shown to those who have asked for little motion.
@@ -45,33 +35,22 @@ impl Picture {
 
     /// Stands beside two others.
     pub(crate) fn tall(self) -> Self {
-        Picture { tall: true, ..self }
+        Picture { class: " class=\"tall\"", ..self }
     }
 
     /// Of many parts: takes the whole width, and scrolls by itself rather than become unreadable.
     pub(crate) fn wide(self) -> Self {
-        Picture { wide: true, ..self }
+        Picture { class: " class=\"wide\"", ..self }
     }
 
     pub(super) fn html(&self) -> String {
-        let when = |media: &str, svg: &Option<String>| match svg {
-            Some(svg) => format!("<source media=\"({media})\" srcset=\"{}\">", uri(svg)),
-            None => String::new(),
-        };
-        let still = when("prefers-reduced-motion: reduce", &self.still);
-        let dark = when("prefers-color-scheme: dark", &self.dark);
-        let class = match (self.wide, &self.dark) {
-            (true, Some(_)) => " class=\"wide\"",
-            // As a run wrote it: on white.
-            (true, None) => " class=\"wide paper\"",
-            (false, _) if self.tall => " class=\"tall\"",
-            (false, _) => "",
-        };
-        let caption = escaped(&self.caption);
+        let still = self.still.as_ref().map_or(String::new(), |svg| {
+            format!("<source media=\"(prefers-reduced-motion: reduce)\" srcset=\"{}\">", uri(svg))
+        });
+        let (class, caption, svg) = (self.class, escaped(&self.caption), uri(&self.svg));
         format!(
-            "<figure{class}><div class=\"scroll\"><picture>{still}{dark}<img alt=\"{caption}\" src=\"{}\"></picture></div>\
-             <figcaption>{caption}</figcaption></figure>\n",
-            uri(&self.svg)
+            "<figure{class}><div class=\"scroll\"><picture>{still}<img alt=\"{caption}\" src=\"{svg}\"></picture></div>\
+             <figcaption>{caption}</figcaption></figure>\n"
         )
     }
 }

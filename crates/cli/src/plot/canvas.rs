@@ -1,6 +1,6 @@
 //! Texts, strokes and rectangles on a scene, in pixels from the top left corner.
 
-use super::style::{self, Color, Theme};
+use super::style::{self, Color, TITLE};
 use kuva::render::color::Color as Paint;
 use kuva::render::render::{Primitive, Scene, TextAnchor};
 
@@ -18,10 +18,10 @@ pub(super) struct Canvas {
 }
 
 impl Canvas {
-    pub(super) fn new(width: f64, height: f64, theme: Theme) -> Self {
+    pub(super) fn new(width: f64, height: f64) -> Self {
         let mut scene = Scene::new(width.ceil(), height.ceil());
-        scene.background_color = Some(theme.ground().into());
-        scene.text_color = Some(Color::Ink.css(theme));
+        scene.background_color = Some(style::GROUND.into());
+        scene.text_color = Some(Color::Ink.css().into());
         scene.font_family = Some(style::FONT.into());
         Canvas { scene }
     }
@@ -32,14 +32,26 @@ impl Canvas {
         self.scene.add(Primitive::Text { x, y, content, size, anchor, rotate, bold, color });
     }
 
-    pub(super) fn stroke(&mut self, points: Vec<(f64, f64)>, stroke: Paint, stroke_width: f64) {
+    /// The title in the middle above all, and where it ends.
+    pub(super) fn title(&mut self, title: &str, edge: f64) -> f64 {
+        let (width, line) = (self.scene.width, style::line_height(TITLE));
+        let lines = style::wrapped(title, TITLE, width - 2.0 * edge);
+        for (i, text) in lines.iter().enumerate() {
+            let y = edge + f64::from(TITLE) + i as f64 * line;
+            self.text(text, TITLE, width / 2.0, y, TextAnchor::Middle);
+        }
+        edge + lines.len() as f64 * line
+    }
+
+    pub(super) fn stroke(&mut self, points: Vec<(f64, f64)>, color: Color, stroke_width: f64) {
+        let stroke = Paint::from(color.css());
         self.scene.add(Primitive::PolyLine { points, stroke, stroke_width, stroke_dasharray: None });
     }
 
-    /// An outline one pixel wide.
-    pub(super) fn frame(&mut self, area: Area, paint: Paint) {
-        let Area { left: x, top: y, width, height } = area;
-        let (fill, stroke, stroke_width) = (Paint::None, Some(paint), Some(1.0));
+    /// A grey outline, half a pixel outside.
+    pub(super) fn frame(&mut self, area: Area) {
+        let (x, y, width, height) = (area.left - 0.5, area.top - 0.5, area.width + 1.0, area.height + 1.0);
+        let (fill, stroke, stroke_width) = (Paint::None, Some(Color::Grey.css().into()), Some(1.0));
         self.scene.add(Primitive::Rect { x, y, width, height, fill, stroke, stroke_width, opacity: None });
     }
 }

@@ -3,8 +3,9 @@
 use super::canvas::Canvas;
 use super::drawing::{self, Drawing};
 use super::panel::{Axis, Mark, Panel, Series};
-use super::style::{self, LABEL, PANEL_TITLE, SMALL, TITLE, Theme};
+use super::style::{self, Color, LABEL, PANEL_TITLE, SMALL};
 use crate::report::{Exit, Outcome};
+use kuva::Theme;
 use kuva::plot::legend::{LegendEntry, LegendPosition, LegendShape};
 use kuva::plot::{BandPlot, ColorMap, ContourPlot, Heatmap, LinePlot, LineStyle, ScatterPlot};
 use kuva::render::annotations::ReferenceLine;
@@ -21,7 +22,6 @@ const EDGE: f64 = 14.0;
 pub struct Figure {
     title: String,
     columns: usize,
-    theme: Theme,
     /// Width and height of the area inside the axes of every panel.
     size: (f64, f64),
     panels: Vec<Panel>,
@@ -31,17 +31,12 @@ impl Figure {
     /// A figure without panels; an empty title takes no room.
     pub fn new(title: &str) -> Self {
         let size = (560.0, 340.0);
-        Figure { title: title.into(), columns: 1, theme: Theme::Light, size, panels: Vec::new() }
+        Figure { title: title.into(), columns: 1, size, panels: Vec::new() }
     }
 
     /// How many panels stand side by side; 1 without it.
     pub(crate) fn columns(mut self, columns: usize) -> Self {
         self.columns = columns.max(1);
-        self
-    }
-
-    pub(crate) fn theme(mut self, theme: Theme) -> Self {
-        self.theme = theme;
         self
     }
 
@@ -99,13 +94,8 @@ impl Figure {
 
         let width = left + self.size.0 + right + EDGE;
         let columns = self.columns.min(layouts.len());
-        let mut canvas = Canvas::new(columns as f64 * width + EDGE, 0.0, self.theme);
-        let whole = canvas.scene.width;
-        let mut y = EDGE;
-        for line in style::wrapped(&self.title, TITLE, whole - 2.0 * EDGE) {
-            canvas.text(&line, TITLE, whole / 2.0, y + f64::from(TITLE), TextAnchor::Middle);
-            y += style::line_height(TITLE);
-        }
+        let mut canvas = Canvas::new(columns as f64 * width + EDGE, 0.0);
+        let mut y = canvas.title(&self.title, EDGE);
         let mut all = self.panels.iter().zip(axes).zip(layouts).peekable();
         while all.peek().is_some() {
             let mut high = 0.0f64;
@@ -145,7 +135,7 @@ impl Figure {
             .with_y_tick_step(y_step)
             .with_x_tick_format(format(*x, x_step))
             .with_y_tick_format(format(*y, y_step))
-            .with_theme(self.theme.axes())
+            .with_theme(colors())
             .with_font_family(style::FONT)
             .with_title_size(PANEL_TITLE)
             .with_label_size(LABEL)
@@ -157,7 +147,7 @@ impl Figure {
         };
         layout.title = said(&panel.title, PANEL_TITLE);
         layout.x_label = said(&panel.x_label, LABEL);
-        let entries = legend(panel, self.theme, wide);
+        let entries = legend(panel, wide);
         if !entries.is_empty() {
             layout = layout.with_legend_entries(entries);
             layout = layout.with_legend_position(LegendPosition::OutsideBottomColumns).with_legend_box(false);
@@ -168,15 +158,21 @@ impl Figure {
                 Mark::Horizontal => ReferenceLine::horizontal(y.at(series.y[0])),
                 _ => continue,
             };
-            let line = line.with_color(series.color.css(self.theme)).with_stroke_width(style::MARKER_WIDTH);
+            let line = line.with_color(series.color.css()).with_stroke_width(style::MARKER_WIDTH);
             layout = layout.with_reference_line(line.with_dasharray(style::DASHES));
         }
         layout
     }
 }
 
+fn colors() -> Theme {
+    let [background, grid_color, axis_color, tick_color, text_color] =
+        [style::GROUND, style::GRID, Color::Ink.css(), Color::Ink.css(), Color::Ink.css()].map(String::from);
+    Theme { background, grid_color, axis_color, tick_color, text_color, ..Theme::default() }
+}
+
 /// One entry a name: the series of one name are drawn over each other, a mean in its band.
-fn legend(panel: &Panel, theme: Theme, room: f64) -> Vec<LegendEntry> {
+fn legend(panel: &Panel, room: f64) -> Vec<LegendEntry> {
     let mut entries: Vec<(&str, LegendEntry)> = Vec::new();
     for series in panel.series.iter().filter(|s| !s.name.is_empty()) {
         let (shape, dashed) = match series.mark {
@@ -186,7 +182,7 @@ fn legend(panel: &Panel, theme: Theme, room: f64) -> Vec<LegendEntry> {
             Mark::Band | Mark::Bars | Mark::Shades => (LegendShape::Rect, false),
         };
         let label = style::plain(&style::fitted(&series.name, SMALL, room - 40.0));
-        let color = series.color.css(theme);
+        let color = series.color.css().into();
         let dasharray = dashed.then(|| "3 5".into());
         let entry = LegendEntry { label, color, shape, dasharray };
         match entries.iter_mut().find(|(name, _)| *name == series.name) {
@@ -202,15 +198,15 @@ fn legend(panel: &Panel, theme: Theme, room: f64) -> Vec<LegendEntry> {
 impl Series {
     /// What draws it; lines across the panel belong to the axes.
     fn plots(&self, [x, y]: &[Axis; 2], figure: &Figure) -> Vec<Plot> {
-        let (theme, (wide, high)) = (figure.theme, figure.size);
-        let color = self.color.css(theme);
+        let (wide, high) = figure.size;
+        let color = self.color.css();
         let scale = (wide / (x.high - x.low), high / (y.high - y.low));
         let kept = kept(&self.x, &self.y, |v| x.at(v) * scale.0);
         let near = |values: &[f64], axis: &Axis| kept.iter().map(|&i| axis.at(values[i])).collect::<Vec<_>>();
         let points = || near(&self.x, x).into_iter().zip(near(&self.y, y)).collect::<Vec<_>>();
         let rows = |width: usize| self.z.chunks_exact(width).map(<[f64]>::to_vec).collect::<Vec<_>>();
         let line = |points: Vec<(f64, f64)>| {
-            LinePlot::new().with_data(points).with_color(&color).with_stroke_width(style::LINE_WIDTH)
+            LinePlot::new().with_data(points).with_color(color).with_stroke_width(style::LINE_WIDTH)
         };
         vec![match self.mark {
             // One point makes no line.
@@ -237,7 +233,7 @@ impl Series {
             }
             Mark::Shades => {
                 let (own, most) = (self.color, self.z.iter().copied().fold(0.0, f64::max));
-                let shade = ColorMap::Custom(Arc::new(move |share| own.mixed(theme, share * most)));
+                let shade = ColorMap::Custom(Arc::new(move |share| own.mixed(share * most)));
                 let ends = |v: &[f64]| (v[0], v[v.len() - 1]);
                 let ((left, right), (bottom, top)) = (ends(&self.x), ends(&self.y));
                 let map = Heatmap::new().with_data(rows(self.x.len() - 1)).with_color_map(shade);

@@ -1,15 +1,16 @@
 //! A grid of small images with labels of its rows and columns, enlarged without smoothing.
 
+use super::base64;
 use super::canvas::{Area, Canvas};
 use super::drawing::{self, Drawing};
 use super::style::{self, LABEL, TITLE};
-use super::{Theme, base64};
 use crate::report::{Exit, Outcome};
 use kuva::render::color::Color as Paint;
 use kuva::render::render::Primitive;
 use kuva::render::render::TextAnchor::{End, Middle};
 use std::fmt::Write;
 use std::path::Path;
+use tractable::Shape;
 
 /// An image in 8 bits a channel.
 #[derive(Clone, Debug)]
@@ -20,36 +21,15 @@ pub struct Image {
 }
 
 impl Image {
-    /// Grey values, row by row; `range.0` is black, `range.1` white, and what is outside is like the end.
+    /// One channel or three, each row by row; `range.0` is black, `range.1` white, and what is outside is like the end.
     ///
     /// # Errors
-    /// If there are not `width * height` values, one is not finite, or the range is empty.
-    pub(crate) fn grey(
-        width: usize,
-        height: usize,
-        values: &[f64],
-        range: (f64, f64),
-    ) -> Result<Self, String> {
-        Self::of_channels(width, height, 1, values, range)
-    }
-
-    /// Red values row by row, then green, then blue: the order of the library. Otherwise as [`Image::grey`].
-    pub(crate) fn rgb(
-        width: usize,
-        height: usize,
-        values: &[f64],
-        range: (f64, f64),
-    ) -> Result<Self, String> {
-        Self::of_channels(width, height, 3, values, range)
-    }
-
-    fn of_channels(
-        width: usize,
-        height: usize,
-        channels: usize,
-        values: &[f64],
-        (low, high): (f64, f64),
-    ) -> Result<Self, String> {
+    /// If there is not a value for every pixel and channel, one is not finite, or the range is empty.
+    pub(crate) fn new(shape: Shape, values: &[f64], (low, high): (f64, f64)) -> Result<Self, String> {
+        let Shape { channels, height, width } = shape;
+        if !matches!(channels, 1 | 3) {
+            return Err(format!("images with {channels} channels cannot be shown"));
+        }
         let size = width.checked_mul(height).filter(|n| *n > 0 && width.max(height) <= 4096);
         let size = size.ok_or(format!("an image cannot have {width} x {height} pixels"))?;
         if values.len() != size * channels {
@@ -116,7 +96,6 @@ pub struct ImageGrid<'a> {
     pub column_labels: &'a [&'a str],
     /// Row after row.
     pub rows: &'a [Vec<Option<Image>>],
-    pub theme: Theme,
 }
 
 /// Pixels between images, and around the whole.
@@ -127,24 +106,14 @@ const SIDE: f64 = 84.0;
 
 impl ImageGrid<'_> {
     /// Writes `path` with `.svg` and with `.png`, as [`Figure::save`](super::Figure::save) does.
-    pub fn save(&self, path: &Path) -> Outcome {
+    /// Gives the SVG back, for a page.
+    pub fn save(&self, path: &Path) -> Outcome<String> {
         let drawing = self.draw().map_err(|why| Exit::Error(format!("cannot draw the images: {why}")))?;
-        drawing.save(path)
-    }
-
-    /// The picture by itself, for a page.
-    pub(crate) fn svg(&self) -> Outcome<String> {
-        let drawn = self.render().map_err(|why| Exit::Error(format!("cannot draw the images: {why}")))?;
-        Ok(drawn.0)
+        drawing.save(path)?;
+        Ok(drawing.svg)
     }
 
     pub(super) fn draw(&self) -> Result<Drawing, String> {
-        let (svg, canvas) = self.render()?;
-        Ok(Drawing { svg, png: drawing::png(&canvas)? })
-    }
-
-    /// The SVG, and what the PNG is made from.
-    fn render(&self) -> Result<(String, Canvas), String> {
         let images = || self.rows.iter().flatten().flatten();
         let wide = images().map(|i| i.width).max().ok_or("there are no images")?;
         let high = images().map(|i| i.height).max().unwrap_or(1);
@@ -169,16 +138,10 @@ impl ImageGrid<'_> {
         let needed = left + columns as f64 * (cell_width + GAP) - GAP + EDGE;
         let width = needed.max(2.0 * EDGE + style::text_width(self.title, TITLE).min(480.0)).ceil();
         let left = (left + (width - needed) / 2.0).floor();
-        let title = style::wrapped(self.title, TITLE, width - 2.0 * EDGE);
-        let heading = EDGE + title.len() as f64 * style::line_height(TITLE);
+        let mut canvas = Canvas::new(width, 0.0);
+        let heading = canvas.title(self.title, EDGE);
         let top = (heading + label_lines as f64 * style::line_height(LABEL) + GAP).ceil();
-        let height = top + self.rows.len() as f64 * (cell_height + GAP) - GAP + EDGE;
-
-        let mut canvas = Canvas::new(width, height, self.theme);
-        for (i, line) in title.iter().enumerate() {
-            let y = EDGE + f64::from(TITLE) * 0.8 + i as f64 * style::line_height(TITLE);
-            canvas.text(line, TITLE, width / 2.0, y, Middle);
-        }
+        canvas.scene.height = top + self.rows.len() as f64 * (cell_height + GAP) - GAP + EDGE;
         for (c, lines) in column_lines.iter().enumerate() {
             let x = left + c as f64 * (cell_width + GAP) + cell_width / 2.0;
             // The last line is next to the images.
@@ -194,7 +157,6 @@ impl ImageGrid<'_> {
         }
         // Smaller images stand in the middle of their places, on whole pixels.
         let middle = |spare: usize| (spare as f64 * zoom / 2.0).floor();
-        let frames = style::Color::Grey.paint(self.theme);
         let (mut elements, mut squares) = (String::new(), Vec::new());
         for (r, row) in self.rows.iter().enumerate() {
             for (c, image) in row.iter().enumerate() {
@@ -206,13 +168,7 @@ impl ImageGrid<'_> {
                     height: image.height as f64 * zoom,
                 };
                 // White images end somewhere too.
-                let frame = Area {
-                    left: area.left - 0.5,
-                    top: area.top - 0.5,
-                    width: area.width + 1.0,
-                    height: area.height + 1.0,
-                };
-                canvas.frame(frame, frames.clone());
+                canvas.frame(area);
                 elements.write_str(&image.svg_element(area)?).map_err(|e| e.to_string())?;
                 squares.push(image.squares(area));
             }
@@ -222,7 +178,7 @@ impl ImageGrid<'_> {
         let end = svg.rfind("</svg>").ok_or("the SVG has no end")?;
         let svg = format!("{}{elements}{}", &svg[..end], &svg[end..]);
         squares.into_iter().for_each(|s| canvas.scene.add(s));
-        Ok((svg, canvas))
+        Ok(Drawing { svg, png: drawing::png(&canvas)? })
     }
 }
 
@@ -230,31 +186,39 @@ impl ImageGrid<'_> {
 mod tests {
     use super::*;
 
+    fn grey(width: usize, height: usize, values: &[f64], range: (f64, f64)) -> Result<Image, String> {
+        Image::new(Shape::image(1, height, width), values, range)
+    }
+
+    fn rgb(width: usize, height: usize, values: &[f64]) -> Result<Image, String> {
+        Image::new(Shape::image(3, height, width), values, (0.0, 1.0))
+    }
+
     #[test]
     fn values_become_levels_in_channel_order() {
-        let grey = Image::grey(2, 1, &[-3.0, 0.5], (0.0, 1.0)).unwrap();
-        assert_eq!(grey.pixels, [[0; 3], [128; 3]]);
-        let rgb = Image::rgb(1, 2, &[1.0, 0.0, 0.2, 0.4, 0.0, 9.0], (0.0, 1.0)).unwrap();
-        assert_eq!(rgb.pixels, [[255, 51, 0], [0, 102, 255]]);
+        let two = grey(2, 1, &[-3.0, 0.5], (0.0, 1.0)).unwrap();
+        assert_eq!(two.pixels, [[0; 3], [128; 3]]);
+        let three = rgb(1, 2, &[1.0, 0.0, 0.2, 0.4, 0.0, 9.0]).unwrap();
+        assert_eq!(three.pixels, [[255, 51, 0], [0, 102, 255]]);
     }
 
     #[test]
     fn what_is_no_image_is_refused() {
         let why = |r: Result<Image, String>| r.unwrap_err();
-        assert!(why(Image::grey(2, 2, &[0.0; 3], (0.0, 1.0))).contains("needs 4 values, not 3"));
-        assert!(why(Image::rgb(1, 1, &[0.0, f64::NAN, 0.0], (0.0, 1.0))).contains("value 2 of 3 is NaN"));
-        assert!(why(Image::grey(1, 1, &[0.0], (1.0, 1.0))).contains("cannot be 1 to 1"));
-        assert!(why(Image::grey(0, 1, &[], (0.0, 1.0))).contains("0 x 1"));
-        assert!(why(Image::grey(usize::MAX, 2, &[], (0.0, 1.0))).contains("pixels"));
+        assert!(why(grey(2, 2, &[0.0; 3], (0.0, 1.0))).contains("needs 4 values, not 3"));
+        assert!(why(rgb(1, 1, &[0.0, f64::NAN, 0.0])).contains("value 2 of 3 is NaN"));
+        assert!(why(grey(1, 1, &[0.0], (1.0, 1.0))).contains("cannot be 1 to 1"));
+        assert!(why(grey(0, 1, &[], (0.0, 1.0))).contains("0 x 1"));
+        assert!(why(grey(usize::MAX, 2, &[], (0.0, 1.0))).contains("pixels"));
         assert!(ImageGrid::default().draw().err().unwrap().contains("no images"));
-        let rows = [vec![Some(Image::grey(1, 1, &[0.0], (0.0, 1.0)).unwrap())]];
+        let rows = [vec![Some(grey(1, 1, &[0.0], (0.0, 1.0)).unwrap())]];
         let grid = ImageGrid { rows: &rows, row_labels: &["a", "b"], ..ImageGrid::default() };
         assert_eq!(grid.draw().err().unwrap(), "there are 2 row labels for 1 rows");
     }
 
     #[test]
     fn the_png_shows_the_pixels_enlarged() {
-        let image = Image::rgb(2, 1, &[1.0, 0.0, 0.0, 1.0, 0.0, 0.0], (0.0, 1.0)).unwrap();
+        let image = rgb(2, 1, &[1.0, 0.0, 0.0, 1.0, 0.0, 0.0]).unwrap();
         let drawing = ImageGrid { rows: &[vec![Some(image)]], ..ImageGrid::default() }.draw().unwrap();
         let mut reader = png::Decoder::new(std::io::Cursor::new(drawing.png)).read_info().unwrap();
         let mut bytes = vec![0; reader.output_buffer_size().unwrap()];

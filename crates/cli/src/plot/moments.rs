@@ -2,7 +2,7 @@
 
 use super::canvas::Canvas;
 use super::drawing::png;
-use super::style::{Color, LABEL, SMALL, Theme};
+use super::style::{Color, LABEL, SMALL};
 use kuva::render::render::TextAnchor::{Middle, Start};
 use tractable::rl::env::Segment;
 
@@ -34,7 +34,7 @@ pub(crate) fn moments(title: &str, frames: &[Vec<Segment>]) -> Result<Vec<u8>, S
     };
     let scale = (room[0] / largest(0)).min(room[1] / largest(1));
     let rows = count.div_ceil(COLUMNS) as f64;
-    let mut canvas = Canvas::new(COLUMNS as f64 * CELL.0, HEAD + rows * CELL.1, Theme::Light);
+    let mut canvas = Canvas::new(COLUMNS as f64 * CELL.0, HEAD + rows * CELL.1);
     canvas.text(title, LABEL, EDGE, HEAD - EDGE, Start);
     for (i, &k) in chosen.iter().enumerate() {
         let (left, top) = ((i % COLUMNS) as f64 * CELL.0, HEAD + (i / COLUMNS) as f64 * CELL.1);
@@ -45,7 +45,7 @@ pub(crate) fn moments(title: &str, frames: &[Vec<Segment>]) -> Result<Vec<u8>, S
             let width = (2.0 * s.radius * scale).max(THIN);
             // A body without length is a disc.
             let to = if s.from == s.to { (x(s.to) + 0.1, y(s.to)) } else { (x(s.to), y(s.to)) };
-            canvas.stroke(vec![(x(s.from), y(s.from)), to], Color::nth(body).paint(Theme::Light), width);
+            canvas.stroke(vec![(x(s.from), y(s.from)), to], Color::nth(body), width);
         }
         canvas.text(&format!("step {k}"), SMALL, left + CELL.0 / 2.0, top + CELL.1 - EDGE / 2.0, Middle);
     }

@@ -1,6 +1,4 @@
-//! How every picture looks: colours, themes, sizes, and text that is only ever text.
-
-use kuva::render::color::Color as Paint;
+//! How every picture looks: colours, sizes, and text that is only ever text.
 
 /// The colours of Okabe and Ito, which people with any common colour vision can tell apart, and grey for
 /// what is only there to compare with.
@@ -12,7 +10,7 @@ pub enum Color {
     Purple,
     Orange,
     Sky,
-    /// Black on white, white on black.
+    /// Almost black; almost white on a dark page.
     Ink,
     Grey,
 }
@@ -27,69 +25,36 @@ impl Color {
         [Blue, Vermillion, Green, Purple, Orange, Sky, Ink][i % Self::CYCLE]
     }
 
-    pub(super) fn paint(self, theme: Theme) -> Paint {
-        let (r, g, b) = match (self, theme) {
-            // Lighter than the original, which is hard to see on a dark ground.
-            (Color::Blue, Theme::Dark) => (0x4a, 0xa3, 0xdf),
-            (Color::Blue, Theme::Light) => (0x00, 0x72, 0xb2),
-            (Color::Vermillion, _) => (0xd5, 0x5e, 0x00),
-            (Color::Green, _) => (0x00, 0x9e, 0x73),
-            (Color::Purple, _) => (0xcc, 0x79, 0xa7),
-            (Color::Orange, _) => (0xe6, 0x9f, 0x00),
-            (Color::Sky, _) => (0x56, 0xb4, 0xe9),
-            (Color::Ink, Theme::Light) => (0x22, 0x22, 0x22),
-            (Color::Ink, Theme::Dark) => (0xe6, 0xe6, 0xe6),
-            (Color::Grey, Theme::Light) => (0x77, 0x77, 0x77),
-            (Color::Grey, Theme::Dark) => (0x9a, 0x9a, 0x9a),
-        };
-        Paint::Rgb(r, g, b)
-    }
-
-    pub(super) fn css(self, theme: Theme) -> String {
-        self.paint(theme).to_svg_string()
+    pub(super) fn css(self) -> &'static str {
+        match self {
+            Color::Blue => "#0072b2",
+            Color::Vermillion => "#d55e00",
+            Color::Green => "#009e73",
+            Color::Purple => "#cc79a7",
+            Color::Orange => "#e69f00",
+            Color::Sky => "#56b4e9",
+            Color::Ink => "#222222",
+            Color::Grey => "#777777",
+        }
     }
 
     /// So much of it, from 0 to 1, on the ground.
-    pub(super) fn mixed(self, theme: Theme, share: f64) -> String {
-        let level = |css: &str, i: usize| f64::from(u8::from_str_radix(&css[i..i + 2], 16).unwrap_or(0));
-        let (own, ground) = (self.css(theme), theme.ground());
-        let mixed =
-            [1, 3, 5].map(|i| (share * level(&own, i) + (1.0 - share) * level(ground, i)).round() as u8);
-        let [r, g, b] = mixed;
+    pub(super) fn mixed(self, share: f64) -> String {
+        let level = |i: usize| f64::from(u8::from_str_radix(&self.css()[i..i + 2], 16).unwrap_or(0));
+        let [r, g, b] = [1, 3, 5].map(|i| (share * level(i) + (1.0 - share) * 255.0).round() as u8);
         format!("#{r:02x}{g:02x}{b:02x}")
     }
 }
 
-/// The ground a picture is drawn on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Theme {
-    #[default]
-    Light,
-    Dark,
-}
-
-impl Theme {
-    pub(super) fn ground(self) -> &'static str {
-        match self {
-            Theme::Light => "#ffffff",
-            Theme::Dark => "#1b1b1d",
-        }
-    }
-
-    /// For the drawing library.
-    pub(super) fn axes(self) -> kuva::Theme {
-        let ink = Color::Ink.css(self);
-        let grid = if self == Theme::Light { "#e4e4e4" } else { "#37373a" };
-        kuva::Theme {
-            background: self.ground().into(),
-            axis_color: ink.clone(),
-            tick_color: ink.clone(),
-            text_color: ink,
-            grid_color: grid.into(),
-            ..kuva::Theme::default()
-        }
-    }
-}
+/// What a picture is drawn on, and the lines behind the curves.
+pub(super) const GROUND: &str = "#ffffff";
+pub(super) const GRID: &str = "#e4e4e4";
+/// In an SVG on a dark page: the same picture on a dark ground. Blue is lighter than the original, which is hard to see
+/// there.
+pub(crate) const ON_DARK: &str = "<style>@media(prefers-color-scheme:dark){\
+[fill=\"#ffffff\"]{fill:#1b1b1d}[fill=\"#222222\"]{fill:#e6e6e6}[stroke=\"#222222\"]{stroke:#e6e6e6}\
+[stroke=\"#e4e4e4\"]{stroke:#37373a}[fill=\"#777777\"]{fill:#9a9a9a}[stroke=\"#777777\"]{stroke:#9a9a9a}\
+[fill=\"#0072b2\"]{fill:#4aa3df}[stroke=\"#0072b2\"]{stroke:#4aa3df}}</style>";
 
 /// What an SVG asks the viewer for; the PNG has the first of them inside.
 pub(super) const FONT: &str = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif";
@@ -120,15 +85,11 @@ pub(super) fn line_height(size: u32) -> f64 {
 pub(super) fn text_width(text: &str, size: u32) -> f64 {
     let em = |c: char| match c {
         'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' => 0.32,
-        '(' | ')' | '[' | ']' | 'f' | 't' | 'r' | '-' | '/' | '"' => 0.41,
+        '(' | ')' | 'f' | 't' | 'r' | '-' | '/' => 0.41,
         'm' | 'M' | 'w' | 'W' | '@' | '%' => 0.95,
-        '⁰'..='⁹' | '¹' | '²' | '³' | '⁻' => 0.42,
-        '−' | '+' | '=' | '±' | '×' | '<' | '>' | '~' => 0.84,
-        c if c.is_ascii_uppercase() => 0.72,
-        c if c.is_ascii() => 0.62,
         // Scripts of wide characters are about square.
         c if c >= '\u{1100}' => 1.05,
-        _ => 0.68,
+        _ => 0.66,
     };
     text.chars().map(em).sum::<f64>() * f64::from(size)
 }
@@ -198,12 +159,17 @@ mod tests {
 
     #[test]
     fn curves_take_different_colours() {
-        for theme in [Theme::Light, Theme::Dark] {
-            let mut paints: Vec<_> =
-                (0..Color::CYCLE).map(|i| Color::nth(i).paint(theme).to_svg_string()).collect();
-            paints.sort();
-            paints.dedup();
-            assert_eq!(paints.len(), Color::CYCLE);
+        let mut paints: Vec<_> = (0..Color::CYCLE).map(|i| Color::nth(i).css()).collect();
+        paints.sort_unstable();
+        paints.dedup();
+        assert_eq!(paints.len(), Color::CYCLE);
+    }
+
+    /// What a page replaces is what pictures are drawn with.
+    #[test]
+    fn the_dark_style_names_our_colours() {
+        for color in [GROUND, GRID, Color::Ink.css(), Color::Grey.css(), Color::Blue.css()] {
+            assert!(ON_DARK.contains(&format!("\"{color}\"]")), "{color}");
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::*;
 use std::path::Path;
 use tractable::metrics::ece;
-use tractable::{Activation, Device, Network};
+use tractable::{Activation, Device, Network, Shape};
 
 fn line(n: usize, low: f64, high: f64) -> Vec<f64> {
     (0..n).map(|i| low + (high - low) * i as f64 / (n - 1) as f64).collect()
@@ -20,17 +20,18 @@ fn curves(log_y: bool) -> Figure {
     let ours = of(&x, |x| 1.5 * (-x / 5.0).exp() + 0.004 + 0.001 * (x * 2.3).cos());
     let (low, high) = (of(&ours, |y| y - 0.3 * y - 0.002), of(&ours, |y| 1.3 * y + 0.002));
     let (adam_low, adam_high) = (of(&adam, |y| 0.8 * y), of(&adam, |y| 1.2 * y));
-    learning_curves(&LearningCurves {
-        title: "Test error while learning",
-        x_label: "epoch",
-        y_label: "negative log-likelihood [nats]",
-        log_y,
-        curves: &[
-            Curve { name: "tractable", x: &x, y: &ours, band: Some((&low, &high)) },
-            Curve { name: "Adam", x: &x, y: &adam, band: Some((&adam_low, &adam_high)) },
-            Curve { name: "linear model", x: &x, y: &of(&x, |_| 0.4), band: None },
-        ],
-    })
+    let line = |name: &str, y: &[f64], band: Option<(Vec<f64>, Vec<f64>)>| Line {
+        name: name.into(),
+        x: x.clone(),
+        y: y.into(),
+        band,
+    };
+    let panel = Panel::new("", "epoch", "negative log-likelihood [nats]").curves(&[
+        line("tractable", &ours, Some((low, high))),
+        line("Adam", &adam, Some((adam_low, adam_high))),
+        line("linear model", &of(&x, |_| 0.4), None),
+    ]);
+    Figure::new("Test error while learning").panel(if log_y { panel.log_y() } else { panel })
 }
 
 fn cubic() -> Figure {
@@ -71,12 +72,12 @@ fn ring(k: usize) -> Image {
         let (x, y) = ((i % 28) as f64 - 13.5, (i / 28) as f64 - 13.5);
         (-(x.hypot(y) - 3.0 - k as f64).powi(2) / 6.0).exp()
     };
-    Image::grey(28, 28, &(0..784).map(pixel).collect::<Vec<_>>(), (0.0, 1.0)).unwrap()
+    Image::new(Shape::image(1, 28, 28), &(0..784).map(pixel).collect::<Vec<_>>(), (0.0, 1.0)).unwrap()
 }
 
 fn patch(k: usize) -> Image {
     let value = |i: usize| ((i % 32) as f64 / 32.0 + (i / 1024) as f64 * 0.3 + k as f64 * 0.1).fract();
-    Image::rgb(32, 32, &(0..3072).map(value).collect::<Vec<_>>(), (0.0, 1.0)).unwrap()
+    Image::new(Shape::image(3, 32, 32), &(0..3072).map(value).collect::<Vec<_>>(), (0.0, 1.0)).unwrap()
 }
 
 fn images() -> Vec<Vec<Option<Image>>> {
@@ -100,13 +101,7 @@ fn text_is_never_markup() {
     );
     let rows = [vec![Some(ring(1))]];
     let (labels, names) = ([MARKUP], [MARKUP]);
-    let grid = ImageGrid {
-        title: MARKUP,
-        row_labels: &labels,
-        column_labels: &names,
-        rows: &rows,
-        theme: Theme::Dark,
-    };
+    let grid = ImageGrid { title: MARKUP, row_labels: &labels, column_labels: &names, rows: &rows };
     for svg in [figure.draw().unwrap().svg, grid.draw().unwrap().svg] {
         assert!(!svg.contains("<script") && !svg.contains('α'), "{svg}");
         assert!(svg.contains("&lt;script&gt;alert(&quot;1&quot;)"), "{svg}");
@@ -145,7 +140,7 @@ fn both_files_are_written_or_neither() {
 
 #[test]
 fn every_figure_can_be_drawn() {
-    for figure in [curves(true), curves(false), cubic(), diagram(), corners(), cubic().theme(Theme::Dark)] {
+    for figure in [curves(true), curves(false), cubic(), diagram(), corners()] {
         let drawing = figure.draw().unwrap();
         let numbers = drawing.svg.replace("by inference", "");
         assert!(!numbers.contains("NaN") && !numbers.contains("inf"), "a number is missing");
@@ -192,42 +187,28 @@ fn gallery() {
     let save = |figure: Figure, name: &str| assert!(figure.save(&dir.join(name)).is_ok(), "{name}");
     save(curves(false), "curves");
     save(curves(true), "curves_log");
-    save(curves(true).theme(Theme::Dark), "curves_dark");
     save(cubic(), "optimum");
-    save(cubic().theme(Theme::Dark), "optimum_dark");
     save(diagram(), "reliability");
     save(corners(), "corners");
     let x = line(40, 0.0, 2e6);
     let named: Vec<String> = (0..10).map(|i| format!("environment number {i} with a long name")).collect();
     let ys: Vec<Vec<f64>> = (0..10).map(|i| of(&x, |x| (x / 1e5 + f64::from(i)).sqrt() * 1e-6)).collect();
-    let many: Vec<Curve> =
-        named.iter().zip(&ys).map(|(n, y)| Curve { name: n, x: &x, y, band: None }).collect();
+    let line =
+        |(name, y): (&String, &Vec<f64>)| Line { name: name.clone(), x: x.clone(), y: y.clone(), band: None };
+    let many: Vec<Line> = named.iter().zip(&ys).map(line).collect();
     let title = "A title that is so long that it has to be broken into several lines, since nobody reads one line of it";
-    save(
-        learning_curves(&LearningCurves {
-            title,
-            x_label: MARKUP,
-            y_label: "a very long label of the vertical axis, with units [kg m² / s²]",
-            log_y: false,
-            curves: &many,
-        }),
-        "many",
-    );
+    let label = "a very long label of the vertical axis, with units [kg m² / s²]";
+    save(Figure::new(title).panel(Panel::new("", MARKUP, label).curves(&many)), "many");
     let rows = images();
     let grid = ImageGrid {
         title: "Attacked images",
         row_labels: &["original", "posterior mean", "difference"],
         column_labels: &["0 → 1", "1 → 2", "2 → 3", "3 → 4", "4 → 5", "a long label"],
         rows: &rows,
-        theme: Theme::Light,
     };
     assert!(grid.save(&dir.join("images")).is_ok());
     let one = [vec![Some(ring(3))]];
-    let small = ImageGrid {
-        title: "One image under a title of some length",
-        rows: &one,
-        theme: Theme::Dark,
-        ..ImageGrid::default()
-    };
+    let small =
+        ImageGrid { title: "One image under a title of some length", rows: &one, ..ImageGrid::default() };
     assert!(small.save(&dir.join("image")).is_ok());
 }

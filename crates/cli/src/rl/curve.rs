@@ -1,7 +1,7 @@
 //! Several seeds together: average returns and learning curves.
 
 use super::Seed;
-use crate::plot::{Curve, LearningCurves, learning_curves};
+use crate::plot::{Figure, Line, Panel};
 use crate::report::Outcome;
 use serde::Serialize;
 use std::path::Path;
@@ -32,11 +32,9 @@ impl Returns {
     }
 }
 
-/// Places, and the mean over seeds, their lowest and their highest at each.
-type OverSeeds = (Vec<f64>, Vec<f64>, Vec<f64>, Vec<f64>);
-
-/// Curves of seeds put together where all of them have begun and none has ended.
-pub(crate) fn over_seeds(curves: &[&[(f64, f64)]]) -> Option<OverSeeds> {
+/// Curves of seeds put together where all of them have begun and none has ended: their mean, and their lowest and
+/// highest.
+pub(crate) fn over_seeds(name: &str, curves: &[&[(f64, f64)]]) -> Option<Line> {
     const PLACES: usize = 200;
     let curves: Vec<_> = curves.iter().filter(|c| !c.is_empty()).collect();
     let first = curves.iter().map(|c| c[0].0).fold(0.0, f64::max);
@@ -58,31 +56,19 @@ pub(crate) fn over_seeds(curves: &[&[(f64, f64)]]) -> Option<OverSeeds> {
         low.push(values.iter().copied().fold(f64::INFINITY, f64::min));
         high.push(values.iter().copied().fold(f64::NEG_INFINITY, f64::max));
     }
-    Some((x, mean, low, high))
+    Some(Line { name: name.into(), x, y: mean, band: (curves.len() > 1).then_some((low, high)) })
 }
 
 /// Mean over seeds with their lowest and highest.
 pub fn draw_curves(task: &str, groups: &[(&str, &[Seed])], path: &Path) -> Outcome {
-    let mut drawn = Vec::new();
-    for (name, seeds) in groups {
+    let line = |(name, seeds): &(&str, &[Seed])| {
         let curves: Vec<&[(f64, f64)]> = seeds.iter().map(|s| &s.curve[..]).collect();
-        if let Some((x, mean, low, high)) = over_seeds(&curves) {
-            drawn.push((*name, x, mean, low, high));
-        }
-    }
-    if drawn.is_empty() {
+        over_seeds(name, &curves)
+    };
+    let lines: Vec<Line> = groups.iter().filter_map(line).collect();
+    if lines.is_empty() {
         return Ok(());
     }
-    let curves: Vec<Curve> = drawn
-        .iter()
-        .map(|(name, x, mean, low, high)| Curve { name, x, y: mean, band: Some((low, high)) })
-        .collect();
-    learning_curves(&LearningCurves {
-        title: task,
-        x_label: "steps",
-        y_label: "average return of the last 100 episodes: mean, lowest and highest seed",
-        log_y: false,
-        curves: &curves,
-    })
-    .save(path)
+    let label = "average return of the last 100 episodes: mean, lowest and highest seed";
+    Figure::new(task).panel(Panel::new("", "steps", label).curves(&lines)).save(path)
 }

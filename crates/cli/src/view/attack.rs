@@ -1,10 +1,9 @@
 //! The view of images that were changed until a network took them for something else.
 
-use super::chart::{Chart, Line};
 use super::files::Folder;
-use super::score::Headline;
-use super::{Table, View, neat, number, percent, settings, text};
+use super::{View, neat, number, percent, settings, text};
 use crate::attack::LIVE;
+use crate::plot::Line;
 use crate::report::count;
 use serde_json::Value;
 
@@ -44,7 +43,7 @@ pub(super) fn view(folder: &mut Folder) -> View {
             count(attacks.len() as u64, "attack")
         );
         let value = percent(won as f64 / attacks.len() as f64);
-        view.scores.push(Headline { name: "of attacks succeed".into(), value, meaning });
+        view.score("of attacks succeed", value, meaning);
     }
     let mut share = |name: &str, key: &str| {
         if let Some(v) = number(&summary, &[key]) {
@@ -61,7 +60,7 @@ pub(super) fn view(folder: &mut Folder) -> View {
     for (key, name) in [("l_inf", "L-inf"), ("l2", "L2")] {
         let (label, line) = (format!("{name}, pixels from 0 to 1"), within(&attacks, key));
         let title = format!("How far images had to be changed, {name}");
-        view.chart(Chart::new(&title, &label, "share of attacks that succeed within", vec![line]));
+        view.curve(&title, &label, "share of attacks that succeed within", line);
     }
     let mut of_label: std::collections::BTreeMap<u64, (f64, f64, f64)> = Default::default();
     for a in &attacks {
@@ -72,12 +71,14 @@ pub(super) fn view(folder: &mut Folder) -> View {
         entry.1 += f64::from(u8::from(won));
         entry.2 += if won { number(a, &["l2"]).unwrap_or(0.0) } else { 0.0 };
     }
-    let rows = of_label.iter().map(|(label, (all, won, l2))| {
-        let distance = if *won > 0.0 { neat(l2 / won) } else { "-".into() };
-        vec![label.to_string(), all.to_string(), percent(won / all), distance]
-    });
-    let head = ["true class", "attacks", "success", "mean L2"].map(String::from).to_vec();
-    view.tables.push(Table { title: "By class".into(), head, rows: rows.collect() });
+    let rows: Vec<Vec<String>> = of_label
+        .iter()
+        .map(|(label, (all, won, l2))| {
+            let distance = if *won > 0.0 { neat(l2 / won) } else { "-".into() };
+            vec![label.to_string(), all.to_string(), percent(won / all), distance]
+        })
+        .collect();
+    view.table("By class", &["true class", "attacks", "success", "mean L2"], &rows);
     if !live {
         view.shot(folder, "strip.svg", "The change and its standard deviation");
         view.shot(folder, "grid.svg", "True class (rows) and predicted class (columns)");

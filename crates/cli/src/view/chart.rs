@@ -1,15 +1,7 @@
 //! Curves of a run: the numbers, and the figure they make.
 
-use crate::plot::{Color, Figure, Panel};
+use crate::plot::{Color, Line, Panel};
 use serde_json::Value;
-
-/// A curve with its name and, where it has one, its spread.
-pub(super) struct Line {
-    pub(super) name: String,
-    pub(super) x: Vec<f64>,
-    pub(super) y: Vec<f64>,
-    pub(super) band: Option<(Vec<f64>, Vec<f64>)>,
-}
 
 impl Line {
     /// Through the points of which both numbers are known.
@@ -30,55 +22,11 @@ impl Line {
     }
 }
 
-/// A set of curves over one axis.
-#[derive(Default)]
-pub(super) struct Chart {
-    pub(super) title: String,
-    pub(super) x_label: String,
-    pub(super) y_label: String,
-    pub(super) lines: Vec<Line>,
-    /// What would be perfect: a dashed diagonal from 0 to 1.
-    pub(super) diagonal: bool,
-}
-
-/// Width and height of the axes: a page on a phone shows the picture at three quarters of its size.
-const SIZE: (f64, f64) = (330.0, 210.0);
-
-impl Chart {
-    pub(super) fn new(title: &str, x_label: &str, y_label: &str, lines: Vec<Line>) -> Self {
-        let [title, x_label, y_label] = [title, x_label, y_label].map(String::from);
-        Chart { title, x_label, y_label, lines, diagonal: false }
-    }
-
-    /// Whether there is nothing to see: no points, or a single line that stays where it is.
-    pub(super) fn is_empty(&self) -> bool {
-        let still = |l: &Line| l.y.len() > 1 && l.y.iter().all(|y| *y == l.y[0]);
-        self.lines.iter().all(|l| l.x.is_empty() || (still(l) && l.band.is_none() && !self.diagonal))
-    }
-
-    pub(super) fn figure(&self) -> Figure {
-        let mut panel = Panel::new("", &self.x_label, &self.y_label);
-        let lines = self.lines.iter().filter(|l| !l.x.is_empty());
-        // One curve needs no name.
-        let many = lines.clone().count() > 1 || self.diagonal;
-        let name = |line: &Line| if many { line.name.clone() } else { String::new() };
-        for (i, line) in lines.clone().enumerate() {
-            if let Some((low, high)) = &line.band {
-                panel = panel.band(&name(line), Color::nth(i), &line.x, low, high);
-            }
-        }
-        for (i, line) in lines.enumerate() {
-            panel = panel.line(&name(line), Color::nth(i), &line.x, &line.y);
-            if line.x.len() <= 30 {
-                panel = panel.points(&name(line), Color::nth(i), &line.x, &line.y);
-            }
-        }
-        if self.diagonal {
-            panel = panel.dashed_line("perfect", Color::Ink, &[0.0, 1.0], &[0.0, 1.0]);
-            panel = panel.x_limits(0.0, 1.0).y_limits(0.0, 1.0);
-        }
-        Figure::new("").panel_size(SIZE.0, SIZE.1).panel(panel)
-    }
+/// Curves over one axis; short ones with their points.
+pub(super) fn panel(x_label: &str, y_label: &str, lines: &[Line]) -> Panel {
+    let panel = Panel::new("", x_label, y_label).curves(lines);
+    let short = lines.iter().enumerate().filter(|(_, l)| l.x.len() <= 30);
+    short.fold(panel, |panel, (i, line)| panel.points(&line.name, Color::nth(i), &line.x, &line.y))
 }
 
 #[cfg(test)]

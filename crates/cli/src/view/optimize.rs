@@ -1,9 +1,8 @@
 //! The view of a search for an optimum.
 
-use super::chart::{Chart, Line};
 use super::files::Folder;
-use super::score::Headline;
-use super::{Table, View, neat, number, settings, text};
+use super::{View, neat, number, settings, text};
+use crate::plot::Line;
 use crate::report::count;
 use serde_json::Value;
 
@@ -51,16 +50,15 @@ pub(super) fn view(folder: &mut Folder) -> View {
         if let Some(best) = so_far.y.last() {
             let meaning =
                 format!("The {goal} among {} that were evaluated.", count(told.len() as u64, "point"));
-            view.scores.push(Headline { name: "best value".into(), value: neat(*best), meaning });
+            view.score("best value", neat(*best), meaning);
         }
-        view.chart(Chart::new("The best value so far", "evaluation", "value", vec![so_far]));
+        view.curve("The best value so far", "evaluation", "value", so_far);
         let mut order = told;
         let sign = if goal == "maximum" { -1.0 } else { 1.0 };
         order.sort_by(|a, b| (sign * a.2).total_cmp(&(sign * b.2)));
-        let rows =
+        let rows: Vec<Vec<String>> =
             order.iter().take(SHOWN).map(|(i, x, y)| vec![i.to_string(), neat(*y), place(x)]).collect();
-        let head = ["evaluation", "value", "at"].map(String::from).to_vec();
-        view.tables.push(Table { title: "Best values".into(), head, rows });
+        view.table("Best values", &["evaluation", "value", "at"], &rows);
     }
     let optima = kept["optima"].as_array().cloned().unwrap_or_default();
     let rows: Vec<Vec<String>> = optima
@@ -80,15 +78,11 @@ pub(super) fn view(folder: &mut Folder) -> View {
         .collect();
     if let (true, Some(first)) = (view.scores.is_empty(), rows.first()) {
         let meaning = format!("What the model expects at its {goal}, at {}. Both are inferred.", first[0]);
-        view.scores.push(Headline { name: "value expected".into(), value: first[1].clone(), meaning });
+        view.score("value expected", first[1].clone(), meaning);
     }
     if !rows.is_empty() {
-        let head = ["location", "expected value"].map(String::from).to_vec();
-        view.tables.push(Table {
-            title: "Optima by inference (standard deviations are rough)".into(),
-            head,
-            rows,
-        });
+        let title = "Optima by inference (standard deviations are rough)";
+        view.table(title, &["location", "expected value"], &rows);
     }
     view.shot(folder, "optimum.svg", "How the optimum was found");
     view

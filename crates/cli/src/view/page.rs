@@ -2,55 +2,50 @@
 
 use super::View;
 use crate::page::{Page, Picture, Section};
+use crate::plot::Figure;
 use crate::report::{Exit, Outcome};
 
-impl View {
-    /// How good it is, before anything else.
-    fn scores_section(&self) -> Section {
-        let section = Section::new("score", "How good it is");
-        if self.scores.is_empty() {
-            return section.text("There is no score yet.");
-        }
-        let large: Vec<(&str, &str)> = self.scores.iter().map(|s| (&s.name[..], &s.value[..])).collect();
-        self.scores.iter().fold(section.facts(&large), |section, s| section.text(&s.meaning))
-    }
+/// Width and height of axes: a page on a phone shows the picture at three quarters of its size.
+const SIZE: (f64, f64) = (330.0, 210.0);
 
-    /// The page, which `follows` a run in progress or is the last.
-    pub(crate) fn page(&self, follows: bool) -> Outcome<Page> {
-        let mut sections = vec![self.scores_section()];
+impl View {
+    /// The page, which `follows` a run in progress or is the last: how good it is before anything else.
+    pub(crate) fn page(self, follows: bool) -> Outcome<Page> {
+        let mut score = Section::new("score", "How good it is");
+        if self.scores.is_empty() {
+            score = score.text("There is no score yet.");
+        } else {
+            let large: Vec<(&str, &str)> = self.scores.iter().map(|s| (&s.name[..], &s.value[..])).collect();
+            score = self.scores.iter().fold(score.facts(&large), |section, s| section.text(&s.meaning));
+        }
         let mut numbers = Section::new("numbers", "Numbers");
         if follows {
             numbers = numbers.text("This page follows the run.");
         }
-        numbers = numbers.facts(&self.facts);
-        sections.push(self.notes.iter().fold(numbers, |s, note| s.note(note)));
+        numbers = self.notes.iter().fold(numbers.facts(&self.facts), |s, note| s.note(note));
+        let mut sections = vec![score, numbers];
         if !self.charts.is_empty() {
             let (mut drawn, mut section) = (Vec::new(), Section::new("curves", "Curves"));
-            for chart in &self.charts {
-                match Picture::of(&chart.title, chart.figure()) {
+            for (title, panel) in self.charts {
+                let figure = Figure::new("").panel_size(SIZE.0, SIZE.1).panel(panel);
+                match Picture::of(&title, &figure) {
                     Ok(picture) => drawn.push(picture),
                     // Numbers that are too far apart for an axis, in a run that has lost its way.
-                    Err(Exit::Error(why)) => section = section.note(&format!("{}: {why}", chart.title)),
+                    Err(Exit::Error(why)) => section = section.note(&format!("{title}: {why}")),
                     Err(other) => return Err(other),
                 }
             }
             sections.push(section.pictures(&drawn));
         }
-        for (i, table) in self.tables.iter().enumerate() {
-            let one = Section::new(&format!("table-{}", i + 1), &table.title);
-            sections.push(one.table(&table.head, &table.rows));
-        }
+        sections.extend(self.tables);
         if !self.pictures.is_empty() {
-            let all: Vec<Picture> = (self.pictures.iter())
-                .map(|shot| Picture::new(&shot.caption, shot.svg.clone()).wide())
-                .collect();
-            sections.push(Section::new("pictures", "Pictures").pictures(&all));
+            sections.push(Section::new("pictures", "Pictures").pictures(&self.pictures));
         }
         let mut again = Section::new("again", "Run it again");
-        match self.commands.as_slice() {
-            [] => again = again.text("The folder does not record the command that made it."),
-            commands => again = again.code(&commands.join("\n")),
-        }
+        again = match self.commands.is_empty() {
+            true => again.text("The folder does not record the command that made it."),
+            false => again.code(&self.commands.join("\n")),
+        };
         if !self.next.is_empty() {
             again = again.text("Next:").code(&self.next.join("\n"));
         }
@@ -58,6 +53,6 @@ impl View {
         if !self.settings.is_empty() {
             sections.push(Section::new("settings", "Settings").folded("All of them", &self.settings));
         }
-        Ok(Page { title: self.title.clone(), lead: self.lead.clone(), sections, follows })
+        Ok(Page { title: self.title, lead: self.lead, sections, follows })
     }
 }

@@ -1,9 +1,7 @@
 //! The view of agents that learn to act.
 
-use super::chart::{Chart, Line};
 use super::files::Folder;
-use super::score::Headline;
-use super::{Table, View, neat, number, settings, text};
+use super::{View, neat, number, settings, text};
 use crate::report::count;
 use crate::rl::over_seeds;
 use serde_json::Value;
@@ -49,7 +47,7 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
             "Average return of an episode, over the last 100 episodes and {}. {spread}",
             count(averages.len() as u64, "seed")
         );
-        view.scores.push(Headline { name: "average return".into(), value: neat(mean), meaning });
+        view.score("average return", neat(mean), meaning);
     }
     view.fact("variances repaired", last("repaired").iter().sum::<f64>());
     let mut add = |title: &str, label: &str, key: &str| {
@@ -58,10 +56,8 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
         };
         let curves: Vec<Vec<(f64, f64)>> = logs.iter().map(|(_, log)| curve(log)).collect();
         let curves: Vec<&[(f64, f64)]> = curves.iter().map(Vec::as_slice).collect();
-        if let Some((x, y, low, high)) = over_seeds(&curves) {
-            let band = (curves.len() > 1).then_some((low, high));
-            let line = Line { name: title.into(), x, y, band };
-            view.chart(Chart::new(title, "steps", label, vec![line]));
+        if let Some(line) = over_seeds(title, &curves) {
+            view.curve(title, "steps", label, line);
         }
     };
     add(
@@ -74,7 +70,7 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
     add("How far inference moves the action", "mean absolute value", "inferred_move");
     let result = folder.json("result.json").unwrap_or_default();
     let ended = result.get("seeds").and_then(Value::as_array).cloned().unwrap_or_default();
-    let rows = logs.iter().map(|(seed, log)| {
+    let row = |(seed, log): &(u64, Vec<Value>)| {
         let cell = |key: &str| log.last().and_then(|l| number(l, &[key])).map_or("-".into(), neat);
         let end = ended.iter().find(|s| s.get("seed").and_then(Value::as_u64) == Some(*seed));
         let speed =
@@ -89,10 +85,9 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
             speed,
             why,
         ]
-    });
+    };
     let head = ["seed", "steps", "episodes", "average return", "action std", "steps/s", ""];
-    let table = Table { title: "Seeds".into(), head: head.map(String::from).to_vec(), rows: rows.collect() };
-    view.tables.push(table);
+    view.table("Seeds", &head, &logs.iter().map(row).collect::<Vec<_>>());
     view.next.push(format!(
         "tractable rl play {} --picture run.svg",
         crate::run::commands::quoted(&folder.name())

@@ -1,9 +1,9 @@
 //! The part of a view about rows that a model learned after training: their scores over time.
 
-use super::chart::{Chart, Line};
 use super::files::Folder;
 use super::score::Headline;
 use super::{View, neat, number, percent, text};
+use crate::plot::Line;
 use crate::run::STREAM;
 use serde_json::Value;
 
@@ -28,10 +28,7 @@ pub(super) fn add(view: &mut View, folder: &mut Folder) {
                 log.iter().filter(|l| text(l, &["target"]) == Some(target)).cloned().collect();
             Line::of(target, &own, "rows", key).scaled(factor)
         };
-        let lines: Vec<Line> = targets.iter().map(line).filter(|l| !l.x.is_empty()).collect();
-        if !lines.is_empty() {
-            view.charts.push(Chart::new(title, "rows learned from streams", label, lines));
-        }
+        view.curves(title, "rows learned from streams", label, targets.iter().map(line).collect());
     };
     chart("New rows: error before they are learned", "root mean squared error", "rmse", 1.0);
     chart("New rows: wrong before they are learned", "wrong [%]", "error_rate", 100.0);
@@ -45,12 +42,8 @@ pub(super) fn add(view: &mut View, folder: &mut Folder) {
     );
     let times =
         log.iter().filter(first).filter_map(|l| Some((number(l, &["rows"])?, number(l, &["forgot"])?)));
-    view.chart(Chart::new(
-        "New rows: how often the model forgot",
-        "rows learned from streams",
-        "times in a window",
-        vec![Line::new("forgot", times)],
-    ));
+    let title = "New rows: how often the model forgot";
+    view.curve(title, "rows learned from streams", "times in a window", Line::new("", times));
 }
 
 /// The last window.

@@ -1,8 +1,8 @@
 //! The view of a training, on a table or on images.
 
-use super::chart::{Chart, Line};
 use super::files::Folder;
-use super::{Table, View, neat, number, percent, score, settings, stream, text};
+use super::{View, chart, neat, number, percent, score, settings, stream, text};
+use crate::plot::{Color, Line};
 use serde_json::Value;
 
 pub(super) fn view(folder: &mut Folder, config: Value) -> View {
@@ -49,7 +49,7 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
     }
     let mut add = |title: &str, label: &str, key: &str, factor: f64| {
         let line = Line::of(title, &epochs, "epoch", key).scaled(factor);
-        view.chart(Chart::new(title, "epoch", label, vec![line]));
+        view.curve(title, "epoch", label, line);
     };
     add("Validation negative log-likelihood", "negative log-likelihood [nats]", "validation_nll", 1.0);
     add("Error on the test images", "error [%]", "test_error", 100.0);
@@ -57,7 +57,7 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
     add("Noise of the observations", "standard deviation [standardised units]", "noise_std", 1.0);
     let capped =
         epochs.iter().filter_map(|e| Some((number(e, &["epoch"])?, number(e, &["learned", "capped"])?)));
-    view.chart(Chart::new("Limited weight steps", "epoch", "steps", vec![Line::new("limited", capped)]));
+    view.curve("Limited weight steps", "epoch", "steps", Line::new("", capped));
     for test in judged {
         scores(&mut view, test);
     }
@@ -101,9 +101,7 @@ fn surest(view: &mut View, line: &Value) {
     let line = Line::new("error", points.map(|(share, error)| (100.0 * share, error))).scaled(factor);
     let title = format!("Error of {target} on {of}: most certain rows first, then all");
     // Also where it is the same for all of them.
-    if !line.x.is_empty() {
-        view.charts.push(Chart::new(&title, "share of the rows, most certain first [%]", label, vec![line]));
-    }
+    view.curves(&title, "share of the rows, most certain first [%]", label, vec![line]);
 }
 
 fn file_name(path: &str) -> String {
@@ -131,9 +129,8 @@ fn scores(view: &mut View, test: &Value) {
     if let Some(ece) = number(test, &["reliability", "ece"]) {
         rows.push(vec!["expected calibration error".into(), percent(ece)]);
     }
-    let head = vec!["score".to_string(), "value".to_string()];
     let of = if text(test, &["type"]) == Some("left_out") { "Rows left out" } else { "Test" };
-    view.tables.push(Table { title: format!("{of}: {target}"), head, rows });
+    view.table(&format!("{of}: {target}"), &["score", "value"], &rows);
     let pairs = |a: Option<&Value>, b: Option<&Value>| -> Vec<(f64, f64)> {
         let list = |v: Option<&Value>| v.and_then(Value::as_array).cloned().unwrap_or_default();
         list(a).iter().zip(&list(b)).filter_map(|(a, b)| Some((a.as_f64()?, b.as_f64()?))).collect()
@@ -149,7 +146,11 @@ fn scores(view: &mut View, test: &Value) {
         }
         _ => return,
     };
-    let title = format!("Calibration of {target}");
-    let line = vec![Line::new("observed", points)];
-    view.chart(Chart { diagonal: true, ..Chart::new(&title, label[0], label[1], line) });
+    let observed = Line::new("observed", points);
+    if !observed.x.is_empty() {
+        let panel = chart::panel(label[0], label[1], &[observed]);
+        let panel = panel.dashed_line("perfect", Color::Ink, &[0.0, 1.0], &[0.0, 1.0]);
+        let panel = panel.x_limits(0.0, 1.0).y_limits(0.0, 1.0);
+        view.charts.push((format!("Calibration of {target}"), panel));
+    }
 }

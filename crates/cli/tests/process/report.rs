@@ -54,7 +54,7 @@ fn every_kind_of_run_has_a_page() {
             "tractable attack images --images 5",
         ],
     );
-    assert_eq!(html.matches("class=\"wide paper\"").count(), 2);
+    assert_eq!(html.matches("class=\"wide\"").count(), 2);
 
     let optimize =
         ["optimize", "--objective", "x^2", "--bounds", "-1:2", "--evaluations", "12", "-q", "-o", "found"];

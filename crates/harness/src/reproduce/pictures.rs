@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use tractable::attack::{self, Settings, Stop, Targets};
 use tractable::data::{Dataset, digits};
 use tractable::{Activation, Fit, Matrix, Network, NoiseSchedule, metrics, recipes, rng};
-use tractable_cli::attack::pictures::picture;
+use tractable_cli::attack::pictures::four;
 use tractable_cli::files;
-use tractable_cli::plot::{Color, Figure, ImageGrid, Panel, Theme};
+use tractable_cli::plot::{Color, Figure, ImageGrid, Panel};
 use tractable_cli::report::{Exit, Outcome, file_error};
 
 const AFTER_HELP: &str = "\
@@ -131,15 +131,7 @@ fn condition(seed: u64, path: &Path) -> Outcome {
             continue;
         }
         let pixels = x.row(0);
-        let change: Vec<f64> = a.change.mean().iter().map(|c| 2.0 * c).collect();
-        let std = a.change.std();
-        let range = std.iter().fold((f64::INFINITY, 0.0f64), |(l, m), s| (l.min(*s), m.max(*s)));
-        row = vec![
-            Some(picture(test.shape(), pixels, (0.0, 1.0))?),
-            Some(picture(test.shape(), &change, (-1.0, 1.0))?),
-            Some(picture(test.shape(), &a.result(pixels), (0.0, 1.0))?),
-            Some(picture(test.shape(), &std, range)?),
-        ];
+        row = four(test.shape(), pixels, a, 2.0)?;
         break;
     }
     if row.is_empty() {
@@ -150,9 +142,8 @@ fn condition(seed: u64, path: &Path) -> Outcome {
         row_labels: &["3 to 8"],
         column_labels: &["taken for 3", "change ×2", "taken for 8", "std, white most"],
         rows: &[row],
-        theme: Theme::Light,
     };
-    grid.save(path)
+    grid.save(path).map(drop)
 }
 
 #[cfg(test)]

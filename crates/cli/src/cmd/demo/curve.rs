@@ -2,7 +2,7 @@
 //! conditioning.
 
 use super::Stage;
-use crate::page::{Picture, Section};
+use crate::page::Section;
 use crate::plot::{Color, Figure, Panel};
 use crate::report::Outcome;
 use serde::Serialize;
@@ -89,9 +89,7 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     };
     drop(progress);
     let figure = figure(&model, &x, &y, &found)?;
-    figure.save(&stage.path("curve"))?;
     let slope = slope(model.networks().next().expect("there is one"), &found)?;
-    slope.save(&stage.path("derivative"))?;
     let percent = format!("{:.0} %", 100.0 * found.inside_90);
     let said = |e: &Extreme| format!("{:.3} ± {:.3}", e.x, e.x_std);
     stage.report.say("curve", &found, || {
@@ -128,7 +126,7 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
              differ too.",
             found.maximum.x_std_of_one, found.minimum.x_std_of_one
         ))
-        .pictures(&[Picture::of(caption, figure)?, Picture::of(below, slope)?]))
+        .pictures(&[stage.picture("curve", caption, &figure)?, stage.picture("derivative", below, &slope)?]))
 }
 
 /// Inputs in the range of the data and noisy values of the curve.

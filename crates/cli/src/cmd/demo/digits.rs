@@ -1,9 +1,9 @@
 //! Part 2: a small convolutional network learns digits; its calibration, and an attack.
 
 use super::Stage;
-use crate::attack::pictures::picture;
+use crate::attack::pictures::four;
 use crate::page::{Picture, Section};
-use crate::plot::{ImageGrid, Theme, reliability_panel};
+use crate::plot::{ImageGrid, reliability_panel};
 use crate::report::{Exit, Outcome};
 use crate::scores;
 use serde::Serialize;
@@ -113,10 +113,7 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
         shown_after: shown.after[TO],
     };
     let calibration = reliability_panel(&score.reliability);
-    calibration.save(&stage.path("reliability"))?;
-    let strips = [Theme::Light, Theme::Dark].map(|theme| strip(threes.row(shown.image), shown, theme, stage));
-    let [light, dark] = strips;
-    let (light, dark) = (light?, dark?);
+    let strip = strip(threes.row(shown.image), shown, stage)?;
     let percent = |v: f64| format!("{:.1} %", 100.0 * v);
     stage.report.say("digits", &found, || {
         format!(
@@ -158,7 +155,7 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
             ("probability of 8 before".into(), percent(found.shown_before)),
             ("and after".into(), percent(found.shown_after)),
         ])
-        .pictures(&[Picture::of(&said, calibration)?, Picture::new(about, light).dark(dark)]))
+        .pictures(&[stage.picture("reliability", &said, &calibration)?, Picture::new(about, strip)]))
 }
 
 /// Threes that the network knows, and what became of them.
@@ -179,29 +176,10 @@ fn fooled(net: &Network, kept: &Images) -> Outcome<(Matrix, Vec<Attacked>)> {
     Ok((x, attacks))
 }
 
-/// The image, what was changed, what came of it, and how sure that is; the light one is saved.
-fn strip(pixels: &[f64], a: &Attacked, theme: Theme, stage: &Stage) -> Outcome<String> {
-    let shape = Shape::image(1, 28, 28);
-    let change = a.change.mean();
-    let size = change.iter().fold(1e-6, |m: f64, c| m.max(c.abs()));
-    let std = a.change.std();
-    let (least, most) = std.iter().fold((f64::INFINITY, 0.0f64), |(l, m), s| (l.min(*s), m.max(*s)));
-    let range = if least < most { (least, most) } else { (0.0, 2.0 * most + 1.0) };
-    let row = vec![
-        Some(picture(shape, pixels, (0.0, 1.0))?),
-        Some(picture(shape, change, (-size, size))?),
-        Some(picture(shape, &a.result(pixels), (0.0, 1.0))?),
-        Some(picture(shape, &std, range)?),
-    ];
-    let grid = ImageGrid {
-        title: "",
-        row_labels: &[],
-        column_labels: &["a 3", "change", "an 8 to it", "std"],
-        rows: &[row],
-        theme,
-    };
-    if theme == Theme::Light {
-        grid.save(&stage.path("three-to-eight"))?;
-    }
-    grid.svg()
+/// The image, what was changed, what came of it, and how sure that is.
+fn strip(pixels: &[f64], a: &Attacked, stage: &Stage) -> Outcome<String> {
+    let largest = a.change.mean().iter().fold(1e-6, |m: f64, c| m.max(c.abs()));
+    let row = four(Shape::image(1, 28, 28), pixels, a, 1.0 / largest)?;
+    let column_labels = &["a 3", "change", "an 8 to it", "std"];
+    ImageGrid { column_labels, rows: &[row], ..ImageGrid::default() }.save(&stage.path("three-to-eight"))
 }

@@ -83,11 +83,9 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     let per_second = world.steps_per_second();
     let films = [("before", "before learning", first), ("after", "after learning", last)];
     let mut pictures = Vec::new();
-    let figure = figure(&curve);
-    figure.save(&stage.path("pole-curve"))?;
     let caption = "Steps that the pole stays up during training, mean of the last hundred episodes; the maximum is \
                    1000.";
-    pictures.push(Picture::of(caption, figure)?.tall());
+    pictures.push(stage.picture("pole-curve", caption, &figure(&curve))?.tall());
     for (name, title, frames) in films {
         let svg = animated(title, &frames, per_second);
         files::write(&stage.path(&format!("pole-{name}.svg")), svg.as_bytes())?;
