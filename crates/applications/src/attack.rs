@@ -27,7 +27,7 @@
 //! ```
 //!
 //! **Units.** Images, [`Settings::range`], [`Settings::prior_std`] and [`Budget`]s are in the units that
-//! [`Network::predict`](crate::Network::predict) takes. A network with an input scaler takes plain pixels, 0 to 1; if you centred pixels
+//! [`Network::predict`](tractable_network::Network::predict) takes. A network with an input scaler takes plain pixels, 0 to 1; if you centred pixels
 //! yourself, set the range.
 
 // `cmd/attack.rs` (flags) -> `attack/` of the program (a few images at a time, pictures) ->

@@ -1,7 +1,7 @@
 //! Optimisation by inference: maxima and minima of an output.
 //!
 //! Networks are searched by conditioning on "the derivative is zero"
-//! ([`Wanted::maximum`](crate::Wanted::maximum), [`Wanted::minimum`](crate::Wanted::minimum)), inside a box and with
+//! ([`Wanted::maximum`](tractable_network::Wanted::maximum), [`Wanted::minimum`](tractable_network::Wanted::minimum)), inside a box and with
 //! steps of limited length. Exact values of a function are interpolated:
 //!
 //! | you have | use |
@@ -60,7 +60,7 @@ pub use bounds::Bounds;
 pub use follow::{Follow, Path, follow};
 pub use optimizer::{Optimizer, Trial};
 pub use pooled::search_ensemble;
-pub use search::{Search, search};
+pub use search::{SearchSettings, search};
 
 use serde::{Deserialize, Serialize};
 use tractable_core::gaussian::Gaussian;

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::time::Instant;
 use tractable::attack::{self, Attacked, Settings, Targets};
 use tractable::data::Images;
-use tractable::{Matrix, Network, Output, rng};
+use tractable::{Matrix, Network, network::Output, rng};
 
 /// Images attacked between two looks at Ctrl-C.
 const AT_ONCE: usize = 32;

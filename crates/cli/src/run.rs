@@ -45,7 +45,7 @@ use crate::console::{self, note};
 use crate::report::{Exit, Outcome};
 use crate::settings::{DeviceName, gpu_or_cpu};
 use std::path::{Path, PathBuf};
-use tractable::{Device, Ensemble, Network, Output};
+use tractable::{Device, Ensemble, Network, network::Output};
 
 /// Scores of rows that a run learned after its training, oldest first.
 pub(crate) const STREAM: &str = "stream.jsonl";

@@ -19,7 +19,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
 use tractable::data::{As, PixelScaling};
-use tractable::{Activation, Noise, NoiseSchedule, Prior, Scheme, UpdateRule};
+use tractable::{
+    Activation, Noise, Prior,
+    network::{Scheme, UpdateRule},
+    train::NoiseSchedule,
+};
 
 /// Heading of the flags that describe a network or its training.
 const OWN: &str = "A single network instead of the default model";

@@ -27,7 +27,7 @@ pub struct Shape {
 /// Zeros around an image.
 ///
 /// ```
-/// use tractable::{Padding, Shape, Window};
+/// use tractable::{Shape, network::{Padding, Window}};
 /// let pool = Window { kernel: 3, stride: 2, padding: Padding::End(1) };
 /// assert_eq!(pool.slide(Shape::image(1, 32, 32))?, (16, 16));
 /// # Ok::<(), tractable::Error>(())
@@ -44,7 +44,7 @@ pub enum Padding {
 /// A square window sliding over an image.
 ///
 /// ```
-/// use tractable::{Padding, Shape, Window};
+/// use tractable::{Shape, network::{Padding, Window}};
 /// let w = Window { kernel: 4, stride: 1, padding: Padding::Around(1) };
 /// assert_eq!(w.slide(Shape::image(1, 28, 28))?, (27, 27));
 /// # Ok::<(), tractable::Error>(())
@@ -143,7 +143,7 @@ impl Window {
     /// Number of positions down and across `image`, rounded down: the rest that does not fill a window is ignored.
     ///
     /// ```
-    /// use tractable::{Padding, Shape, Window};
+    /// use tractable::{Shape, network::{Padding, Window}};
     /// let w = Window { kernel: 5, stride: 1, padding: Padding::Around(0) };
     /// assert!(w.slide(Shape::image(1, 4, 9)).is_err());
     /// ```

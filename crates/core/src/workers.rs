@@ -1,7 +1,7 @@
 //! Workers that learn together: messages between them, and sums in the same order on every worker.
 //!
 //! Each worker holds a [`Transport`]: [`Threads`] inside one process, MPI in the program, or anything else that can send bytes.
-//! [`Network::fit_together`](crate::Network::fit_together) needs nothing more.
+//! `Network::fit_together` needs nothing more.
 
 mod numbers;
 mod threads;

@@ -17,7 +17,7 @@ use tractable_core::error::Result;
 /// million rows of 20 columns of numbers take about 250 MB, and 160 MB more once they are numbers.
 ///
 /// # Errors
-/// [`Error::File`](crate::Error::File) when the file cannot be read; [`Error::Data`](crate::Error::Data),
+/// [`Error::File`](tractable_core::error::Error::File) when the file cannot be read; [`Error::Data`](tractable_core::error::Error::Data),
 /// which names line and column, when it is empty, has a header only, has a row of the wrong length, has no header, is
 /// not text, has a line of more than 1 MiB or more than 100,000 columns.
 ///

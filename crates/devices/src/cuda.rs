@@ -50,7 +50,6 @@
 #[allow(unsafe_code, reason = "calls of foreign libraries")]
 mod driver;
 mod first;
-mod given;
 mod hopper;
 mod image;
 mod map;
@@ -63,6 +62,7 @@ mod sums;
 mod team;
 mod tensor;
 mod unitwise;
+mod uploads;
 mod walk;
 
 use super::{Backend, DataSets, Joins, Walks};

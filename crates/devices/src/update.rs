@@ -7,7 +7,7 @@ use tractable_core::moments::posterior::{Count, cap_for_batch};
 /// How the deltas of a batch are applied to a weight (`docs/equations.md`, T20, T21 and T39).
 ///
 /// ```
-/// use tractable::{Activation, Network, UpdateRule};
+/// use tractable::{Activation, Network, network::UpdateRule};
 /// let net = Network::mlp([1, 8, 1], Activation::Tanh).update_rule(UpdateRule::Plain).build()?;
 /// assert_eq!(net.update_rule(), UpdateRule::Plain);
 /// # Ok::<(), tractable::Error>(())
@@ -27,9 +27,9 @@ pub enum UpdateRule {
     /// Count every row once, however often it is seen: every row pulls all weights slightly back
     /// to their prior. Variances do not collapse, and the network keeps adapting. Steps are limited as in `Capped`. For a
     /// stream, `rows` is how many rows it remembers, and about how many it takes to adapt to a jump;
-    /// [`forget`](crate::Network::forget) adapts faster.
+    /// `forget` adapts faster.
     ///
-    /// With [`Fit::anneal`](crate::Fit::anneal) a linear network reaches the exact posterior after any number of epochs, as far as
+    /// With `Fit::anneal` a linear network reaches the exact posterior after any number of epochs, as far as
     /// independent weights allow: its predictive standard deviation is 0.98 of the exact one, its mean within 0.05 standard deviations, with
     /// any batch up to half of the rows. If a batch is all of the rows, limited steps make means converge only after hundreds of
     /// epochs. Single precision agrees with double for a million rows, and within a few per cent for ten million.
@@ -46,7 +46,7 @@ impl UpdateRule {
     /// Each of this many rows counts once.
     ///
     /// ```
-    /// use tractable::UpdateRule;
+    /// use tractable::network::UpdateRule;
     /// assert_eq!(UpdateRule::counted(500), UpdateRule::Counted { rows: 500, margin: 0 });
     /// ```
     pub fn counted(rows: usize) -> Self {

@@ -7,7 +7,7 @@ use tractable_network::output::{Observation, Output, Prediction, Surprise, Tree,
 
 impl Ensemble {
     /// How large the errors of the predictions for some rows are, and how large they were expected to be according to the calibrated
-    /// predictions. Call it before these rows are learned; [`Drift`](crate::Drift) uses the result.
+    /// predictions. Call it before these rows are learned; [`Drift`](tractable_network::Drift) uses the result.
     ///
     /// # Errors
     /// When the rows do not fit the model.
@@ -93,7 +93,7 @@ impl Ensemble {
     }
 
     /// [`learn`](Ensemble::learn) for one row of a stream: predicts it, [recalibrates](Ensemble::recalibrate), learns it, and returns its
-    /// surprise, for [`Drift`](crate::Drift).
+    /// surprise, for [`Drift`](tractable_network::Drift).
     ///
     /// # Errors
     /// As for [`learn`](Ensemble::learn), and when there is more than one row.
@@ -129,7 +129,7 @@ impl Ensemble {
         Ok(surprise)
     }
 
-    /// [`Network::discount`](crate::Network::discount) for every network. A model that counts its rows then counts fewer.
+    /// [`Network::discount`](tractable_network::Network::discount) for every network. A model that counts its rows then counts fewer.
     ///
     /// # Errors
     /// When the factor is below 1.

@@ -99,7 +99,7 @@ impl NetworkBuilder {
     /// gets one unit per node of the [tree](crate::Tree) instead.
     ///
     /// ```
-    /// # use tractable::{Activation, Network, Output};
+    /// # use tractable::{Activation, Network, network::Output};
     /// let net = Network::mlp([4, 16, 3], Activation::Relu).classes(3).build()?;
     /// assert_eq!(net.output(), Output::Classes { classes: 3 });
     /// # Ok::<(), tractable::Error>(())
@@ -125,7 +125,7 @@ impl NetworkBuilder {
     /// How a batch changes the weights; [`UpdateRule::Capped`] unless set.
     ///
     /// ```
-    /// # use tractable::{Activation, Network, UpdateRule};
+    /// # use tractable::{Activation, Network, network::UpdateRule};
     /// let b = Network::mlp([4, 16, 1], Activation::Relu).update_rule(UpdateRule::Plain);
     /// assert_eq!(b.build()?.update_rule(), UpdateRule::Plain);
     /// # Ok::<(), tractable::Error>(())

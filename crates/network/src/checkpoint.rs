@@ -78,6 +78,7 @@ impl Network {
     }
 
     /// The content of a file that holds the network; `path` is for errors.
+    #[doc(hidden)]
     pub fn bytes_of_file(&self, path: &Path) -> Result<Vec<u8>> {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let spec = serde_json::to_string(&self.spec).map_err(|e| refuse("metadata", e.to_string()))?;
@@ -110,6 +111,7 @@ impl Network {
     }
 
     /// A network from this range of a file.
+    #[doc(hidden)]
     pub fn read(path: &Path, file: Bytes<'_>, at: Range<u64>, device: Device) -> Result<Network> {
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let tensors = Tensors::open(path, file, at, "not a model file (safetensors)")?;

@@ -1,7 +1,7 @@
 //! [`Network::condition`]: the posterior of the input, or of a hidden layer, given the wanted output.
 //!
-//! Up to 16 unknown entries are found by weighting [`points`] of their prior, which handles curved networks and
-//! several answers; more of them, and hidden layers, by linearising the network at the answer ([`iterate`]).
+//! Up to 16 unknown entries are found by weighting points of their prior (`points.rs`), which handles curved networks and
+//! several answers; more of them, and hidden layers, by linearising the network at the answer (`iterate.rs`).
 
 // `Network::condition` (`condition.rs`) turns every row into a `Task`: a prior, the wanted outputs, and
 // their noise. Up to 16 unknown inputs are found with points of the prior (`points.rs`, on the lattice
@@ -95,6 +95,7 @@ impl Network {
     }
 
     /// The state that `condition` returns, if it can.
+    #[doc(hidden)]
     pub fn conditioned(&self, x: Input<'_>, wanted: &Wanted<'_>) -> Result<usize> {
         if wanted.other_than {
             let why = "`other_than` works only in a search; `condition` needs a wanted label";

@@ -29,7 +29,7 @@ use tractable_devices::Purpose;
 /// What to differentiate with respect to, and which output: made from a layer's name, or by [`Wrt::input`].
 ///
 /// ```
-/// use tractable::{Activation, Matrix, Network, Wrt};
+/// use tractable::{Activation, Matrix, Network, condition::Wrt};
 /// let net = Network::mlp([2, 8, 3], Activation::Tanh).build()?;
 /// let x = Matrix::new(vec![0.1, 0.2], 2)?;
 /// let by_input = net.derivative(&x, Wrt::input().output(2))?;
@@ -54,7 +54,7 @@ impl Wrt<'static> {
     /// The input.
     ///
     /// ```
-    /// assert_eq!(tractable::Wrt::input(), "input".into());
+    /// assert_eq!(tractable::condition::Wrt::input(), "input".into());
     /// ```
     pub fn input() -> Self {
         Wrt::from("input")
@@ -65,7 +65,7 @@ impl Wrt<'_> {
     /// Which output to differentiate, from 0; needed if there are several.
     ///
     /// ```
-    /// let second = tractable::Wrt::input().output(1);
+    /// let second = tractable::condition::Wrt::input().output(1);
     /// ```
     pub fn output(mut self, output: usize) -> Self {
         self.output = Some(output);
@@ -75,7 +75,7 @@ impl Wrt<'_> {
     /// Which slopes are treated as correlated; [`Gate::Input`] reproduces the authors' code.
     ///
     /// ```
-    /// let as_published = tractable::Wrt::input().gate(tractable::Gate::Input);
+    /// let as_published = tractable::condition::Wrt::input().gate(tractable::condition::Gate::Input);
     /// ```
     pub fn gate(mut self, gate: Gate) -> Self {
         self.gate = gate;
@@ -86,7 +86,7 @@ impl Wrt<'_> {
 /// Mean and variance of a derivative, `[rows, width]`, in the units of the output over those of the layer.
 ///
 /// ```
-/// # use tractable::{Activation, Matrix, Network, Wrt};
+/// # use tractable::{Activation, Matrix, Network, condition::Wrt};
 /// let net = Network::mlp([1, 16, 1], Activation::Tanh).build()?;
 /// let d = net.derivative(&Matrix::column(vec![0.3])?, Wrt::input())?;
 /// println!("{} +- {}", d.mean()[0], d.var()[0].sqrt());
@@ -104,7 +104,7 @@ impl Derivative {
     /// Means, row after row.
     ///
     /// ```
-    /// # use tractable::{Activation, Matrix, Network, Wrt};
+    /// # use tractable::{Activation, Matrix, Network, condition::Wrt};
     /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).build()?;
     /// let d = net.derivative(&Matrix::column(vec![0.3, 0.4])?, Wrt::input())?;
     /// assert_eq!(d.mean().len(), 2);
@@ -117,7 +117,7 @@ impl Derivative {
     /// Variances. They are rough, because covariances between branches of the network are ignored: see the equations.
     ///
     /// ```
-    /// # use tractable::{Activation, Matrix, Network, Wrt};
+    /// # use tractable::{Activation, Matrix, Network, condition::Wrt};
     /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).build()?;
     /// let d = net.derivative(&Matrix::column(vec![0.3])?, Wrt::input())?;
     /// assert!(d.var()[0] > 0.0);
@@ -130,7 +130,7 @@ impl Derivative {
     /// Covariance of each derivative with its unit; zero if the unit is known exactly.
     ///
     /// ```
-    /// # use tractable::{Activation, Matrix, Network, Wrt};
+    /// # use tractable::{Activation, Matrix, Network, condition::Wrt};
     /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).build()?;
     /// let d = net.derivative(&Matrix::column(vec![0.3])?, Wrt::input())?;
     /// assert_eq!(d.cov(), [0.0]); // the input has no variance
@@ -143,7 +143,7 @@ impl Derivative {
     /// Samples.
     ///
     /// ```
-    /// # use tractable::{Activation, Matrix, Network, Wrt};
+    /// # use tractable::{Activation, Matrix, Network, condition::Wrt};
     /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).build()?;
     /// assert_eq!(net.derivative(&Matrix::column(vec![0.3])?, Wrt::input())?.rows(), 1);
     /// # Ok::<(), tractable::Error>(())
@@ -155,7 +155,7 @@ impl Derivative {
     /// Units of the layer.
     ///
     /// ```
-    /// # use tractable::{Activation, Matrix, Network, Wrt};
+    /// # use tractable::{Activation, Matrix, Network, condition::Wrt};
     /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).build()?;
     /// assert_eq!(net.derivative(&Matrix::column(vec![0.3])?, Wrt::from("tanh1"))?.width(), 16);
     /// # Ok::<(), tractable::Error>(())
@@ -171,7 +171,7 @@ impl Network {
     /// the output is differentiated too. Dense networks only; the cost grows with the number of weights.
     ///
     /// ```
-    /// use tractable::{Activation, Gaussian, Network, Wrt};
+    /// use tractable::{Activation, Gaussian, Network, condition::Wrt};
     /// let net = Network::mlp([2, 16, 1], Activation::Tanh).seed(1).build()?;
     /// let x = Gaussian::new(vec![0.3, -0.2], vec![0.01; 2], 2)?;
     /// let d = net.derivative(&x, Wrt::input())?;
@@ -222,7 +222,7 @@ impl Network {
     /// is piecewise linear, like ReLU.
     ///
     /// ```
-    /// use tractable::{Activation, Fit, Matrix, Network, Wrt, data::Dataset};
+    /// use tractable::{Activation, Fit, Matrix, Network, condition::Wrt, data::Dataset};
     /// let x: Vec<f64> = (-20..=20).map(|i| f64::from(i) / 20.0).collect();
     /// let y = x.iter().map(|x| x * x).collect();
     /// let data = Dataset::new(Matrix::column(x)?, Matrix::column(y)?)?;

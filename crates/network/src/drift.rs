@@ -13,7 +13,7 @@ const DEVIATIONS: f64 = 4.0;
 /// Watches the surprises of a stream, over windows of several lengths.
 ///
 /// ```
-/// use tractable::{Activation, Drift, Matrix, Network};
+/// use tractable::{Activation, Matrix, Network, network::Drift};
 /// let mut net = Network::mlp([1, 16, 1], Activation::Tanh).noise_std([0.1]).build()?;
 /// let mut drift = Drift::default();
 /// let mut forgot = 0;
@@ -39,7 +39,7 @@ impl Drift {
     /// would have made its errors expected (T60), otherwise 1.
     ///
     /// ```
-    /// use tractable::{Drift, Surprise};
+    /// use tractable::network::{Drift, Surprise};
     /// let mut drift = Drift::default();
     /// let row = Surprise { observed: 9.0, expected: 1.0, model: 0.5, var: 2.0 };
     /// let factors: Vec<f64> = (0..8).map(|_| drift.count(row)).collect();

@@ -355,6 +355,7 @@ impl Network {
     }
 
     /// Checks whether [`learn`](Network::learn) would accept these rows, without changing anything.
+    #[doc(hidden)]
     pub fn check_learn(&self, x: Input<'_>, observation: &Observation<'_>) -> Result<()> {
         let x = self.check_input(x)?;
         let (noise, scaler) = (self.spec.default_noise(), self.spec.output_scaler.as_ref());
@@ -363,6 +364,7 @@ impl Network {
     }
 
     /// What the device recorded while it learned from this many samples.
+    #[doc(hidden)]
     pub fn learned(&mut self, rows: usize) -> Result<LearnInfo> {
         let status = self.engine.status();
         if status.is_err() {
@@ -423,6 +425,7 @@ impl Network {
     }
 
     /// An error unless rows have the network's width; the input as it is.
+    #[doc(hidden)]
     pub fn check_input<'a>(&self, x: Input<'a>) -> Result<Input<'a>> {
         if x.width() != self.spec.input.len() {
             return Err(Error::shape("input", format!("{} columns", self.spec.input.len()), x.width()));
@@ -501,6 +504,7 @@ impl Network {
     }
 
     /// The parameters of every layer; empty for layers without any.
+    #[doc(hidden)]
     pub fn all_contents(&self) -> Result<Vec<Contents>> {
         (0..self.spec.layers.len()).map(|i| Ok(self.contents(i)?.unwrap_or_default())).collect()
     }
@@ -508,6 +512,7 @@ impl Network {
     /// States and innovations of every layer for one batch in the network's own units, for checks against reference
     /// vectors; parameters are unchanged.
     #[cfg(feature = "verify")]
+    #[doc(hidden)]
     pub fn trace(&self, x: Input<'_>, seen: Seen<'_>) -> Result<Vec<Trace>> {
         let mut pass = self.forward(x)?;
         let mut ops = vec![Op::Observe];

@@ -26,7 +26,7 @@ use tractable_core::error::{Error, Result};
 /// The kind of a network's output.
 ///
 /// ```
-/// use tractable::{Noise, Output};
+/// use tractable::{Noise, network::Output};
 /// assert_eq!(Output::Values { width: 2, noise: Noise::Inferred }.units(), 2);
 /// assert_eq!(Output::Classes { classes: 10 }.units(), 11); // nodes of the binary tree
 /// ```
@@ -56,7 +56,7 @@ impl Output {
     /// Units of the last layer this needs.
     ///
     /// ```
-    /// assert_eq!(tractable::Output::Classes { classes: 2 }.units(), 1);
+    /// assert_eq!(tractable::network::Output::Classes { classes: 2 }.units(), 1);
     /// ```
     pub fn units(&self) -> usize {
         match *self {
@@ -68,7 +68,7 @@ impl Output {
     /// What is known about the noise; for classes it is a setting.
     ///
     /// ```
-    /// use tractable::{Noise, Output};
+    /// use tractable::{Noise, network::Output};
     /// assert_eq!(Output::Classes { classes: 3 }.noise(), Noise::Known);
     /// ```
     pub fn noise(&self) -> Noise {

@@ -53,7 +53,7 @@ pub struct Epoch {
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// # use tractable::{Activation, Fit, Matrix, Network, Progress, data::Dataset};
+/// # use tractable::{Activation, Fit, Matrix, Network, data::Dataset, train::Progress};
 /// # let data = Dataset::new(Matrix::column(vec![0.0, 1.0])?, Matrix::column(vec![0.0, 1.0])?)?;
 /// # let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
 /// let report = net.fit_with(&data, &Fit::new(), |progress| match progress {
@@ -97,7 +97,7 @@ pub struct FitReport {
 /// is never the best; patience counts from the best epoch.
 ///
 /// ```
-/// let mut stopping = tractable::EarlyStopping { patience: 2, best: None };
+/// let mut stopping = tractable::train::EarlyStopping { patience: 2, best: None };
 /// assert!(stopping.update(1, 0.7) && !stopping.update(2, f64::NAN) && !stopping.is_over(2));
 /// assert!(!stopping.update(3, 0.8) && stopping.is_over(3));
 /// assert_eq!(stopping.best, Some((0.7, 1)));
@@ -114,7 +114,7 @@ impl EarlyStopping {
     /// Records the score of an epoch, counted from 1; returns whether it is the best so far.
     ///
     /// ```
-    /// let mut stopping = tractable::EarlyStopping { patience: 3, best: None };
+    /// let mut stopping = tractable::train::EarlyStopping { patience: 3, best: None };
     /// assert!(!stopping.update(1, f64::NAN) && stopping.update(2, 5.0) && stopping.update(3, 4.0));
     /// ```
     pub fn update(&mut self, epoch: usize, nll: f64) -> bool {
@@ -128,7 +128,7 @@ impl EarlyStopping {
     /// Whether patience has run out after this epoch.
     ///
     /// ```
-    /// let stopping = tractable::EarlyStopping { patience: 1, best: Some((0.5, 4)) };
+    /// let stopping = tractable::train::EarlyStopping { patience: 1, best: Some((0.5, 4)) };
     /// assert!(!stopping.is_over(4) && stopping.is_over(5));
     /// ```
     pub fn is_over(&self, epoch: usize) -> bool {
@@ -310,7 +310,7 @@ impl Network {
     ///
     /// ```
     /// # use std::ops::ControlFlow;
-    /// # use tractable::{Activation, Fit, Matrix, Network, Sync, data::Dataset};
+    /// # use tractable::{Activation, Fit, Matrix, Network, data::Dataset, train::Sync};
     /// use tractable::workers::Threads;
     /// # let x: Vec<f64> = (0..40).map(|i| i as f64 / 20.0).collect();
     /// # let y = x.iter().map(|x| 3.0 * x).collect();
@@ -389,7 +389,7 @@ impl Network {
 
     /// Calibrates class probabilities: sharpens or flattens them to maximise the likelihood of the labels of these images, which must
     /// not be training images. [`predict_classes`](Network::predict_classes) and saved files then use the calibration;
-    /// further fitting discards it. For tables use [`Ensemble::calibrated`](crate::Ensemble::calibrated).
+    /// further fitting discards it. For tables use `Ensemble::calibrated`.
     ///
     /// ```
     /// # use tractable::{Activation, Fit, Layer, Network, data};
@@ -481,6 +481,7 @@ impl Network {
     }
 
     /// Takes scalers and names over from the data a fit starts with.
+    #[doc(hidden)]
     pub fn adopt(
         &mut self,
         data: &Samples<'_>,

@@ -31,7 +31,7 @@ const DT: f64 = 0.05;
 ///   and joints. The position x itself is left out.
 /// - **Reward**: forward velocity over the step, minus 0.1 times the sum of squares of the action.
 /// - **Start**: every coordinate uniform within 0.1 of 0, every velocity normal with deviation 0.1.
-/// - **End**: never; Gymnasium stops after 1000 steps ([`TimeLimit`](super::TimeLimit)).
+/// - **End**: never; Gymnasium stops after 1000 steps ([`TimeLimit`](tractable_applications::rl::env::TimeLimit)).
 ///
 /// One step is five steps of 0.01 s. The outcome depends only on state and action. Versions 2 to 5 of
 /// the task are the same.

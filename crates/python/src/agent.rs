@@ -15,16 +15,16 @@ use tractable::rl::{Agent as Inner, Episode, Settings};
 pub(crate) struct Agent(Mutex<Inner>);
 
 /// A task that a caller gave.
-enum Given<'py> {
+enum Environment<'py> {
     Own(Bound<'py, Task>),
     Foreign(Box<Foreign>),
 }
 
-impl<'py> Given<'py> {
+impl<'py> Environment<'py> {
     fn of(env: &Bound<'py, PyAny>) -> PyResult<Self> {
         match env.cast::<Task>() {
-            Ok(task) => Ok(Given::Own(task.clone())),
-            Err(_) => Ok(Given::Foreign(Box::new(Foreign::new(env)?))),
+            Ok(task) => Ok(Environment::Own(task.clone())),
+            Err(_) => Ok(Environment::Foreign(Box::new(Foreign::new(env)?))),
         }
     }
 }
@@ -57,21 +57,21 @@ impl Agent {
             all[name] = value.clone();
         }
         let settings = serde_json::from_value(all).map_err(refused)?;
-        let agent = match Given::of(env)? {
-            Given::Own(task) => Inner::new(&**task.get().lock(), settings),
-            Given::Foreign(foreign) => Inner::new(&*foreign, settings),
+        let agent = match Environment::of(env)? {
+            Environment::Own(task) => Inner::new(&**task.get().lock(), settings),
+            Environment::Foreign(foreign) => Inner::new(&*foreign, settings),
         };
         Ok(Agent(Mutex::new(agent.or_raise()?)))
     }
 
     /// Acts for a horizon and learns from it.
     fn rollout<'py>(&self, py: Python<'py>, env: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        let rollout = match Given::of(env)? {
-            Given::Own(task) => {
+        let rollout = match Environment::of(env)? {
+            Environment::Own(task) => {
                 let task = task.get();
                 py.detach(|| self.lock().rollout(&mut **task.lock())).or_raise()?
             }
-            Given::Foreign(mut foreign) => {
+            Environment::Foreign(mut foreign) => {
                 let rollout = py.detach(|| self.lock().rollout(&mut *foreign));
                 or_raised(rollout, Some(&mut foreign))?
             }
@@ -102,12 +102,12 @@ impl Agent {
         episodes: u64,
         seed: u64,
     ) -> PyResult<Vec<(u64, u64, f64)>> {
-        let played = match Given::of(env)? {
-            Given::Own(task) => {
+        let played = match Environment::of(env)? {
+            Environment::Own(task) => {
                 let task = task.get();
                 py.detach(|| self.lock().evaluate(&mut **task.lock(), episodes, seed)).or_raise()?
             }
-            Given::Foreign(mut foreign) => {
+            Environment::Foreign(mut foreign) => {
                 let played = py.detach(|| self.lock().evaluate(&mut *foreign, episodes, seed));
                 or_raised(played, Some(&mut foreign))?
             }
@@ -159,9 +159,9 @@ impl Agent {
     /// Reads an agent for a task like this one. An embedded task returns to where the agent was.
     #[staticmethod]
     fn load(path: Path, env: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let agent = match Given::of(env)? {
-            Given::Own(task) => Inner::resume(path, &mut **task.get().lock()),
-            Given::Foreign(foreign) => Inner::load(path, &*foreign),
+        let agent = match Environment::of(env)? {
+            Environment::Own(task) => Inner::resume(path, &mut **task.get().lock()),
+            Environment::Foreign(foreign) => Inner::load(path, &*foreign),
         };
         Ok(Agent(Mutex::new(agent.or_raise()?)))
     }

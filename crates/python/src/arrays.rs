@@ -57,7 +57,7 @@ impl<'py> Numbers<'py> {
 }
 
 /// Inputs of a network: numbers, or a mean with standard deviations.
-pub(crate) struct Given<'py> {
+pub(crate) struct Inputs<'py> {
     mean: Mean<'py>,
     var: Option<Vec<f64>>,
     width: usize,
@@ -68,7 +68,7 @@ enum Mean<'py> {
     Own(Vec<f64>),
 }
 
-impl<'py> Given<'py> {
+impl<'py> Inputs<'py> {
     pub(crate) fn of(x: &Bound<'py, PyAny>, std: Option<&Bound<'py, PyAny>>, width: usize) -> PyResult<Self> {
         let gaussian = match x.cast::<Posterior>() {
             Ok(posterior) => Some(posterior.get().0.gaussian().clone()),
@@ -80,12 +80,12 @@ impl<'py> Given<'py> {
             }
             let mean = Mean::Own(g.mean().to_vec());
             let var = Some(std.map_or_else(|| Ok(g.var().to_vec()), |s| squares(s, g.rows(), width))?);
-            return Ok(Given { mean, var, width });
+            return Ok(Inputs { mean, var, width });
         }
         let mean = Numbers::of(x, "input")?;
         let rows = mean.rows(width, "input")?;
         let var = std.map(|s| squares(s, rows, width)).transpose()?;
-        Ok(Given { mean: Mean::Lent(mean), var, width })
+        Ok(Inputs { mean: Mean::Lent(mean), var, width })
     }
 
     pub(crate) fn mean(&self) -> &[f64] {

@@ -1,6 +1,6 @@
 //! The calibrated model of several networks.
 
-use crate::arrays::{Given, Numbers, labels, outputs, rows};
+use crate::arrays::{Inputs, Numbers, labels, outputs, rows};
 use crate::device::device;
 use crate::errors::{OrRaise, invalid};
 use crate::learned::Surprise;
@@ -15,7 +15,10 @@ use pyo3::types::{PyBytes, PyDict};
 use std::sync::{RwLock, RwLockReadGuard};
 use tractable::data::{As, Dataset, Table};
 use tractable::ensemble::Settings;
-use tractable::{Ensemble as Inner, Input, Matrix, Observation, Output};
+use tractable::{
+    Ensemble as Inner, Input, Matrix,
+    network::{Observation, Output},
+};
 
 /// Several networks, calibrated on the rows that each of them left out.
 #[pyclass(frozen, module = "tractable")]
@@ -54,11 +57,11 @@ impl Ensemble {
     }
 
     /// Inputs as the networks take them: numbers as they are, columns of a frame as the model's table has them.
-    fn given<'py>(&self, x: &Bound<'py, PyAny>, std: Option<&Bound<'py, PyAny>>) -> PyResult<Given<'py>> {
+    fn given<'py>(&self, x: &Bound<'py, PyAny>, std: Option<&Bound<'py, PyAny>>) -> PyResult<Inputs<'py>> {
         let columns = convert(x.py(), "to_columns")?.call1((x,))?;
         if !columns.is_none() && self.read().preparation().is_some() {
             let (mean, own) = self.encode(x.py(), columns.extract()?)?;
-            return Given::of(&mean, std.or(Some(&own)), self.width);
+            return Inputs::of(&mean, std.or(Some(&own)), self.width);
         }
         self.numbers(x, std)
     }
@@ -68,8 +71,8 @@ impl Ensemble {
         Classes(matches!(self.output, Output::Classes { classes } if classes == names.len()).then_some(names))
     }
 
-    fn numbers<'py>(&self, x: &Bound<'py, PyAny>, std: Option<&Bound<'py, PyAny>>) -> PyResult<Given<'py>> {
-        Given::of(x, std, self.width)?.filled(|x, missing| match self.read().preparation() {
+    fn numbers<'py>(&self, x: &Bound<'py, PyAny>, std: Option<&Bound<'py, PyAny>>) -> PyResult<Inputs<'py>> {
+        Inputs::of(x, std, self.width)?.filled(|x, missing| match self.read().preparation() {
             Some(preparation) => preparation.fill(x, missing),
             None => Err(tractable::Error::Invalid {
                 what: "input".into(),

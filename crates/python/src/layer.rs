@@ -2,7 +2,7 @@
 
 use crate::errors::{OrRaise, invalid};
 use pyo3::prelude::*;
-use tractable::{Activation, Layer as Kind, Node};
+use tractable::{Activation, Layer as Kind, network::Node};
 
 /// A layer of a network: Layer.conv2d(32, 4).padding(1), Layer.linear(100), or the name of an activation.
 #[pyclass(frozen, module = "tractable")]

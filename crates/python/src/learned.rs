@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 /// What one call of learn did.
 #[pyclass(frozen, module = "tractable")]
-pub(crate) struct LearnInfo(pub(crate) tractable::LearnInfo);
+pub(crate) struct LearnInfo(pub(crate) tractable::network::LearnInfo);
 
 #[pymethods]
 impl LearnInfo {
@@ -36,14 +36,14 @@ impl LearnInfo {
 
 /// Squared errors of predictions, observed and expected. A sum over rows is a running check of calibration.
 #[pyclass(frozen, module = "tractable")]
-pub(crate) struct Surprise(pub(crate) tractable::Surprise);
+pub(crate) struct Surprise(pub(crate) tractable::network::Surprise);
 
 #[pymethods]
 impl Surprise {
     #[new]
     #[pyo3(signature = (observed=0.0, expected=0.0, model=0.0, var=0.0))]
     fn new(observed: f64, expected: f64, model: f64, var: f64) -> Self {
-        Surprise(tractable::Surprise { observed, expected, model, var })
+        Surprise(tractable::network::Surprise { observed, expected, model, var })
     }
 
     /// Squared error, normalised.
@@ -83,7 +83,7 @@ impl Surprise {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (f64, f64, f64, f64)) {
-        let tractable::Surprise { observed, expected, model, var } = slf.get().0;
+        let tractable::network::Surprise { observed, expected, model, var } = slf.get().0;
         (slf.get_type().into_any(), (observed, expected, model, var))
     }
 
@@ -94,7 +94,7 @@ impl Surprise {
 
 /// Watches the surprises of a stream. A model whose errors are larger than expected forgets in proportion; there is nothing to set.
 #[pyclass(frozen, module = "tractable")]
-pub(crate) struct Drift(Mutex<tractable::Drift>);
+pub(crate) struct Drift(Mutex<tractable::network::Drift>);
 
 #[pymethods]
 impl Drift {

@@ -7,13 +7,13 @@ use crate::network::Network;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Mutex;
-use tractable::Increment;
+use tractable::network::Increment;
 
 /// A point in a network's learning: what it learns from here on can be sent to others and merged.
 #[pyclass(frozen, module = "tractable")]
 pub(crate) struct Mark {
     net: Py<Network>,
-    inner: tractable::Mark,
+    inner: tractable::network::Mark,
 }
 
 #[pymethods]
@@ -59,7 +59,7 @@ impl Mark {
 #[pyclass(frozen, module = "tractable")]
 pub(crate) struct Sums {
     net: Py<Network>,
-    inner: Mutex<tractable::Sums>,
+    inner: Mutex<tractable::network::Sums>,
 }
 
 #[pymethods]

@@ -1,6 +1,6 @@
 //! One network and its three verbs.
 
-use crate::arrays::{Given, Numbers, labels, rows, squares};
+use crate::arrays::{Inputs, Numbers, labels, rows, squares};
 use crate::device::device;
 use crate::errors::{OrRaise, invalid};
 use crate::layer::Layer;
@@ -16,8 +16,10 @@ use std::path::PathBuf;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tractable::data::Dataset;
 use tractable::{
-    Fit, Input, Matrix, Network as Inner, NetworkBuilder, Noise, Observation, Output, Prior, Progress,
-    Scheme, Shape, UpdateRule, Wrt,
+    Fit, Input, Matrix, Network as Inner, Noise, Prior, Shape,
+    condition::Wrt,
+    network::{NetworkBuilder, Observation, Output, Scheme, UpdateRule},
+    train::Progress,
 };
 
 /// A network with Gaussian weights, hidden units and inputs.
@@ -159,8 +161,8 @@ impl Network {
         py.detach(|| learn(input, observation)).or_raise()
     }
 
-    fn given<'py>(&self, x: &Bound<'py, PyAny>, std: Option<&Bound<'py, PyAny>>) -> PyResult<Given<'py>> {
-        Given::of(x, std, self.input.len())
+    fn given<'py>(&self, x: &Bound<'py, PyAny>, std: Option<&Bound<'py, PyAny>>) -> PyResult<Inputs<'py>> {
+        Inputs::of(x, std, self.input.len())
     }
 
     fn wish(

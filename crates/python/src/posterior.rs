@@ -3,7 +3,7 @@
 use crate::arrays::{array, rows};
 use crate::errors::{OrRaise, invalid};
 use pyo3::prelude::*;
-use tractable::Found;
+use tractable::condition::Found;
 
 /// Mean and variance of every entry, [rows, width].
 #[pyclass(frozen, module = "tractable")]
@@ -41,7 +41,7 @@ pub(crate) struct Posterior(pub(crate) tractable::Posterior);
 
 /// One of several answers.
 #[pyclass(frozen, module = "tractable")]
-pub(crate) struct Mode(tractable::Mode);
+pub(crate) struct Mode(tractable::condition::Mode);
 
 #[pymethods]
 impl Mode {
@@ -146,7 +146,7 @@ impl Posterior {
 
 /// Mean and variance of a derivative, and its covariance with the unit, [rows, width].
 #[pyclass(frozen, module = "tractable")]
-pub(crate) struct Derivative(pub(crate) tractable::Derivative);
+pub(crate) struct Derivative(pub(crate) tractable::condition::Derivative);
 
 #[pymethods]
 impl Derivative {

@@ -3,7 +3,11 @@
 use crate::arrays::{Numbers, labels, squares};
 use crate::errors::{OrRaise, invalid};
 use pyo3::prelude::*;
-use tractable::{Extremum, Matrix, Observation, Output, Wanted};
+use tractable::{
+    Matrix, Wanted,
+    condition::Extremum,
+    network::{Observation, Output},
+};
 
 /// A wish, with the arrays it refers to. What is not a number is left free.
 pub(crate) struct Wish {

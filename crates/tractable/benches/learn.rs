@@ -2,7 +2,7 @@
 //! same as a table with the processor's peak beside it.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use tractable::{Activation, Device, Matrix, Network, NetworkBuilder, Wrt, recipes};
+use tractable::{Activation, Device, Matrix, Network, condition::Wrt, network::NetworkBuilder, recipes};
 
 /// Numbers in [-1, 1) that follow no pattern a cache could like.
 fn numbers(rows: usize, width: usize) -> Matrix {
@@ -19,7 +19,7 @@ fn learn(c: &mut Criterion, name: &str, net: NetworkBuilder, rows: usize, thread
     group.throughput(Throughput::Elements(rows as u64)).sample_size(20);
     group.bench_function(BenchmarkId::new(format!("batch {rows}"), format!("{threads} threads")), |b| {
         b.iter(|| match net.output() {
-            tractable::Output::Classes { .. } => net.learn(&x, &labels),
+            tractable::network::Output::Classes { .. } => net.learn(&x, &labels),
             _ => net.learn(&x, &y),
         })
     });

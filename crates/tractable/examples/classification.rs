@@ -1,7 +1,7 @@
 //! Three spirals, three classes. Expect: `error rate` in 0..0.02, `ece` in 0..0.05, `unsure far away` in 0..0.1, which is overconfident.
 
 use tractable::data::Dataset;
-use tractable::{Activation, Fit, Matrix, Network, NoiseSchedule, metrics, rng};
+use tractable::{Activation, Fit, Matrix, Network, metrics, rng, train::NoiseSchedule};
 
 /// Points on three spiral arms, and the arm of each.
 fn spirals(n: usize, part: u64) -> tractable::Result<(Matrix, Vec<usize>)> {

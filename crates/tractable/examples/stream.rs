@@ -3,7 +3,7 @@
 //! `cargo run --release --example stream -- 10000000` runs ten million samples. All errors are against the noise-free truth.
 
 use std::time::Instant;
-use tractable::{Activation, Matrix, Network, Noise, Result, UpdateRule, rng};
+use tractable::{Activation, Matrix, Network, Noise, Result, network::UpdateRule, rng};
 
 const INPUTS: usize = 5;
 /// Samples between two jumps, per turn of the phase, and per average of the error.

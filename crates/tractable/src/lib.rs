@@ -46,19 +46,19 @@
 //!
 //! # Modules
 //!
+//! What a first program needs is here; the rest is one level down.
+//!
 //! | module | contents |
 //! |---|---|
-//! | [`moments`] | the mathematics, as scalar functions |
-//! | [`optimize`] | maxima and minima of functions, experiments and trained networks |
-//! | [`attack`] | images that a classifier misclassifies |
-//! | [`ensemble`] | several networks, calibrated on the rows they leave out |
-//! | [`data`] | CSV files, images, standardisation |
+//! | [`network`], [`train`], [`condition`] | what belongs to the three verbs of a [`Network`] |
+//! | [`ensemble`] | the calibrated model for tables |
+//! | [`data`] | tables, images, scalers |
+//! | [`attack`], [`optimize`], [`rl`] | images that are misclassified; maxima and minima; agents |
 //! | [`metrics`] | scores of predictions with uncertainty |
+//! | [`moments`] | the mathematics, as scalar functions |
 //! | [`recipes`] | the paper's networks |
-//! | [`rl`] | environments, and an agent that infers its actions |
-//! | [`rng`], [`fnv`] | named random streams from one seed; fingerprints of data |
-//! | [`files`] | crash-safe files |
 //! | [`workers`] | several threads, processes or machines learning together |
+//! | [`files`], [`rng`], [`fnv`] | crash-safe files; named random streams from one seed; fingerprints of data |
 //!
 //! # Features
 //!
@@ -78,7 +78,7 @@
 //!
 //! # Threads
 //!
-//! All public types are `Send` and `Sync`, except [`Search`] and [`Searches`], which are only `Send`. One [`Network`] can answer
+//! All public types are `Send` and `Sync`, except [`Search`](condition::Search) and [`Searches`](condition::Searches), which are only `Send`. One [`Network`] can answer
 //! [`predict`](Network::predict) and [`condition`](Network::condition) from many threads at once; learning needs `&mut`.
 //!
 //! # What is approximate
@@ -86,24 +86,40 @@
 //! Covariances within a layer and between weights are set to zero; products of Gaussians and activations are
 //! replaced by Gaussians with the same mean and variance; all activations except
 //! [`MixtureRelu`](Activation::MixtureRelu) are linearised at the mean. The sums over a batch count the prior
-//! once per sample; see [`UpdateRule`].
+//! once per sample; see [`UpdateRule`](network::UpdateRule).
 
 pub use tractable_core::error::{Error, Result};
 #[cfg(feature = "files")]
 pub use tractable_core::files;
 pub use tractable_core::gaussian::{Gaussian, Input, Matrix};
-pub use tractable_core::moments::{self, Activation, derivative::Gate};
-pub use tractable_core::shape::{Padding, Shape, Window};
+pub use tractable_core::moments::{self, Activation};
+pub use tractable_core::shape::Shape;
 pub use tractable_core::{fnv, metrics, rng};
 pub use tractable_data as data;
-pub use tractable_devices::{Device, UpdateRule};
+pub use tractable_devices::Device;
 pub use tractable_ensemble::{self as ensemble, Ensemble};
-pub use tractable_network::{
-    Derivative, Drift, EarlyStopping, Epoch, Extremum, Fit, FitReport, Found, Increment, Layer, LearnInfo,
-    Mark, Mode, Network, NetworkBuilder, Node, Noise, NoiseSchedule, Observation, Output, Posterior,
-    Prediction, Prior, Progress, Samples, Scheme, Search, SearchStart, Searches, Spread, Sums, Surprise,
-    Sync, Tree, Wanted, Wrt, recipes,
-};
+pub use tractable_network::{Fit, Layer, Network, Noise, Posterior, Prediction, Prior, Wanted, recipes};
+
+/// What a network is made of, what it says of itself, and what copies of it exchange.
+pub mod network {
+    pub use tractable_core::shape::{Padding, Window};
+    pub use tractable_devices::UpdateRule;
+    pub use tractable_network::{
+        Drift, Increment, LearnInfo, Mark, NetworkBuilder, Node, Observation, Output, Scheme, Spread, Sums,
+        Surprise, Tree,
+    };
+}
+
+/// Fitting a network: what it can be fitted to, progress, stopping early, several workers.
+pub mod train {
+    pub use tractable_network::{EarlyStopping, Epoch, FitReport, NoiseSchedule, Progress, Samples, Sync};
+}
+
+/// Answers of [`Network::condition`], its step-by-step form, and derivatives.
+pub mod condition {
+    pub use tractable_core::moments::derivative::Gate;
+    pub use tractable_network::{Derivative, Extremum, Found, Mode, Search, SearchStart, Searches, Wrt};
+}
 
 #[cfg(feature = "attack")]
 pub use tractable_applications::attack;

@@ -1,6 +1,6 @@
 //! Optima of a model of several networks: each network is searched, and what all of them predict decides between the places.
 
-use super::{Bounds, Goal, Optimum, Search, search};
+use super::{Bounds, Goal, Optimum, SearchSettings, search};
 use tractable_core::error::Result;
 use tractable_core::gaussian::{Gaussian, Matrix};
 use tractable_ensemble::Ensemble;
@@ -14,13 +14,13 @@ const SAME: f64 = 0.15;
 /// far the networks' own optima lie apart.
 ///
 /// ```
-/// use tractable::optimize::{Bounds, Goal, Search, search_ensemble};
+/// use tractable::optimize::{Bounds, Goal, SearchSettings, search_ensemble};
 /// use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
 /// let x: Vec<f64> = (0..60).map(|i| i as f64 / 15.0 - 2.0).collect();
 /// let y: Vec<f64> = x.iter().map(|x| x.sin()).collect();
 /// let data = Dataset::new(Matrix::column(x)?, Matrix::column(y)?)?.standardize();
 /// let model = Ensemble::fit(&data)?;
-/// let optima = search_ensemble(&model, &Bounds::new([(-2.0, 2.0)])?, Goal::Maximum, &Search::default())?;
+/// let optima = search_ensemble(&model, &Bounds::new([(-2.0, 2.0)])?, Goal::Maximum, &SearchSettings::default())?;
 /// assert!((optima[0].x.mean()[0] - std::f64::consts::FRAC_PI_2).abs() < 0.4);
 /// # Ok::<(), tractable::Error>(())
 /// ```
@@ -28,7 +28,7 @@ pub fn search_ensemble(
     model: &Ensemble,
     bounds: &Bounds,
     goal: Goal,
-    settings: &Search,
+    settings: &SearchSettings,
 ) -> Result<Vec<Optimum>> {
     let n = bounds.len();
     let mut found: Vec<Vec<Optimum>> = Vec::new();

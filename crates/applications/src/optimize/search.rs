@@ -11,11 +11,11 @@ use tractable_network::output::Extremum;
 /// Settings of [`search`].
 ///
 /// ```
-/// use tractable::optimize::Search;
-/// let thorough = Search { starts: 256, ..Search::default() };
+/// use tractable::optimize::SearchSettings;
+/// let thorough = SearchSettings { starts: 256, ..SearchSettings::default() };
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Search {
+pub struct SearchSettings {
     /// Points to start from, spread over the box.
     pub starts: usize,
     /// Steps of inference from each.
@@ -29,9 +29,9 @@ pub struct Search {
     pub seed: u64,
 }
 
-impl Default for Search {
+impl Default for SearchSettings {
     fn default() -> Self {
-        Search { starts: 64, rounds: 100, step: 0.02, output: 0, seed: 0 }
+        SearchSettings { starts: 64, rounds: 100, step: 0.02, output: 0, seed: 0 }
     }
 }
 
@@ -40,7 +40,7 @@ impl Default for Search {
 /// the better one.
 ///
 /// ```
-/// use tractable::optimize::{Bounds, Goal, Search, search};
+/// use tractable::optimize::{Bounds, Goal, SearchSettings, search};
 /// use tractable::{Activation, Matrix, Network};
 /// let mut net = Network::mlp([1, 32, 1], Activation::Tanh).noise_std([0.05]).build()?;
 /// let x: Vec<f64> = (0..40).map(|i| i as f64 / 10.0 - 2.0).collect();
@@ -49,11 +49,11 @@ impl Default for Search {
 ///         net.learn(&Matrix::column(vec![*x])?, &Matrix::column(vec![x.sin()])?)?;
 ///     }
 /// }
-/// let optima = search(&net, &Bounds::new([(-2.0, 2.0)])?, Goal::Maximum, &Search::default())?;
+/// let optima = search(&net, &Bounds::new([(-2.0, 2.0)])?, Goal::Maximum, &SearchSettings::default())?;
 /// assert!((optima[0].x.mean()[0] - std::f64::consts::FRAC_PI_2).abs() < 0.2);
 /// # Ok::<(), tractable::Error>(())
 /// ```
-pub fn search(net: &Network, bounds: &Bounds, goal: Goal, settings: &Search) -> Result<Vec<Optimum>> {
+pub fn search(net: &Network, bounds: &Bounds, goal: Goal, settings: &SearchSettings) -> Result<Vec<Optimum>> {
     let n = bounds.len();
     if n != net.input().len() {
         return Err(Error::shape("bounds", format!("{} coordinates", net.input().len()), n));

@@ -111,7 +111,7 @@ pub struct Settings {
     /// Noise of inferred actions. The larger, the longer the policy explores, and the farther it moves: its steps
     /// scale with the square of this over the square of `value_noise`.
     pub policy_noise: Decay,
-    /// Share by which both networks forget after every rollout ([`forget`](crate::Network::forget)).
+    /// Share by which both networks forget after every rollout ([`forget`](tractable_network::Network::forget)).
     pub forget: f64,
     /// Squashing of sampled actions.
     pub squash: Squash,
@@ -124,7 +124,7 @@ pub struct Settings {
     /// Steps of inference towards a better action, each from the result of the last.
     pub inference_steps: usize,
     /// Whether the covariance of an action with the slope comes from second derivatives (T50), as in
-    /// [`condition`](crate::Network::condition), rather than from products of slopes, as in the paper.
+    /// [`condition`](tractable_network::Network::condition), rather than from products of slopes, as in the paper.
     pub second_order: bool,
     /// Factor on the prior variance of the policy's weights.
     pub policy_gain: f64,
@@ -194,7 +194,7 @@ impl Settings {
     /// task, correlated slopes by the lower layer, plain sums over a batch.
     ///
     /// ```
-    /// use tractable::{Gate, rl::Settings};
+    /// use tractable::{condition::Gate, rl::Settings};
     /// assert_eq!(Settings::as_published().gate, Gate::Input);
     /// ```
     pub fn as_published() -> Self {

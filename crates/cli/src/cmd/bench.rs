@@ -11,7 +11,10 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tractable::{
-    Activation, Device, Gaussian, Layer, Matrix, Network, NetworkBuilder, Output, Wanted, Wrt, recipes,
+    Activation, Device, Gaussian, Layer, Matrix, Network, Wanted,
+    condition::Wrt,
+    network::{NetworkBuilder, Output},
+    recipes,
 };
 
 const AFTER_HELP: &str = "\

@@ -10,7 +10,7 @@ use crate::scores::{self, Judged, RowsAre, Score};
 use crate::settings::{DeviceName, Kind, whole};
 use std::path::{Path, PathBuf};
 use tractable::data::{self, Dataset};
-use tractable::{Ensemble, Network, Output};
+use tractable::{Ensemble, Network, network::Output};
 
 const AFTER_HELP: &str = "\
 Examples:

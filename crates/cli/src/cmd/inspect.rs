@@ -12,7 +12,10 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use tractable::data::Scaler;
-use tractable::{Device, Ensemble, Network, Output, Prior, Shape, UpdateRule};
+use tractable::{
+    Device, Ensemble, Network, Prior, Shape,
+    network::{Output, UpdateRule},
+};
 
 const AFTER_HELP: &str = "\
 Example:

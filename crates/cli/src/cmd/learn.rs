@@ -20,7 +20,10 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tractable::data::LabelledRow;
-use tractable::{Drift, Ensemble, Matrix, Observation, Output, Surprise};
+use tractable::{
+    Ensemble, Matrix,
+    network::{Drift, Observation, Output, Surprise},
+};
 
 const AFTER_HELP: &str = "\
 Examples:

@@ -195,7 +195,7 @@ impl<'a> Found<'a> {
 /// The settings and results of a search, for `report`.
 fn keep(dir: &Path, args: &Args, goal: Goal, optima: &[Optimum]) -> Outcome {
     #[derive(Serialize)]
-    struct Kept<'a> {
+    struct Record<'a> {
         version: u32,
         program: &'static str,
         goal: Goal,
@@ -203,7 +203,7 @@ fn keep(dir: &Path, args: &Args, goal: Goal, optima: &[Optimum]) -> Outcome {
         optima: Vec<Found<'a>>,
     }
     let optima = optima.iter().map(Found::new).collect();
-    let kept = Kept { version: 1, program: PROGRAM, goal, settings: args, optima };
+    let kept = Record { version: 1, program: PROGRAM, goal, settings: args, optima };
     files::write_json(&dir.join("optimize.json"), &kept)
 }
 

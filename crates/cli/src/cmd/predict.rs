@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tractable::data::CsvRows;
-use tractable::{Ensemble, Gaussian, Input, Output, Prediction, fnv, metrics};
+use tractable::{Ensemble, Gaussian, Input, Prediction, fnv, metrics, network::Output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -150,10 +150,10 @@ fn predict(
 /// What is written for each row: which row it is, where the file says so, and what the model says of it.
 struct Columns<'a> {
     ids: Vec<String>,
-    said: Said<'a>,
+    said: Header<'a>,
 }
 
-enum Said<'a> {
+enum Header<'a> {
     /// The targets, and the columns of each.
     Values(&'a [String], Vec<String>),
     Classes {
@@ -213,7 +213,7 @@ impl<'a> Columns<'a> {
         let outputs = model.output_names();
         if let Output::Classes { .. } = model.output() {
             let target = outputs.first().map_or("class", String::as_str);
-            return Columns { ids, said: Said::Classes { target, names: class_names(model) } };
+            return Columns { ids, said: Header::Classes { target, names: class_names(model) } };
         }
         let ends = match args.quantiles.is_empty() {
             true => vec!["lower".into(), "upper".into()],
@@ -221,24 +221,24 @@ impl<'a> Columns<'a> {
         };
         let spreads = ["std", "std_model", "std_noise"].map(String::from);
         let columns = std::iter::once("mean".into()).chain(ends).chain(spreads).collect();
-        Columns { ids, said: Said::Values(outputs, columns) }
+        Columns { ids, said: Header::Values(outputs, columns) }
     }
 
     /// Numbers per row.
     fn width(&self) -> usize {
         match &self.said {
-            Said::Values(targets, columns) => targets.len() * columns.len(),
-            Said::Classes { names, .. } => names.len(),
+            Header::Values(targets, columns) => targets.len() * columns.len(),
+            Header::Classes { names, .. } => names.len(),
         }
     }
 
     fn header(&self, text: &mut String) {
         let mut cells = self.ids.clone();
         match &self.said {
-            Said::Values(targets, columns) => {
+            Header::Values(targets, columns) => {
                 cells.extend(targets.iter().flat_map(|t| columns.iter().map(move |c| format!("{t}_{c}"))));
             }
-            Said::Classes { target, names } => {
+            Header::Classes { target, names } => {
                 cells.push(target.to_string());
                 cells.extend(names.iter().map(|n| format!("p_{n}")));
             }
@@ -258,7 +258,7 @@ impl<'a> Columns<'a> {
     ) -> Outcome {
         let (mut row, mut ids) = (before, ids.chunks(self.ids.len().max(1)));
         match &self.said {
-            Said::Values(targets, columns) => {
+            Header::Values(targets, columns) => {
                 for part in in_parts(Input::from(x), |x| numbers(&model.predict(x)?, args))? {
                     // Column after column; of each, row after row and target after target.
                     for at in 0..part[0].len() / targets.len() {
@@ -279,7 +279,7 @@ impl<'a> Columns<'a> {
                     }
                 }
             }
-            Said::Classes { names, .. } => {
+            Header::Classes { names, .. } => {
                 for p in in_parts(Input::from(x), |x| model.predict_classes(x))? {
                     for at in 0..p.rows() {
                         let p = p.row(at);

@@ -20,7 +20,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use tractable::data::{Dataset, Table, Target};
 use tractable::ensemble::LeftOut;
-use tractable::{Ensemble, Sync};
+use tractable::{Ensemble, train::Sync};
 
 const AFTER_HELP: &str = "\
 Examples:

@@ -1,7 +1,7 @@
 //! How inference finds an optimum of a function of one number, in four panels.
 
 use super::{Color, Figure, Panel};
-use tractable::{Gaussian, Network, Result, Wrt};
+use tractable::{Gaussian, Network, Result, condition::Wrt};
 
 /// Places on the axis at which the network is asked.
 const GRID: usize = 241;

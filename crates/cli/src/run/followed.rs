@@ -4,7 +4,7 @@ use crate::files;
 use crate::report::Outcome;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use tractable::{Drift, fnv};
+use tractable::{fnv, network::Drift};
 
 /// Where a model was in a stream when it was saved.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 use tractable::data::{CsvLabelled, LabelledRow};
-use tractable::{Ensemble, Output};
+use tractable::{Ensemble, network::Output};
 
 /// Rows that are read ahead.
 const AHEAD: usize = 256;

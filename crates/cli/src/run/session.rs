@@ -12,7 +12,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tractable::data::Images;
-use tractable::{EarlyStopping, Epoch, Fit, FitReport, Network, Progress, Samples, Sync};
+use tractable::{
+    Fit, Network,
+    train::{EarlyStopping, Epoch, FitReport, Progress, Samples, Sync},
+};
 
 /// Epochs that follow each other faster than this are not all saved, and do not all get a line on stderr.
 const OFTEN: Duration = Duration::from_secs(1);
@@ -237,9 +240,9 @@ struct Session<'a, C> {
 }
 
 impl<C: Serialize> Session<'_, C> {
-    fn step(&mut self, progress: tractable::Progress<'_>) -> ControlFlow<()> {
+    fn step(&mut self, progress: tractable::train::Progress<'_>) -> ControlFlow<()> {
         let over = match progress {
-            tractable::Progress::Rows(done, of) => {
+            tractable::train::Progress::Rows(done, of) => {
                 let (total, speed) =
                     (self.done(done, of), done as f64 / self.epoch_began.elapsed().as_secs_f64());
                 let (last, eta, epoch, unit) = (&self.last, self.eta(total), self.finished + 1, self.unit);
@@ -250,7 +253,7 @@ impl<C: Serialize> Session<'_, C> {
                 // that this one is finished first.
                 interrupt::requested() && !self.unsaved
             }
-            tractable::Progress::Epoch(net, epoch) => {
+            tractable::train::Progress::Epoch(net, epoch) => {
                 self.failed = self.epoch(net, epoch).err();
                 self.epoch_began = Instant::now();
                 self.failed.is_some() || interrupt::requested() || self.out_of_patience()

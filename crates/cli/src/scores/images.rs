@@ -4,7 +4,10 @@ use super::{bins, pair};
 use crate::report::{Outcome, Report, short, table};
 use serde::Serialize;
 use tractable::data::Images;
-use tractable::{Network, Output, Tree, metrics};
+use tractable::{
+    Network, metrics,
+    network::{Output, Tree},
+};
 
 /// Predictions for each image.
 pub(crate) struct Predictions {

@@ -2,7 +2,7 @@
 
 use crate::report::short;
 use serde::Serialize;
-use tractable::{Prediction, Surprise, metrics};
+use tractable::{Prediction, metrics, network::Surprise};
 
 /// Sums over the rows so far, for one target.
 #[derive(Clone, Default)]

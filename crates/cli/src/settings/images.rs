@@ -5,7 +5,7 @@ use crate::image_sets::ImageSet;
 use crate::report::Outcome;
 use serde::{Deserialize, Serialize};
 use tractable::data::{Augment, Images};
-use tractable::{Activation, Fit, Network, NetworkBuilder, recipes, rng};
+use tractable::{Activation, Fit, Network, network::NetworkBuilder, recipes, rng};
 
 /// Networks by name. Its names have no documentation of their own, or the help of `train` would be pages long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]

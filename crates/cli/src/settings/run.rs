@@ -135,7 +135,7 @@ impl<'de> Deserialize<'de> for RunSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tractable::NoiseSchedule;
+    use tractable::train::NoiseSchedule;
 
     fn read(text: &str) -> Result<RunSettings, String> {
         serde_json::from_str(text).map_err(|e| e.to_string())

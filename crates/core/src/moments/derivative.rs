@@ -104,7 +104,7 @@ impl<R: Real> Unit<R> {
 /// Which slopes of neighbouring layers are treated as correlated.
 ///
 /// ```
-/// assert_eq!(tractable::Gate::default(), tractable::Gate::Both);
+/// assert_eq!(tractable::condition::Gate::default(), tractable::condition::Gate::Both);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "files", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
@@ -122,7 +122,7 @@ impl Gate {
     /// the slopes of the layer `below`. `a` are the moments of the unit's activation.
     ///
     /// ```
-    /// # use tractable::{Activation, Gate, moments::derivative::Unit};
+    /// # use tractable::{Activation, condition::Gate, moments::derivative::Unit};
     /// let a = Activation::Relu.moments(0.5, 0.01);
     /// let unit = Unit::new(Activation::Relu, 0.5, 0.01, a);
     /// assert_eq!(Gate::Both.factors(Activation::Tanh, &unit, a), [0.0, 0.0, 0.0]);

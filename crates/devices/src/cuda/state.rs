@@ -4,7 +4,7 @@
 //! `[pixel][channel][row]` instead, with rows padded, and so are states that layers without weights compute from them.
 
 use super::driver::{self, Buffer, Gpu, arguments};
-use super::given::Given;
+use super::uploads::Uploads;
 use super::{Cuda, Scratch};
 use crate::{Field, States};
 use std::sync::Arc;
@@ -98,7 +98,7 @@ pub struct State {
     /// Rows, several per sample: kernels do not expect the layout of their state.
     pub(super) several: bool,
     /// Data that the host sent for this batch.
-    pub(super) given: Given,
+    pub(super) uploads: Uploads,
     /// Why the state has no numbers: there was no memory for it, or for a state it was computed from.
     pub(super) failed: Option<String>,
 }
@@ -140,7 +140,7 @@ impl State {
             zeros: 0,
             means_only: false,
             several: false,
-            given: Given::new(gpu),
+            uploads: Uploads::new(gpu),
             failed: None,
         }
     }

@@ -15,7 +15,7 @@ use predict::{STDS, Spread};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use tractable::moments::{mixture_relu, relu};
-use tractable::{Activation, Device, Found};
+use tractable::{Activation, Device, condition::Found};
 use tractable_cli::console::note;
 use tractable_cli::jobs::side_by_side;
 use tractable_cli::report::{Exit, Outcome, Report, table};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use tractable::attack::{self, Settings, Stop, Targets};
 use tractable::data::{Dataset, digits};
-use tractable::{Activation, Fit, Matrix, Network, NoiseSchedule, metrics, recipes, rng};
+use tractable::{Activation, Fit, Matrix, Network, metrics, recipes, rng, train::NoiseSchedule};
 use tractable_cli::attack::pictures::four;
 use tractable_cli::files;
 use tractable_cli::plot::{Color, Figure, ImageGrid, Panel};

@@ -6,7 +6,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
-use tractable::{Activation, Device, Drift, Input, Network, Observation, rng};
+use tractable::{
+    Activation, Device, Input, Network,
+    network::{Drift, Observation},
+    rng,
+};
 use tractable_cli::interrupt;
 use tractable_cli::report::{Exit, Outcome, Report, file_error};
 use tractable_cli::results::Clock;

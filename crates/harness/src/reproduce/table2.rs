@@ -8,7 +8,8 @@ use serde::Serialize;
 use std::path::PathBuf;
 use tractable::optimize::{Bounds, Follow, Path, follow};
 use tractable::{
-    Activation, Device, Extremum, Gaussian, Layer, Matrix, Network, Shape, UpdateRule, Wanted, rng,
+    Activation, Device, Gaussian, Layer, Matrix, Network, Shape, Wanted, condition::Extremum,
+    network::UpdateRule, rng,
 };
 use tractable_cli::interrupt;
 use tractable_cli::jobs::side_by_side;

@@ -77,7 +77,7 @@ const TOYS: [Toy; 2] = [
 
 /// Standard deviation of an observation, and how many of them the mean is off.
 #[derive(Clone, Copy)]
-struct Said {
+struct Answer {
     std: f64,
     off: f64,
 }
@@ -155,7 +155,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
 }
 
 /// The model and the Gaussian process, at every place.
-fn ask(toy: &Toy, seed: u64) -> Result<Vec<[Said; 2]>> {
+fn ask(toy: &Toy, seed: u64) -> Result<Vec<[Answer; 2]>> {
     let mut random = rng::stream(seed, toy.name, 0);
     let (mut x, mut y) = (Vec::new(), Vec::new());
     for row in 0..toy.rows {
@@ -168,7 +168,7 @@ fn ask(toy: &Toy, seed: u64) -> Result<Vec<[Said; 2]>> {
     let out = model.predict(&Matrix::column(toy.at.iter().map(|at| at.0).collect())?)?;
     let std = out.total_std();
     let said = |(i, &(x, _)): (usize, &(f64, _))| {
-        let of = |mean: f64, std: f64| Said { std, off: (mean - (toy.curve)(x)).abs() / std };
+        let of = |mean: f64, std: f64| Answer { std, off: (mean - (toy.curve)(x)).abs() / std };
         let (gp_mean, gp_std) = gp.predict(x);
         [of(out.mean()[i], std[i]), of(gp_mean, gp_std)]
     };
@@ -181,7 +181,7 @@ fn fit(data: &Dataset, seed: u64, threads: usize) -> Result<Ensemble> {
     Ok(fitted.expect("nobody interrupts it"))
 }
 
-fn over(said: &[Said]) -> Over {
+fn over(said: &[Answer]) -> Over {
     let n = said.len() as f64;
     Over {
         std: said.iter().map(|s| s.std).sum::<f64>() / n,

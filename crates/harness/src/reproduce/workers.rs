@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tractable::data::{self, Images};
 use tractable::{
-    Activation, Device, Increment, Matrix, Network, NetworkBuilder, Observation, Output, Shape, metrics,
+    Activation, Device, Matrix, Network, Shape, metrics,
+    network::{Increment, NetworkBuilder, Observation, Output},
     recipes, rng,
 };
 use tractable_cli::interrupt;

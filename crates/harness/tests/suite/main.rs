@@ -1,5 +1,6 @@
 //! What the harness recomputes, on the vectors and recordings of `tests/data`.
 
+mod contributing;
 mod golden;
 mod json;
 mod physics;

@@ -73,7 +73,7 @@ pub struct Mode {
 /// How the posterior of a row was found, and how reliable it is.
 ///
 /// ```
-/// # use tractable::{Activation, Found, Gaussian, Matrix, Network};
+/// # use tractable::{Activation, Gaussian, Matrix, Network, condition::Found};
 /// # let net = Network::mlp([1, 16, 1], Activation::Tanh).seed(3).build()?;
 /// let prior = Gaussian::new(vec![0.5], vec![0.1], 1)?;
 /// let x = net.condition(&prior, &Matrix::column(vec![1.0])?)?;

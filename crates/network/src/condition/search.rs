@@ -34,7 +34,7 @@ pub struct Search<'n> {
     /// The state that moves, and how many rows it has.
     at: usize,
     rows: usize,
-    goal: Held,
+    goal: OwnedGoal,
     known_weights: bool,
     other_than: bool,
     /// Lowest and highest allowed values of the layer.
@@ -55,7 +55,7 @@ pub struct Search<'n> {
 const SURE: f64 = 0.5;
 
 /// The goal, owned.
-enum Held {
+enum OwnedGoal {
     Output(ObservationBuffer),
     /// A derivative of zero, up to a noise variance.
     Stationary {
@@ -133,13 +133,13 @@ impl Network {
     }
 
     /// Checks the request: the state that moves, and the goal in the network's units.
-    fn held(&self, x: Input<'_>, wanted: &Wanted<'_>) -> Result<(usize, Held)> {
+    fn held(&self, x: Input<'_>, wanted: &Wanted<'_>) -> Result<(usize, OwnedGoal)> {
         let at = self.moving(x, wanted)?;
         let goal = match wanted.goal {
-            Aim::Output(_) => Held::Output(self.observed(wanted, x.rows())?),
+            Aim::Output(_) => OwnedGoal::Output(self.observed(wanted, x.rows())?),
             Aim::Stationary { towards, output, gate, second_order, .. } => {
                 let slope = self.slope(wanted.layer.unwrap_or("input"), output, gate)?;
-                Held::Stationary { slope, towards, noise_var: wanted.noise_var, second_order }
+                OwnedGoal::Stationary { slope, towards, noise_var: wanted.noise_var, second_order }
             }
         };
         Ok((at, goal))
@@ -210,24 +210,24 @@ impl Network {
     }
 }
 
-impl Held {
+impl OwnedGoal {
     /// The goal of some rows; all rows use it unchanged.
-    fn rows_between(&mut self, rows: std::ops::Range<usize>, units: usize, all: usize) -> Held {
+    fn rows_between(&mut self, rows: std::ops::Range<usize>, units: usize, all: usize) -> OwnedGoal {
         match self {
-            Held::Output(buffer) if rows.len() == all => Held::Output(std::mem::take(buffer)),
-            Held::Output(buffer) => Held::Output(buffer.rows_between(rows, units)),
-            &mut Held::Stationary { slope, towards, noise_var, second_order } => {
-                Held::Stationary { slope, towards, noise_var, second_order }
+            OwnedGoal::Output(buffer) if rows.len() == all => OwnedGoal::Output(std::mem::take(buffer)),
+            OwnedGoal::Output(buffer) => OwnedGoal::Output(buffer.rows_between(rows, units)),
+            &mut OwnedGoal::Stationary { slope, towards, noise_var, second_order } => {
+                OwnedGoal::Stationary { slope, towards, noise_var, second_order }
             }
         }
     }
 }
 
 impl<'n> Search<'n> {
-    fn new(net: &'n Network, x: Input<'_>, at: usize, goal: Held, wanted: &Wanted<'_>) -> Result<Self> {
+    fn new(net: &'n Network, x: Input<'_>, at: usize, goal: OwnedGoal, wanted: &Wanted<'_>) -> Result<Self> {
         let plans = match goal {
-            Held::Output(_) => [true, false].map(|first| net.graph.condition(at, first)),
-            Held::Stationary { .. } => [0, at].map(|from| net.graph.forward(from, Purpose::Predict)),
+            OwnedGoal::Output(_) => [true, false].map(|first| net.graph.condition(at, first)),
+            OwnedGoal::Stationary { .. } => [0, at].map(|from| net.graph.forward(from, Purpose::Predict)),
         };
         let place = (at == 0).then(|| {
             let var = x.var().map_or(vec![0.0; x.mean().len()], <[f64]>::to_vec);
@@ -273,14 +273,14 @@ impl<'n> Search<'n> {
             let (mean, var) = standardized(scaler, Input::from(place), &mut buffers);
             self.pass.write(self.at, mean, var)?;
         }
-        if self.known_weights && matches!(self.goal, Held::Output(_)) {
+        if self.known_weights && matches!(self.goal, OwnedGoal::Output(_)) {
             self.towards_the_output()?;
             self.rounds += 1;
             return Ok(self);
         }
         self.rounds += 1;
         match &self.goal {
-            Held::Output(buffer) => {
+            OwnedGoal::Output(buffer) => {
                 let seen = buffer.observed(self.net.spec.output.units());
                 let (last, first) = plan.split_last().expect("a plan has operations");
                 self.pass.run(first, Some(seen))?;
@@ -292,7 +292,7 @@ impl<'n> Search<'n> {
                 self.pass.run(&[*last], None)?;
                 self.place = None;
             }
-            &Held::Stationary { slope, towards, noise_var, second_order } => {
+            &OwnedGoal::Stationary { slope, towards, noise_var, second_order } => {
                 self.pass.run(plan, None)?;
                 let mut place = self.posterior()?.clone();
                 if second_order {
@@ -328,7 +328,7 @@ impl<'n> Search<'n> {
     fn towards_the_output(&mut self) -> Result<()> {
         let place = self.posterior()?.clone();
         let (net, d, units) = (self.net, place.width(), self.net.output().units());
-        let Held::Output(buffer) = &self.goal else { unreachable!("an output is wanted") };
+        let OwnedGoal::Output(buffer) = &self.goal else { unreachable!("an output is wanted") };
         let mut buffers = Default::default();
         let scaler = net.scaler_at(self.at);
         let (mean, var) = standardized(scaler, Input::from(&place), &mut buffers);

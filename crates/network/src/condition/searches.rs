@@ -11,7 +11,7 @@ use tractable_devices::WalkForm;
 /// independently, and their positions stay on the device; only the outputs are read back after every round.
 ///
 /// ```
-/// use tractable::{Activation, Device, Network, SearchStart};
+/// use tractable::{Activation, Device, Network, condition::SearchStart};
 /// # let Ok(device) = Device::cuda(0) else { return Ok(()) };
 /// let net = Network::mlp([2, 16, 3], Activation::Tanh).classes(3).device(device).seed(1).build()?;
 /// let mut searches = net.searches(8)?.expect("a GPU keeps searches");

@@ -3,7 +3,7 @@
 use super::Layer;
 
 /// A layer of a network, with an optional name and inputs. A [`Layer`] or an
-/// [`Activation`] converts into one: it gets a name like `linear1` and reads the layer before it.
+/// [`Activation`](tractable_core::moments::Activation) converts into one: it gets a name like `linear1` and reads the layer before it.
 ///
 /// ```
 /// use tractable::{Activation, Layer, Network, Shape};

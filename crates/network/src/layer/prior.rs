@@ -9,7 +9,7 @@ use tractable_devices::{Parameters, Priors};
 /// How the prior variance of a weight follows from the size of its layer.
 ///
 /// ```
-/// use tractable::{Prior, Scheme};
+/// use tractable::{Prior, network::Scheme};
 /// assert_eq!(Prior::xavier().scheme, Scheme::Xavier);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

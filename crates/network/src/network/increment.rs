@@ -14,7 +14,7 @@ const HEAD: usize = 10;
 /// learned different rows from the same mark add up; see [`Network::merge`](crate::Network::merge).
 ///
 /// ```
-/// # use tractable::{Activation, Increment, Matrix, Network};
+/// # use tractable::{Activation, Matrix, Network, network::Increment};
 /// let mut net = Network::mlp([1, 8, 1], Activation::Tanh).build()?;
 /// let mark = net.mark()?;
 /// net.learn(&Matrix::column(vec![0.5])?, &Matrix::column(vec![1.0])?)?;
@@ -120,7 +120,7 @@ impl Increment {
     /// From [bytes](Increment::to_bytes); an error if they are not an increment, are truncated or contain a number that is not finite.
     ///
     /// ```
-    /// assert!(tractable::Increment::from_bytes(b"garbage").is_err());
+    /// assert!(tractable::network::Increment::from_bytes(b"garbage").is_err());
     /// ```
     pub fn from_bytes(bytes: &[u8]) -> Result<Increment> {
         let bad = |why: &str| Error::invalid("increment", why.to_string());

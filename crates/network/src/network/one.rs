@@ -15,7 +15,7 @@ impl Network {
     /// As for [`learn`](Network::learn), and when there is more than one row.
     ///
     /// ```
-    /// # use tractable::{Activation, Input, Network, Observation};
+    /// # use tractable::{Activation, Input, Network, network::Observation};
     /// let mut net = Network::mlp([2, 16, 1], Activation::Tanh).noise_std([0.1]).build()?;
     /// let surprise = net.learn_one(Input::exact(&[0.5, 1.0], 2)?, Observation::values(&[0.7], 1)?)?;
     /// assert_eq!(surprise.expected, 1.0);

@@ -10,11 +10,13 @@ type Predicted = [Vec<f64>; 3];
 
 impl Network {
     /// The units of exact rows are treated as independent; those of uncertain rows have covariances.
+    #[doc(hidden)]
     pub fn predict_standard(&self, x: Input<'_>) -> Result<Predicted> {
         by_kind(x, |x| self.predict_independent(x), |x| self.predict_by_rows(x))
     }
 
     /// With covariances between units for all rows.
+    #[doc(hidden)]
     pub fn predict_with_covariances(&self, x: Input<'_>) -> Result<Predicted> {
         by_kind(x, |x| self.predict_by_rows(x), |x| self.predict_by_rows(x))
     }

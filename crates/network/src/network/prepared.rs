@@ -34,6 +34,7 @@ impl Network {
     }
 
     /// Drops the preparation: of several networks of a model, one keeps it.
+    #[doc(hidden)]
     pub fn forget_preparation(&mut self) {
         self.spec.preparation = None;
     }

@@ -59,6 +59,7 @@ const AT_ONCE: usize = 4096;
 
 impl Network {
     /// The rows of a table, on the device.
+    #[doc(hidden)]
     pub fn resident_table<'d>(&self, data: &'d Dataset) -> Result<Resident<'d>> {
         let inputs = self.resident_inputs(data.input())?;
         let targets = match data.target() {
@@ -162,6 +163,7 @@ impl Network {
     }
 
     /// Updates the weights with some rows; [`learned`](Network::learned) reports the outcome.
+    #[doc(hidden)]
     pub fn learn_rows(&mut self, data: &mut Resident<'_>, rows: &[usize]) -> Result<()> {
         let update = self.update(data.weight);
         let (batch, seen) = data.gather(&self.spec, rows, 0..rows.len());

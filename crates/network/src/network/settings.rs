@@ -23,7 +23,7 @@ impl Network {
     /// Kind of the output.
     ///
     /// ```
-    /// # use tractable::{Activation, Network, Noise, Output};
+    /// # use tractable::{Activation, Network, Noise, network::Output};
     /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.output(), Output::Values { width: 1, noise: Noise::Inferred });
     /// # Ok::<(), tractable::Error>(())
     /// ```
@@ -91,7 +91,7 @@ impl Network {
     /// How a batch changes the weights.
     ///
     /// ```
-    /// # use tractable::{Activation, Network, UpdateRule};
+    /// # use tractable::{Activation, Network, network::UpdateRule};
     /// assert_eq!(Network::mlp([2, 8, 1], Activation::Relu).build()?.update_rule(), UpdateRule::Capped);
     /// # Ok::<(), tractable::Error>(())
     /// ```
@@ -102,7 +102,7 @@ impl Network {
     /// Sets how a batch changes the weights.
     ///
     /// ```
-    /// # use tractable::{Activation, Network, UpdateRule};
+    /// # use tractable::{Activation, Network, network::UpdateRule};
     /// let mut net = Network::mlp([2, 8, 1], Activation::Relu).build()?;
     /// net.set_update_rule(UpdateRule::counted(500))?;
     /// assert!(net.set_update_rule(UpdateRule::counted(0)).is_err());
@@ -115,6 +115,7 @@ impl Network {
     }
 
     /// Adds one row to the count of a counting rule.
+    #[doc(hidden)]
     pub fn count_one_more(&mut self) {
         if let UpdateRule::Counted { rows, .. } = &mut self.spec.update {
             *rows = rows.saturating_add(1);
@@ -122,6 +123,7 @@ impl Network {
     }
 
     /// Divides the row count of a counting rule.
+    #[doc(hidden)]
     pub fn count_fewer(&mut self, factor: f64) {
         if let UpdateRule::Counted { rows, .. } = &mut self.spec.update {
             *rows = ((*rows as f64 / factor) as usize).max(1);

@@ -22,12 +22,14 @@ pub struct LayerSlopes {
 
 impl Network {
     /// Whether [`slopes`](Network::slopes) can be computed: all parameters are in dense layers.
+    #[doc(hidden)]
     pub fn is_dense(&self) -> bool {
         let parameters = (0..self.spec.layers.len()).filter(|&i| self.graph.has_parameters(i));
         parameters.into_iter().all(|i| matches!(self.spec.layers[i], Layer::Linear { .. }))
     }
 
     /// Every layer with parameters except the noise head, for inputs in the network's own units.
+    #[doc(hidden)]
     pub fn slopes(&self, x: Input<'_>, output: usize) -> Result<Vec<LayerSlopes>> {
         let (rows, units) = (x.rows(), self.spec.output.units());
         let mut pass = self.engine.pass();

@@ -9,7 +9,7 @@ use tractable_core::moments::normal;
 /// Nodes are numbered level by level, and a label observes only the nodes on its path.
 ///
 /// ```
-/// use tractable::Tree;
+/// use tractable::network::Tree;
 /// let tree = Tree::new(10)?;
 /// assert_eq!((tree.nodes(), tree.levels()), (11, 4));
 /// assert_eq!(tree.path(9).collect::<Vec<_>>(), [(0, -1.0), (2, 1.0), (5, 1.0), (10, -1.0)]);
@@ -28,7 +28,7 @@ impl Tree {
     /// A tree for `classes` labels, 0 to `classes - 1`.
     ///
     /// ```
-    /// assert!(tractable::Tree::new(1).is_err());
+    /// assert!(tractable::network::Tree::new(1).is_err());
     /// ```
     pub fn new(classes: usize) -> Result<Self> {
         if !(2..=1 << 24).contains(&classes) {
@@ -40,7 +40,7 @@ impl Tree {
     /// Number of classes.
     ///
     /// ```
-    /// assert_eq!(tractable::Tree::new(3)?.classes(), 3);
+    /// assert_eq!(tractable::network::Tree::new(3)?.classes(), 3);
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn classes(&self) -> usize {
@@ -50,7 +50,7 @@ impl Tree {
     /// Turns on the way to a class.
     ///
     /// ```
-    /// assert_eq!(tractable::Tree::new(100)?.levels(), 7);
+    /// assert_eq!(tractable::network::Tree::new(100)?.levels(), 7);
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn levels(&self) -> usize {
@@ -60,7 +60,7 @@ impl Tree {
     /// Output units: nodes that lie on the path of some class.
     ///
     /// ```
-    /// assert_eq!(tractable::Tree::new(5)?.nodes(), 6);
+    /// assert_eq!(tractable::network::Tree::new(5)?.nodes(), 6);
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn nodes(&self) -> usize {
@@ -75,7 +75,7 @@ impl Tree {
     /// The nodes on the way to a class, each with the value a label observes there.
     ///
     /// ```
-    /// assert_eq!(tractable::Tree::new(2)?.path(1).collect::<Vec<_>>(), [(0, -1.0)]);
+    /// assert_eq!(tractable::network::Tree::new(2)?.path(1).collect::<Vec<_>>(), [(0, -1.0)]);
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn path(self, class: usize) -> impl Iterator<Item = (usize, f64)> {
@@ -93,7 +93,7 @@ impl Tree {
     /// leaves without a class would otherwise keep some of it.
     ///
     /// ```
-    /// let p = tractable::Tree::new(3)?.probabilities(&[2.0, 0.0, 0.0], &[0.1, 1.0, 1.0]);
+    /// let p = tractable::network::Tree::new(3)?.probabilities(&[2.0, 0.0, 0.0], &[0.1, 1.0, 1.0]);
     /// assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     /// assert!(p[0] > p[2]);
     /// # Ok::<(), tractable::Error>(())
@@ -122,7 +122,7 @@ impl Tree {
     /// `turn/s phi(h)/Phi(h)` at each of its nodes, `h = turn m/s`, `s = sqrt(1/9 + S)`.
     ///
     /// ```
-    /// let tree = tractable::Tree::new(3)?;
+    /// let tree = tractable::network::Tree::new(3)?;
     /// let slope = tree.ln_gradient(1, &[0.2, -0.1, 0.3], &[0.1; 3]);
     /// assert_eq!(slope.len(), tree.nodes());
     /// # Ok::<(), tractable::Error>(())

@@ -19,7 +19,7 @@ pub(crate) enum What<'a> {
 /// data set's `&Target`.
 ///
 /// ```
-/// use tractable::{Activation, Matrix, Network, Observation};
+/// use tractable::{Activation, Matrix, Network, network::Observation};
 /// let mut net = Network::mlp([1, 8, 2], Activation::Tanh).build()?;
 /// let x = Matrix::column(vec![0.1, 0.2])?;
 /// let y = Matrix::new(vec![1.0, 0.0, 2.0, 3.0], 2)?;
@@ -58,7 +58,7 @@ impl<'a> Observation<'a> {
     /// When they are not whole rows, or not all finite.
     ///
     /// ```
-    /// # use tractable::Observation;
+    /// # use tractable::network::Observation;
     /// let three_rows_of_two = Observation::values(&[1.0, 0.0, 2.0, 3.0, 5.0, 1.0], 2)?;
     /// # Ok::<(), tractable::Error>(())
     /// ```
@@ -72,7 +72,7 @@ impl<'a> Observation<'a> {
     /// network's own noise: `[rows, width]`.
     ///
     /// ```
-    /// # use tractable::{Matrix, Observation};
+    /// # use tractable::{Matrix, network::Observation};
     /// let y = Matrix::column(vec![1.0])?;
     /// let seen = Observation::from(&y).noise_var(&[0.2]);
     /// # Ok::<(), tractable::Error>(())
@@ -101,7 +101,7 @@ impl<'a> Observation<'a> {
     /// Which entries were observed, `[rows, width]`; the others are missing and ignored.
     ///
     /// ```
-    /// # use tractable::{Matrix, Observation};
+    /// # use tractable::{Matrix, network::Observation};
     /// let y = Matrix::new(vec![1.0, 0.0], 2)?;
     /// let seen = Observation::from(&y).seen(&[true, false]);
     /// # Ok::<(), tractable::Error>(())

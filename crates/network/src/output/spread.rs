@@ -8,7 +8,7 @@ use tractable_core::moments::normal;
 /// The variance of a class prediction, in two parts. Made by [`Tree::spread`].
 ///
 /// ```
-/// use tractable::Tree;
+/// use tractable::network::Tree;
 /// let tree = Tree::new(2)?;
 /// let unsure_of_itself = tree.spread(&[0.0], &[100.0]);
 /// let sure_of_a_coin = tree.spread(&[0.0], &[0.0]);
@@ -29,7 +29,7 @@ impl Spread {
     /// Variance of the label, one-hot and summed over the classes: both parts.
     ///
     /// ```
-    /// let spread = tractable::Tree::new(2)?.spread(&[0.0], &[0.3]);
+    /// let spread = tractable::network::Tree::new(2)?.spread(&[0.0], &[0.3]);
     /// assert!((spread.total() - 0.5).abs() < 1e-15);
     /// # Ok::<(), tractable::Error>(())
     /// ```
@@ -52,7 +52,7 @@ impl Tree {
     /// the class is uncertain.
     ///
     /// ```
-    /// let spread = tractable::Tree::new(3)?.spread(&[2.0, 0.0, 1.0], &[0.1, 1.0, 0.5]);
+    /// let spread = tractable::network::Tree::new(3)?.spread(&[2.0, 0.0, 1.0], &[0.1, 1.0, 0.5]);
     /// assert!(spread.model > 0.0 && spread.noise > 0.0);
     /// # Ok::<(), tractable::Error>(())
     /// ```

@@ -11,7 +11,7 @@ use tractable_core::metrics::{Tails, normal_quantile};
 /// `sum (1[k] - p_k)^2` over the classes, of which `1 - sum p_k^2` is expected.
 ///
 /// ```
-/// # use tractable::{Activation, Matrix, Network, Surprise};
+/// # use tractable::{Activation, Matrix, Network, network::Surprise};
 /// let mut net = Network::mlp([1, 16, 1], Activation::Tanh).noise_std([0.1]).build()?;
 /// let mut sum = Surprise::default();
 /// for i in 0..100 {
@@ -41,7 +41,7 @@ impl Surprise {
     /// Observed over expected squared errors: near 1 if calibrated, above 1 if errors are larger than predicted.
     ///
     /// ```
-    /// let surprise = tractable::Surprise { observed: 3.0, expected: 2.0, ..Default::default() };
+    /// let surprise = tractable::network::Surprise { observed: 3.0, expected: 2.0, ..Default::default() };
     /// assert_eq!(surprise.ratio(), 1.5);
     /// ```
     pub fn ratio(&self) -> f64 {
@@ -55,7 +55,7 @@ impl Surprise {
     /// When sizes do not agree.
     ///
     /// ```
-    /// # use tractable::{Activation, Matrix, Network, Surprise};
+    /// # use tractable::{Activation, Matrix, Network, network::Surprise};
     /// let net = Network::mlp([1, 16, 2], Activation::Relu).build()?;
     /// let out = net.predict(&Matrix::column(vec![0.5])?)?;
     /// let surprise = Surprise::of_values(&out, &[0.1, 7.0], Some(&[true, false]))?;
@@ -81,7 +81,7 @@ impl Surprise {
     /// When there is no such class.
     ///
     /// ```
-    /// let surprise = tractable::Surprise::of_class(&[0.5, 0.5], 0, 0.1)?;
+    /// let surprise = tractable::network::Surprise::of_class(&[0.5, 0.5], 0, 0.1)?;
     /// assert_eq!((surprise.observed, surprise.expected), (0.5, 0.5));
     /// # Ok::<(), tractable::Error>(())
     /// ```

@@ -135,7 +135,7 @@ impl<'a> Extremum<'a> {
     /// Which slopes count as correlated in a derivative; [`Gate::Input`] reproduces the authors' code.
     ///
     /// ```
-    /// let as_published = tractable::Wanted::maximum().gate(tractable::Gate::Input);
+    /// let as_published = tractable::Wanted::maximum().gate(tractable::condition::Gate::Input);
     /// ```
     pub fn gate(mut self, gate: Gate) -> Self {
         self.gate = gate;

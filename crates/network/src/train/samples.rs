@@ -8,7 +8,7 @@ use tractable_data::{Dataset, Images, Scaler, Target};
 /// Data for [`fit`](crate::Network::fit) and [`nll`](crate::Network::nll): a reference to a data set or to images.
 ///
 /// ```
-/// use tractable::{Samples, data};
+/// use tractable::{data, train::Samples};
 /// let digits = data::digits(3, 0)?;
 /// assert!(matches!(Samples::from(&digits), Samples::Images(_)));
 /// # Ok::<(), tractable::Error>(())

@@ -5,7 +5,7 @@ use tractable_core::error::{Error, Result};
 /// Standard deviation of the observation noise from epoch to epoch: `max(floor, start * decay^epoch)`.
 ///
 /// ```
-/// let noise = tractable::NoiseSchedule { start: 1.0, decay: 0.5, floor: 0.3 };
+/// let noise = tractable::train::NoiseSchedule { start: 1.0, decay: 0.5, floor: 0.3 };
 /// assert_eq!([0, 1, 2].map(|epoch| noise.at(epoch)), [1.0, 0.5, 0.3]);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,7 +23,7 @@ impl NoiseSchedule {
     /// The noise of an epoch, counted from 0.
     ///
     /// ```
-    /// assert_eq!(tractable::NoiseSchedule { start: 2.0, decay: 1.0, floor: 0.0 }.at(9), 2.0);
+    /// assert_eq!(tractable::train::NoiseSchedule { start: 2.0, decay: 1.0, floor: 0.0 }.at(9), 2.0);
     /// ```
     pub fn at(&self, epoch: usize) -> f64 {
         (self.start * power(self.decay, epoch)).max(self.floor)
@@ -149,7 +149,7 @@ impl Fit {
     /// A noise schedule over epochs.
     ///
     /// ```
-    /// use tractable::{Fit, NoiseSchedule};
+    /// use tractable::{Fit, train::NoiseSchedule};
     /// let noise = NoiseSchedule { start: 1.0, decay: 0.975, floor: 0.3 };
     /// assert_eq!(Fit::new().noise(noise).noise, Some(noise));
     /// ```

@@ -18,7 +18,7 @@ use tractable_core::workers::{self, Transport};
 /// When workers that [fit together](Network::fit_together) exchange what they learned.
 ///
 /// ```
-/// use tractable::Sync;
+/// use tractable::train::Sync;
 /// assert_ne!(Sync::Batch, Sync::Every(1));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

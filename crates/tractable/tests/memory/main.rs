@@ -10,7 +10,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tractable::data::Scaler;
 use tractable::rl::env::{Environment, HalfCheetah, InvertedPendulum, Pendulum, Version};
-use tractable::{Activation, Device, Layer, Matrix, Network, NetworkBuilder, Observation, Shape};
+use tractable::{
+    Activation, Device, Layer, Matrix, Network, Shape,
+    network::{NetworkBuilder, Observation},
+};
 
 /// The system's allocator, counting calls on all threads.
 struct Counting;
@@ -129,7 +132,7 @@ fn most_bytes<T>(f: impl FnOnce() -> T) -> (usize, T) {
 fn one_row_of_a_stream_allocates_nothing() {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
     let mut net = Network::mlp([10, 64, 64, 1], Activation::MixtureRelu).build().unwrap();
-    let mut drift = tractable::Drift::default();
+    let mut drift = tractable::network::Drift::default();
     let mut learn = || {
         let x = tractable::Input::exact(&[0.3; 10], 10).unwrap();
         let surprise = net.learn_one(x, Observation::values(&[0.1], 1).unwrap()).unwrap();
@@ -152,7 +155,7 @@ fn after_two_batches_learn_allocates_nothing() {
         for (what, rows, builder) in nets() {
             let mut net = builder.device(Device::cpu(threads)).build().unwrap();
             let (inputs, units) = (net.input().len(), net.output().units());
-            let classes = matches!(net.output(), tractable::Output::Classes { .. });
+            let classes = matches!(net.output(), tractable::network::Output::Classes { .. });
             let output = (!classes).then(|| Scaler::new(vec![3.0; units], vec![2.0; units]).unwrap());
             let scalers = (Some(Scaler::new(vec![1.0; inputs], vec![2.0; inputs]).unwrap()), output);
             let x = Matrix::new(numbers(rows * inputs), inputs).unwrap();

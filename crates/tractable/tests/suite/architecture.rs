@@ -144,18 +144,18 @@ fn public_types_can_go_to_other_threads() {
     fn anywhere<T: Send + Sync + 'static>() {}
     anywhere::<tractable::Network>();
     anywhere::<tractable::Device>();
-    anywhere::<tractable::Sums>();
+    anywhere::<tractable::network::Sums>();
     fn movable<T: Send>() {}
-    movable::<tractable::Search<'static>>();
-    movable::<tractable::Searches<'static>>();
-    anywhere::<tractable::NetworkBuilder>();
+    movable::<tractable::condition::Search<'static>>();
+    movable::<tractable::condition::Searches<'static>>();
+    anywhere::<tractable::network::NetworkBuilder>();
     anywhere::<tractable::Gaussian>();
     anywhere::<tractable::Matrix>();
     anywhere::<tractable::Error>();
     anywhere::<tractable::Fit>();
-    anywhere::<tractable::FitReport>();
+    anywhere::<tractable::train::FitReport>();
     anywhere::<tractable::Layer>();
-    anywhere::<tractable::Tree>();
+    anywhere::<tractable::network::Tree>();
     anywhere::<tractable::data::Dataset>();
     anywhere::<tractable::data::Scaler>();
     anywhere::<tractable::rl::env::HalfCheetah>();

@@ -3,7 +3,10 @@
 use crate::cases::{Draw, Model, worst};
 use tractable::attack::{self, Attacked, Budget, Settings, Stop, Targets};
 use tractable::data::{self, Scaler};
-use tractable::{Activation, Device, Gaussian, Layer, Matrix, Network, NetworkBuilder, Shape, Tree, Wanted};
+use tractable::{
+    Activation, Device, Gaussian, Layer, Matrix, Network, Shape, Wanted,
+    network::{NetworkBuilder, Tree},
+};
 
 const SIDE: usize = 8;
 const CLASSES: usize = 5;

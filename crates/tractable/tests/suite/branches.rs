@@ -3,8 +3,8 @@
 use crate::cases::{Draw, Model, bytes};
 use tractable::data::Dataset;
 use tractable::{
-    Activation, Device, Fit, Gaussian, Input, Layer, Matrix, Network, NetworkBuilder, Shape, Wanted, Wrt,
-    metrics,
+    Activation, Device, Fit, Gaussian, Input, Layer, Matrix, Network, Shape, Wanted, condition::Wrt, metrics,
+    network::NetworkBuilder,
 };
 
 /// A residual block: `linear1 -> tanh1 -> linear2 -> add1(linear1, linear2) -> tanh2 -> linear3`.

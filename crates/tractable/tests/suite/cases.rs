@@ -4,7 +4,10 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use tractable::rng::{ChaCha8Rng, standard_normal, stream};
-use tractable::{Activation, Device, Gaussian, Layer, Matrix, Network, NetworkBuilder, Observation, Shape};
+use tractable::{
+    Activation, Device, Gaussian, Layer, Matrix, Network, Shape,
+    network::{NetworkBuilder, Observation},
+};
 
 /// Seeded numbers.
 pub(crate) struct Draw(ChaCha8Rng);
@@ -130,7 +133,7 @@ pub(crate) struct Batch {
 impl Batch {
     pub(crate) fn new(net: &Network, rows: usize, draw: &mut Draw) -> Self {
         let (classes, n) = match net.output() {
-            tractable::Output::Classes { classes } => (true, classes),
+            tractable::network::Output::Classes { classes } => (true, classes),
             _ => (false, 1),
         };
         Batch {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tractable::data::{Dataset, Scaler};
-use tractable::{Activation, Device, Error, Fit, Layer, Matrix, Network, Noise, Output, Shape};
+use tractable::{Activation, Device, Error, Fit, Layer, Matrix, Network, Noise, Shape, network::Output};
 
 fn devices() -> [Device; 2] {
     [Device::cpu(1), Device::reference()]

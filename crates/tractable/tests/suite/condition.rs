@@ -2,7 +2,10 @@
 
 use crate::cases::{Draw, Model};
 use tractable::data::Scaler;
-use tractable::{Activation, Device, Found, Gaussian, Layer, Matrix, Network, Observation, Shape, Wanted};
+use tractable::{
+    Activation, Device, Gaussian, Layer, Matrix, Network, Shape, Wanted, condition::Found,
+    network::Observation,
+};
 
 fn devices() -> [Device; 2] {
     [Device::cpu(2), Device::reference()]

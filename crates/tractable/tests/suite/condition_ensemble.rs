@@ -4,7 +4,7 @@ use crate::cases::Draw;
 use std::ops::ControlFlow;
 use tractable::data::Dataset;
 use tractable::ensemble::Settings;
-use tractable::{Activation, Ensemble, Fit, Found, Gaussian, Matrix, Network, Wanted};
+use tractable::{Activation, Ensemble, Fit, Gaussian, Matrix, Network, Wanted, condition::Found};
 
 /// One network with the minima -1 and 1: y = (x^2 - 1)^2.
 fn two_wells() -> Ensemble {

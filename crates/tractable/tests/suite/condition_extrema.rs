@@ -1,7 +1,9 @@
 //! `condition` on maxima and minima: curvature in all directions, inputs that are known, and covariances.
 
 use crate::cases::{Draw, Model};
-use tractable::{Activation, Device, Found, Gaussian, Matrix, Network, Observation, Wanted};
+use tractable::{
+    Activation, Device, Gaussian, Matrix, Network, Wanted, condition::Found, network::Observation,
+};
 
 /// A network of two inputs that has learned a function, in double precision.
 fn learned(f: impl Fn(f64, f64) -> f64) -> Network {

@@ -1,7 +1,7 @@
 //! `condition` with many unknowns: an answer that has converged is consistent with itself.
 
 use crate::cases::Draw;
-use tractable::{Activation, Device, Found, Matrix, Network, Wanted};
+use tractable::{Activation, Device, Matrix, Network, Wanted, condition::Found};
 
 /// The variances belong to the factor: both are from the same linearisation, up to what convergence allows.
 #[test]

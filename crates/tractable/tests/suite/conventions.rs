@@ -11,25 +11,63 @@ fn shared<T: Send + Sync>() {}
 #[test]
 fn types_cross_threads() {
     use tractable::{attack, data, ensemble, files, metrics, optimize, rl};
-    shared::<(tractable::Network, tractable::NetworkBuilder, tractable::Ensemble, tractable::Device)>();
+    shared::<(tractable::Network, tractable::network::NetworkBuilder, tractable::Ensemble, tractable::Device)>(
+    );
     shared::<(tractable::Matrix, tractable::Gaussian, tractable::Input, tractable::Error)>();
-    shared::<(tractable::Prediction, tractable::Posterior, tractable::Derivative, tractable::Spread)>();
-    shared::<(tractable::Mode, tractable::Found, tractable::LearnInfo, tractable::Sums, tractable::Tree)>();
-    shared::<(tractable::Fit, tractable::FitReport, tractable::Epoch, tractable::EarlyStopping)>();
-    shared::<(tractable::Progress, tractable::Samples, tractable::NoiseSchedule, tractable::Activation)>();
-    shared::<(tractable::Wanted, tractable::Extremum, tractable::Observation, tractable::Wrt)>();
-    shared::<(tractable::Layer, tractable::Node, tractable::Prior, tractable::Scheme, tractable::Shape)>();
-    shared::<(tractable::Output, tractable::Noise, tractable::UpdateRule, tractable::Window)>();
-    shared::<(tractable::Padding, tractable::Gate, tractable::rng::ChaCha8Rng)>();
+    shared::<(
+        tractable::Prediction,
+        tractable::Posterior,
+        tractable::condition::Derivative,
+        tractable::network::Spread,
+    )>();
+    shared::<(
+        tractable::condition::Mode,
+        tractable::condition::Found,
+        tractable::network::LearnInfo,
+        tractable::network::Sums,
+        tractable::network::Tree,
+    )>();
+    shared::<(
+        tractable::Fit,
+        tractable::train::FitReport,
+        tractable::train::Epoch,
+        tractable::train::EarlyStopping,
+    )>();
+    shared::<(
+        tractable::train::Progress,
+        tractable::train::Samples,
+        tractable::train::NoiseSchedule,
+        tractable::Activation,
+    )>();
+    shared::<(
+        tractable::Wanted,
+        tractable::condition::Extremum,
+        tractable::network::Observation,
+        tractable::condition::Wrt,
+    )>();
+    shared::<(
+        tractable::Layer,
+        tractable::network::Node,
+        tractable::Prior,
+        tractable::network::Scheme,
+        tractable::Shape,
+    )>();
+    shared::<(
+        tractable::network::Output,
+        tractable::Noise,
+        tractable::network::UpdateRule,
+        tractable::network::Window,
+    )>();
+    shared::<(tractable::network::Padding, tractable::condition::Gate, tractable::rng::ChaCha8Rng)>();
     fn moved<T: Send>() {}
-    moved::<tractable::Search>();
+    moved::<tractable::condition::Search>();
     shared::<(data::Dataset, data::Target, data::Images, data::Augment, data::PixelScaling, data::Scaler)>();
     shared::<(data::Table, data::CsvRows, data::CsvCells)>();
     shared::<(ensemble::Settings, ensemble::Stage, ensemble::LeftOut)>();
     shared::<(metrics::Bin, metrics::Reliability, metrics::Calibration, metrics::Tails)>();
     shared::<(attack::Attacked, attack::Settings, attack::Budget, attack::Stop, attack::Targets)>();
     shared::<(optimize::Optimizer, optimize::Optimum, optimize::Trial, optimize::Bounds, optimize::Goal)>();
-    shared::<(optimize::Search, optimize::Follow, optimize::Path)>();
+    shared::<(optimize::SearchSettings, optimize::Follow, optimize::Path)>();
     shared::<(rl::Agent, rl::Settings, rl::Rollout, rl::Episode, rl::Evaluation, rl::Running)>();
     shared::<(rl::env::HalfCheetah, rl::env::InvertedPendulum, rl::env::Pendulum, rl::env::Space)>();
     shared::<(rl::env::TimeLimit<rl::env::Pendulum>, rl::env::Step, rl::env::mujoco::Mujoco)>();

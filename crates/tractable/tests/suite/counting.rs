@@ -3,7 +3,10 @@
 use crate::cases::{Draw, worst};
 use tractable::data::{self, Dataset};
 use tractable::moments::posterior::{Count, counted};
-use tractable::{Activation, Device, Fit, Layer, Matrix, Network, Observation, Shape, UpdateRule};
+use tractable::{
+    Activation, Device, Fit, Layer, Matrix, Network, Shape,
+    network::{Observation, UpdateRule},
+};
 
 /// T39 with precisions instead of variances.
 fn in_precisions(mu: f64, var: f64, g_mean: f64, g_var: f64, c: Count<f64>) -> (f64, f64, bool) {

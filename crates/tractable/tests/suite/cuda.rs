@@ -11,7 +11,11 @@ use std::time::Duration;
 use tractable::data::{self, Augment};
 use tractable::fnv;
 use tractable::workers::Threads;
-use tractable::{Activation, Device, Fit, Layer, Matrix, Network, Padding, Sync, Window};
+use tractable::{
+    Activation, Device, Fit, Layer, Matrix, Network,
+    network::{Padding, Window},
+    train::Sync,
+};
 
 /// The first GPU.
 fn gpu() -> Option<Device> {
@@ -93,7 +97,7 @@ fn the_three_verbs_agree_on_a_table() {
         let given = tractable::Gaussian::new(vec![0.1, 0.2], vec![0.04, 0.04], 2).unwrap();
         let wanted = Matrix::column(vec![0.5]).unwrap();
         let posterior = net.condition(&given, &wanted).unwrap();
-        let d = net.derivative(&x, tractable::Wrt::input()).unwrap();
+        let d = net.derivative(&x, tractable::condition::Wrt::input()).unwrap();
         [p.mean().to_vec(), p.total_var(), posterior.mean().to_vec(), d.mean().to_vec()]
     };
     let (mine, theirs) = (run(gpu), run(Device::cpu(1)));

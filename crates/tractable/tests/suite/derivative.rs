@@ -7,7 +7,11 @@ mod sampled;
 mod stationary;
 
 use crate::cases::{Draw, Model, worst};
-use tractable::{Activation, Device, Gate, Layer, Network, NetworkBuilder, Shape, Wanted, Wrt};
+use tractable::{
+    Activation, Device, Layer, Network, Shape, Wanted,
+    condition::{Gate, Wrt},
+    network::NetworkBuilder,
+};
 
 const LEAKY: Activation = Activation::LeakyRelu { slope: 0.1 };
 const ALL: [Activation; 7] = [

@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 use tractable::data::Dataset;
 use tractable::fnv::{EMPTY, fnv1a_64};
 use tractable::{
-    Activation, Device, EarlyStopping, Fit, Gaussian, Input, Layer, Matrix, Network, NetworkBuilder,
-    NoiseSchedule, Observation, Progress, Shape, UpdateRule,
+    Activation, Device, Fit, Gaussian, Input, Layer, Matrix, Network, Shape,
+    network::{NetworkBuilder, Observation, UpdateRule},
+    train::{EarlyStopping, NoiseSchedule, Progress},
 };
 
 /// The noise of every epoch is the correctly rounded power, whatever the system's `pow` does. Digits and fingerprint come

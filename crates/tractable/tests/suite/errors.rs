@@ -3,8 +3,9 @@
 use crate::cases::{Draw, bytes, teach};
 use tractable::data::{Dataset, Scaler};
 use tractable::{
-    Activation, Device, Error, Fit, Gaussian, Layer, Matrix, Network, NoiseSchedule, Observation, Padding,
-    Prior, Tree, UpdateRule, Wanted, Window,
+    Activation, Device, Error, Fit, Gaussian, Layer, Matrix, Network, Prior, Wanted,
+    network::{Observation, Padding, Tree, UpdateRule, Window},
+    train::NoiseSchedule,
 };
 
 /// The variants, without their fields.

@@ -3,7 +3,8 @@
 
 use crate::cases::{Draw, Model, worst};
 use tractable::{
-    Activation, Device, Gaussian, Layer, Matrix, Network, Observation, Prior, Shape, Tree, UpdateRule, Wanted,
+    Activation, Device, Gaussian, Layer, Matrix, Network, Prior, Shape, Wanted,
+    network::{Observation, Tree, UpdateRule},
 };
 
 /// A Gaussian over the weights and the bias of one output: mean `m`, covariance `p`.

@@ -222,7 +222,7 @@ fn images_learn_as_the_same_numbers_do() {
     let net = || Network::mlp([784, 16, 11], Activation::Relu).classes(10).build().unwrap();
     let fit = Fit::new().epochs(2).noise_std(0.7).early_stopping(0.2, 9);
     let (mut a, mut b) = (net(), net());
-    let nll = |r: tractable::FitReport| r.epochs[1].validation_nll;
+    let nll = |r: tractable::train::FitReport| r.epochs[1].validation_nll;
     assert_eq!(nll(a.fit(&images, &fit).unwrap()), nll(b.fit(&table, &fit).unwrap()));
     assert_eq!(a.nll(&images).unwrap(), b.nll(&table).unwrap());
 }

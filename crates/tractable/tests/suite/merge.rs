@@ -4,7 +4,10 @@ use std::ops::ControlFlow;
 use tractable::data::{self, Dataset, Target};
 use tractable::workers::{self, Threads};
 use tractable::{
-    Activation, Device, Error, Fit, Increment, Layer, Matrix, Network, Prior, Shape, Sync, UpdateRule, rng,
+    Activation, Device, Error, Fit, Layer, Matrix, Network, Prior, Shape,
+    network::{Increment, UpdateRule},
+    rng,
+    train::Sync,
 };
 
 /// One weight per input and no correlation between them: rows that touch one input each. The exact posterior is that of Gaussian
@@ -293,7 +296,7 @@ fn copies(net: &Network, n: usize) -> Vec<Network> {
     (0..n).map(|_| net.try_clone().unwrap()).collect()
 }
 
-fn go_on(_: tractable::Progress<'_>) -> ControlFlow<()> {
+fn go_on(_: tractable::train::Progress<'_>) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
@@ -439,7 +442,7 @@ fn if_one_stops_all_stop() {
     let nets = together(3, copies(&net, 3), |net, worker| {
         let stops = workers::Transport::rank(worker) == 2;
         let report = net.fit_together(&data, &Fit::new(), worker, Sync::Batch, |p| match p {
-            tractable::Progress::Epoch(_, e) if stops && e.epoch == 4 => ControlFlow::Break(()),
+            tractable::train::Progress::Epoch(_, e) if stops && e.epoch == 4 => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         });
         let report = report.unwrap();

@@ -4,8 +4,8 @@ use crate::cases::{Draw, Model, bytes, worst};
 use tractable::data::Dataset;
 use tractable::moments::noise::{expected, log_innovation, square};
 use tractable::{
-    Activation, Device, Fit, Gaussian, Layer, Matrix, Network, NetworkBuilder, Noise, Observation, Shape,
-    UpdateRule,
+    Activation, Device, Fit, Gaussian, Layer, Matrix, Network, Noise, Shape,
+    network::{NetworkBuilder, Observation, UpdateRule},
 };
 
 fn devices() -> [Device; 2] {
@@ -253,7 +253,7 @@ fn a_fit_that_is_resumed_is_the_same_fit() {
         let mut half = whole.try_clone().unwrap();
         whole.fit(&data, &fit).unwrap();
         half.fit_with(&data, &fit, |p| match p {
-            tractable::Progress::Epoch(_, e) if e.epoch == 2 => std::ops::ControlFlow::Break(()),
+            tractable::train::Progress::Epoch(_, e) if e.epoch == 2 => std::ops::ControlFlow::Break(()),
             _ => std::ops::ControlFlow::Continue(()),
         })
         .unwrap();
@@ -289,10 +289,11 @@ fn a_head_changes_nothing_but_the_noise() {
         let y = Matrix::column(vec![0.4, -1.0]).unwrap();
         assert_eq!(with.search(&x, &y).unwrap(), without.search(&x, &y).unwrap());
         for x in [&x, &Gaussian::around(&Matrix::new(vec![0.1, 0.2], 2).unwrap(), 0.0).unwrap()] {
-            let [a, b] = [&with, &without].map(|net| net.derivative(x, tractable::Wrt::input()).unwrap());
-            assert_eq!((a.mean(), a.var(), a.cov()), (b.mean(), b.var(), b.cov()), "{device:?}");
             let [a, b] =
-                [&with, &without].map(|net| net.second_derivative(x, tractable::Wrt::input()).unwrap());
+                [&with, &without].map(|net| net.derivative(x, tractable::condition::Wrt::input()).unwrap());
+            assert_eq!((a.mean(), a.var(), a.cov()), (b.mean(), b.var(), b.cov()), "{device:?}");
+            let [a, b] = [&with, &without]
+                .map(|net| net.second_derivative(x, tractable::condition::Wrt::input()).unwrap());
             assert_eq!(a, b);
         }
         for layer in ["linear1", "tanh2"] {

@@ -2,7 +2,9 @@
 
 use crate::cases::{Batch, Draw, bytes, teach, zoo};
 use tractable::data::Scaler;
-use tractable::{Activation, Device, Error, Gaussian, Layer, Matrix, Network, Observation, Shape, Wanted};
+use tractable::{
+    Activation, Device, Error, Gaussian, Layer, Matrix, Network, Shape, Wanted, network::Observation,
+};
 
 fn devices() -> [Device; 2] {
     [Device::cpu(2), Device::reference()]

@@ -5,7 +5,8 @@ use tractable::data::Dataset;
 use tractable::ensemble::Settings;
 use tractable::moments::surprise;
 use tractable::{
-    Activation, Device, Drift, Ensemble, Input, Layer, Matrix, Network, Noise, Observation, Shape, Surprise,
+    Activation, Device, Ensemble, Input, Layer, Matrix, Network, Noise, Shape,
+    network::{Drift, Observation, Surprise},
 };
 
 /// A linear network: its posterior, with independent weights, is exact, and so are its predictions.

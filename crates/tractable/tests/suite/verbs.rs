@@ -3,8 +3,8 @@
 use crate::cases::{Batch, Draw, Model, bytes, teach, worst, zoo};
 use tractable::data::Scaler;
 use tractable::{
-    Activation, Device, Gaussian, Layer, Matrix, Network, Observation, Prediction, Prior, Shape, UpdateRule,
-    Wanted,
+    Activation, Device, Gaussian, Layer, Matrix, Network, Prediction, Prior, Shape, Wanted,
+    network::{Observation, UpdateRule},
 };
 
 fn devices() -> [Device; 2] {
@@ -199,7 +199,9 @@ fn learning_with_a_mask_is_learning_from_the_rest() {
             let labels: Vec<usize> = rows.iter().map(|&r| batch.labels[r]).collect();
             let y = batch.y.select(&rows);
             match net.output() {
-                tractable::Output::Classes { .. } => rest.learn(&batch.x.select(&rows), &labels).unwrap(),
+                tractable::network::Output::Classes { .. } => {
+                    rest.learn(&batch.x.select(&rows), &labels).unwrap()
+                }
                 _ => rest.learn(&batch.x.select(&rows), &y).unwrap(),
             };
             // Sums over the batch differ in order only.

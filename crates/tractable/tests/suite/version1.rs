@@ -2,7 +2,7 @@
 
 use tractable::rl::Agent;
 use tractable::rl::env::{Pendulum, TimeLimit};
-use tractable::{Device, Matrix, Network, UpdateRule};
+use tractable::{Device, Matrix, Network, network::UpdateRule};
 
 fn file(name: &str) -> String {
     format!("{}/tests/data/v1/{name}.safetensors", env!("CARGO_MANIFEST_DIR"))

@@ -1,6 +1,9 @@
 //! Files of version 2, written before noise was inferred: it is known, and they say what they said.
 
-use tractable::{Device, Matrix, Network, Noise, Output, UpdateRule};
+use tractable::{
+    Device, Matrix, Network, Noise,
+    network::{Output, UpdateRule},
+};
 
 fn load(name: &str, device: Device) -> Network {
     let path = format!("{}/tests/data/v2/{name}.safetensors", env!("CARGO_MANIFEST_DIR"));

@@ -7,7 +7,7 @@ use crate::settings::DeviceName;
 use serde::Serialize;
 use std::time::Duration;
 use tractable::data::{Images, PixelScaling};
-use tractable::{Activation, Fit, Network, NetworkBuilder, Shape, recipes};
+use tractable::{Activation, Fit, Network, Shape, network::NetworkBuilder, recipes};
 
 /// The device.
 ///
@@ -102,7 +102,7 @@ fn train(
 ) -> tractable::Result<Line> {
     let (began, mut seconds) = (std::time::Instant::now(), Vec::new());
     net.fit_with(images, &Fit::new().epochs(10_000).batch(batch).noise_std(1.0), |progress| {
-        if let tractable::Progress::Epoch(_, epoch) = progress {
+        if let tractable::train::Progress::Epoch(_, epoch) = progress {
             seconds.push(epoch.seconds);
             if seconds.len() > 3 && began.elapsed() > budget {
                 return std::ops::ControlFlow::Break(());

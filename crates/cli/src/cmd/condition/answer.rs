@@ -5,7 +5,11 @@ use crate::escape;
 use crate::report::{Outcome, short, table};
 use serde::Serialize;
 use tractable::metrics::{Tails, argmax};
-use tractable::{Found, Matrix, Mode, Posterior, rng};
+use tractable::{
+    Matrix, Posterior,
+    condition::{Found, Mode},
+    rng,
+};
 
 /// With a lower effective number of points, mean and standard deviation are a guess.
 const FEW: f64 = 64.0;

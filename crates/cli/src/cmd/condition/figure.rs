@@ -4,7 +4,10 @@ use super::answer::Answer;
 use super::question::{Asked, Question, Wish};
 use crate::plot::{Color, Figure, Panel};
 use crate::report::{Exit, Outcome};
-use tractable::{Found, Matrix, Mode};
+use tractable::{
+    Matrix,
+    condition::{Found, Mode},
+};
 
 /// Places along one input, and around every mode.
 const LINE: usize = 241;

@@ -4,7 +4,11 @@ use crate::report::{Exit, Outcome};
 use crate::run::class_names;
 use std::borrow::Cow;
 use tractable::data::{Preparation, Scaler, nearest};
-use tractable::{Ensemble, Gaussian, Matrix, Observation, Output, Posterior, Wanted, rng};
+use tractable::{
+    Ensemble, Gaussian, Matrix, Posterior, Wanted,
+    network::{Observation, Output},
+    rng,
+};
 
 /// A number with a standard deviation; 0: known, or wanted, exactly.
 #[derive(Clone, Copy, Debug, PartialEq)]

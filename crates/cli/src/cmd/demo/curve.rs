@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 use tractable::data::Dataset;
 use tractable::ensemble::Settings;
-use tractable::optimize::{Bounds, Goal, Search, search};
-use tractable::{Ensemble, Matrix, Network, Wrt, metrics, rng};
+use tractable::optimize::{Bounds, Goal, SearchSettings, search};
+use tractable::{Ensemble, Matrix, Network, condition::Wrt, metrics, rng};
 
 const POINTS: usize = 400;
 const NOISE: f64 = 0.3;
@@ -140,7 +140,7 @@ fn noisy(seed: u64, part: u64) -> tractable::Result<(Matrix, Matrix)> {
 /// The best optimum of every network, pooled: the variance within and that between them.
 fn extreme(model: &Ensemble, goal: Goal, truth: f64) -> tractable::Result<Extreme> {
     let bounds = Bounds::new([(-SOUGHT, SOUGHT)])?;
-    let settings = Search { starts: 16, ..Search::default() };
+    let settings = SearchSettings { starts: 16, ..SearchSettings::default() };
     let mut found = Vec::new();
     for net in model.networks() {
         let best = search(net, &bounds, goal, &settings)?.swap_remove(0);

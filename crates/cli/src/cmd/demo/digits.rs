@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 use tractable::attack::{self, Attacked, Settings, Stop, Targets};
 use tractable::data::{self, Images};
-use tractable::{Activation, Fit, Layer, Matrix, Network, NoiseSchedule, Shape, metrics};
+use tractable::{Activation, Fit, Layer, Matrix, Network, Shape, metrics, train::NoiseSchedule};
 
 const TRAIN: usize = 6000;
 const TEST: usize = 2000;
@@ -78,10 +78,11 @@ pub(super) fn act(stage: &Stage) -> Outcome<Section> {
     let mut finished = 0;
     net.fit_with(&images, &fit, |p| {
         match p {
-            tractable::Progress::Rows(done, _) => progress.at((finished * train + done) as u64, || {
-                format!("2/3 digits: pass {} of {epochs}", finished + 1)
-            }),
-            tractable::Progress::Epoch(_, e) => finished = e.epoch,
+            tractable::train::Progress::Rows(done, _) => progress
+                .at((finished * train + done) as u64, || {
+                    format!("2/3 digits: pass {} of {epochs}", finished + 1)
+                }),
+            tractable::train::Progress::Epoch(_, e) => finished = e.epoch,
         }
         if crate::interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
 use tractable::ensemble::LeftOut;
-use tractable::{Ensemble, Layer, Network, Output, Shape};
+use tractable::{Ensemble, Layer, Network, Shape, network::Output};
 
 /// What the library calls such files.
 pub(super) const FORMAT: &str = "tractable-ensemble";

@@ -21,7 +21,7 @@ struct Asked<'a> {
 
 /// Line `tell` of `optimize`.
 #[derive(Serialize)]
-struct Told<'a> {
+struct TellLine<'a> {
     /// Location of the best value.
     best_x: Option<&'a [f64]>,
     /// The best value.
@@ -91,7 +91,7 @@ pub(super) fn tell(args: &Args, path: &Path, value: f64) -> Outcome {
     }
     search.save(path)?;
     let best = search.best();
-    let told = Told {
+    let told = TellLine {
         best_x: best.map(|t| &t.x[..]),
         best_y: best.and_then(|t| t.y),
         told: search.history().len(),

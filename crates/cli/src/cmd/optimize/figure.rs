@@ -4,7 +4,7 @@
 use crate::plot::{Color, Figure, OptimumFigure, Panel, Places, four_panels};
 use tractable::data::{Dataset, Scaler};
 use tractable::optimize::{Optimizer, Optimum};
-use tractable::{Activation, Device, Ensemble, Fit, Matrix, Network, NoiseSchedule, Result};
+use tractable::{Activation, Device, Ensemble, Fit, Matrix, Network, Result, train::NoiseSchedule};
 
 /// Evaluations nearer than this share of the axis are one observation for the picture's network.
 const APART: f64 = 0.01;

@@ -6,8 +6,8 @@ use crate::report::{Exit, Outcome, Report, file_error};
 use crate::run::{self, commands};
 use std::path::Path;
 use tractable::data::{self, Target};
-use tractable::optimize::{Bounds, Goal, Optimum, Search, search, search_ensemble};
-use tractable::{Activation, Device, Ensemble, Fit, Layer, Matrix, Network, Output, Shape};
+use tractable::optimize::{Bounds, Goal, Optimum, SearchSettings, search, search_ensemble};
+use tractable::{Activation, Device, Ensemble, Fit, Layer, Matrix, Network, Shape, network::Output};
 
 /// Optima that are reported.
 const REPORTED: usize = 5;
@@ -101,7 +101,7 @@ pub(super) fn of_run(args: &Args, path: &Path) -> Outcome {
 /// What `train` makes unless it is told otherwise: several networks, calibrated together.
 fn of_several(args: &Args, model: &Ensemble, bounds: &Bounds, output: usize) -> Outcome {
     let goal = args.goal().unwrap_or(Goal::Minimum);
-    let how = Search { seed: args.seed, output, ..Search::default() };
+    let how = SearchSettings { seed: args.seed, output, ..SearchSettings::default() };
     let optima = keep_found(args, goal, search_ensemble(model, bounds, goal, &how)?, model.input_names())?;
     let (Some(dir), [range]) = (&args.out, bounds.pairs()) else { return Ok(()) };
     let names = (&model.input_names()[0][..], &model.output_names()[output][..]);
@@ -125,7 +125,8 @@ fn keep_found(args: &Args, goal: Goal, mut optima: Vec<Optimum>, own: &[String])
 
 fn finish(args: &Args, net: &Network, bounds: &Bounds, output: usize, data: (&[f64], &[f64])) -> Outcome {
     let goal = args.goal().unwrap_or(Goal::Minimum);
-    let optima = search(net, bounds, goal, &Search { seed: args.seed, output, ..Search::default() })?;
+    let optima =
+        search(net, bounds, goal, &SearchSettings { seed: args.seed, output, ..SearchSettings::default() })?;
     let optima = keep_found(args, goal, optima, net.input_names())?;
     let (Some(dir), &[range]) = (&args.out, bounds.pairs()) else { return Ok(()) };
     let mean: Vec<f64> = optima.iter().map(|o| o.x.mean()[0]).collect();

@@ -11,7 +11,7 @@ use crate::settings::{Kind, RunSettings};
 use crate::team;
 use serde::Serialize;
 use std::path::Path;
-use tractable::{Network, Sync};
+use tractable::{Network, train::Sync};
 
 /// Line `start` (images) of `train`.
 #[derive(Serialize)]

@@ -10,7 +10,7 @@ use crate::team;
 use serde::Serialize;
 use std::path::Path;
 use tractable::data::{ColumnAbout, Dataset, Target};
-use tractable::{Ensemble, Fit, Network, Sync};
+use tractable::{Ensemble, Fit, Network, train::Sync};
 
 /// Line `start` (one network) of `train`.
 #[derive(Serialize)]
@@ -139,7 +139,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig>) -> Outcome
     rows.test.map_or(Ok(()), |test| say_test(&folder, report, &model, &test))
 }
 
-fn build(data: &Dataset, settings: &RunSettings) -> tractable::NetworkBuilder {
+fn build(data: &Dataset, settings: &RunSettings) -> tractable::network::NetworkBuilder {
     let (outputs, classes) = match data.target() {
         Target::Values { y, .. } => (y.width(), None),
         Target::Labels { names, .. } => (names.len(), Some(names.len())),

@@ -15,11 +15,11 @@ use tractable::ensemble::{Settings, Stage};
 const MOST_IN_MEMORY: u64 = 512 << 20;
 
 pub(super) struct Source {
-    rows: Kept,
+    rows: Storage,
     pub(super) columns: Vec<ColumnAbout>,
 }
 
-enum Kept {
+enum Storage {
     Memory(Box<Rows>),
     Stream(Box<CsvStream>),
 }
@@ -44,7 +44,7 @@ impl Source {
         })?;
         note_classes(classes, &settings.target);
         settings.check()?;
-        Ok((Source { rows: Kept::Stream(Box::new(stream)), columns: about }, settings))
+        Ok((Source { rows: Storage::Stream(Box::new(stream)), columns: about }, settings))
     }
 
     /// The rows of a run that is started again.
@@ -58,42 +58,42 @@ impl Source {
             about = columns::about(&table, &settings.target);
             settings.dataset(table)
         })?;
-        Ok(Source { rows: Kept::Stream(Box::new(stream)), columns: about })
+        Ok(Source { rows: Storage::Stream(Box::new(stream)), columns: about })
     }
 
     fn in_memory(table: Table, settings: &RunSettings) -> Outcome<Self> {
         let columns = columns::about(&table, &settings.target);
-        Ok(Source { rows: Kept::Memory(Box::new(Rows::new(table, settings)?)), columns })
+        Ok(Source { rows: Storage::Memory(Box::new(Rows::new(table, settings)?)), columns })
     }
 
     /// Rows that are learned from.
     pub(super) fn rows(&self) -> usize {
         match &self.rows {
-            Kept::Memory(rows) => rows.train.rows(),
-            Kept::Stream(stream) => stream.rows_learned(),
+            Storage::Memory(rows) => rows.train.rows(),
+            Storage::Stream(stream) => stream.rows_learned(),
         }
     }
 
     /// These rows, or some of them.
     pub(super) fn train(&self) -> &Dataset {
         match &self.rows {
-            Kept::Memory(rows) => &rows.train,
-            Kept::Stream(stream) => stream.learned(),
+            Storage::Memory(rows) => &rows.train,
+            Storage::Stream(stream) => stream.learned(),
         }
     }
 
     pub(super) fn test(&self) -> Option<&Dataset> {
         match &self.rows {
-            Kept::Memory(rows) => rows.test.as_ref(),
-            Kept::Stream(_) => None,
+            Storage::Memory(rows) => rows.test.as_ref(),
+            Storage::Stream(_) => None,
         }
     }
 
     /// What the model says of rows that were left out.
     pub(super) fn judge(&self, model: &Ensemble) -> Outcome<Judged> {
         match &self.rows {
-            Kept::Memory(rows) => judge_left_out(model, &rows.train),
-            Kept::Stream(stream) => {
+            Storage::Memory(rows) => judge_left_out(model, &rows.train),
+            Storage::Stream(stream) => {
                 let mut judged = Judged::default();
                 judged.predict(model, stream.held_out().input(), stream.held_out().target())?;
                 Ok(judged)
@@ -107,11 +107,11 @@ impl Source {
         progress: impl FnMut(Stage) -> ControlFlow<()>,
     ) -> tractable::Result<Option<Ensemble>> {
         match &self.rows {
-            Kept::Memory(rows) => match team::workers() {
+            Storage::Memory(rows) => match team::workers() {
                 None => Ensemble::fit_with(&rows.train, settings, progress),
                 Some(workers) => Ensemble::fit_together(&rows.train, settings, &*workers, progress),
             },
-            Kept::Stream(stream) => Ensemble::fit_stream(stream, settings, progress),
+            Storage::Stream(stream) => Ensemble::fit_stream(stream, settings, progress),
         }
     }
 }

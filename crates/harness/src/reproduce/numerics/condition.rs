@@ -1,7 +1,7 @@
 //! The posterior that `condition` gives, beside that of drawn inputs and networks.
 
 use super::drawn::{Drawn, Kind, Points, TOGETHER};
-use tractable::{Found, Gaussian, Matrix, Network, Result, Wanted, rng};
+use tractable::{Gaussian, Matrix, Network, Result, Wanted, condition::Found, rng};
 
 /// Standard deviations of every input before.
 pub(super) const PRIOR_STDS: [f64; 3] = [0.1, 0.3, 1.0];

@@ -4,7 +4,8 @@ use serde::Serialize;
 use std::collections::VecDeque;
 use tractable::data::Scaler;
 use tractable::{
-    Activation, Device, Drift, Input, Matrix, Network, Noise, Observation, Result, Surprise, UpdateRule,
+    Activation, Device, Input, Matrix, Network, Noise, Result,
+    network::{Drift, Observation, Surprise, UpdateRule},
 };
 
 use super::worlds::{Stream, World};

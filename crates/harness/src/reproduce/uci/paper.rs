@@ -10,7 +10,7 @@ use super::{Args, each_split};
 use serde::Serialize;
 use std::time::Instant;
 use tractable::data::Target;
-use tractable::{Activation, Device, Fit, Network, Prior, UpdateRule, metrics};
+use tractable::{Activation, Device, Fit, Network, Prior, metrics, network::UpdateRule};
 use tractable_cli::report::{Exit, Outcome, Report, table};
 
 const EPOCHS: usize = 40;

@@ -1,7 +1,10 @@
 //! Rows that come down to images, whose layout is not that of other states.
 
 use super::{apart, gpu};
-use tractable::{Activation, Device, Gaussian, Layer, Network, Padding, Shape, Window};
+use tractable::{
+    Activation, Device, Gaussian, Layer, Network, Shape,
+    network::{Padding, Window},
+};
 
 /// A network on images whose first layer may be one without weights.
 fn network(first: Option<Layer>, outputs: usize, device: Device) -> Network {

@@ -2,7 +2,10 @@
 
 use super::{apart, gpu};
 use tractable::data::Images;
-use tractable::{Activation, Device, Layer, Matrix, Network, Padding, Shape, Window};
+use tractable::{
+    Activation, Device, Layer, Matrix, Network, Shape,
+    network::{Padding, Window},
+};
 
 #[test]
 fn many_images_are_gathered_in_parts() {

@@ -5,7 +5,9 @@ use super::apart;
 use std::path::PathBuf;
 use tractable::data::Images;
 use tractable::{
-    Activation, Device, Layer, Matrix, Network, Padding, Result, SearchStart, Shape, Wanted, Window, Wrt,
+    Activation, Device, Layer, Matrix, Network, Result, Shape, Wanted,
+    condition::{SearchStart, Wrt},
+    network::{Padding, Window},
 };
 
 /// Which allocations of the emulated device fail.

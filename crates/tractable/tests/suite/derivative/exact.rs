@@ -3,7 +3,7 @@
 use super::{ALL, LEAKY, Plain, dense, known, places};
 use crate::cases::{Draw, worst};
 use tractable::data::Scaler;
-use tractable::{Activation, Gaussian, Matrix, Network, Wrt};
+use tractable::{Activation, Gaussian, Matrix, Network, condition::Wrt};
 
 const WIDTHS: [usize; 5] = [3, 5, 4, 6, 2];
 

@@ -2,7 +2,7 @@
 
 use super::dense;
 use crate::cases::{Draw, bytes};
-use tractable::{Activation, Error, Gaussian, Layer, Matrix, Network, Shape, Wanted, Wrt};
+use tractable::{Activation, Error, Gaussian, Layer, Matrix, Network, Shape, Wanted, condition::Wrt};
 
 fn net(activations: &[Activation]) -> Network {
     dense(&[2, 4, 3, 2], activations).seed(30).build().unwrap()

@@ -2,7 +2,7 @@
 
 use super::{LEAKY, Part, Plain, dense, jet_of, with_var};
 use crate::cases::Draw;
-use tractable::{Activation, Gaussian, Wrt};
+use tractable::{Activation, Gaussian, condition::Wrt};
 
 const DRAWS: usize = 40_000;
 

@@ -4,7 +4,10 @@ use super::{dense, with_var};
 use crate::cases::{Draw, bytes};
 use tractable::data::{Dataset, Scaler};
 use tractable::moments::derivative::{shrunk, stationary};
-use tractable::{Activation, Device, Extremum, Fit, Gate, Gaussian, Matrix, Network, Wanted, Wrt};
+use tractable::{
+    Activation, Device, Fit, Gaussian, Matrix, Network, Wanted,
+    condition::{Extremum, Gate, Wrt},
+};
 
 const ALL: [(f64, fn() -> Extremum<'static>); 3] =
     [(0.0, Wanted::stationary), (1.0, Wanted::maximum), (-1.0, Wanted::minimum)];
@@ -14,7 +17,7 @@ fn net() -> Network {
 }
 
 /// What T33 makes of a prior, given the derivative by it.
-fn step(prior: &Gaussian, d: &tractable::Derivative, noise: f64, towards: f64) -> Gaussian {
+fn step(prior: &Gaussian, d: &tractable::condition::Derivative, noise: f64, towards: f64) -> Gaussian {
     let one = |i: usize| stationary(d.mean()[i], d.var()[i] + noise, d.cov()[i], towards);
     let n = prior.mean().len();
     let mean = (0..n).map(|i| prior.mean()[i] + one(i).0).collect();

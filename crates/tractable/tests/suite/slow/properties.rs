@@ -2,7 +2,7 @@
 
 use crate::cases::Model;
 use proptest::prelude::*;
-use tractable::{Activation, Device, Gaussian, Matrix, Network, UpdateRule, Wanted};
+use tractable::{Activation, Device, Gaussian, Matrix, Network, Wanted, network::UpdateRule};
 
 /// A small network with its numbers: widths, activation, seed, and where it computes.
 #[derive(Debug, Clone)]

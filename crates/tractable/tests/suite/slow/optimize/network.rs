@@ -2,8 +2,10 @@
 
 use super::refuses;
 use tractable::data::Dataset;
-use tractable::optimize::{Bounds, Follow, Goal, Search, follow, search};
-use tractable::{Activation, Device, Fit, Gaussian, Layer, Matrix, Network, Shape, UpdateRule, Wanted, rng};
+use tractable::optimize::{Bounds, Follow, Goal, SearchSettings, follow, search};
+use tractable::{
+    Activation, Device, Fit, Gaussian, Layer, Matrix, Network, Shape, Wanted, network::UpdateRule, rng,
+};
 
 /// Learns the columns of `y` over a grid of points, in units far from 1.
 fn trained(x: Matrix, y: Matrix, standardize: bool) -> Network {
@@ -32,7 +34,7 @@ fn optima_of_one_number() {
         let net = trained(column(x), column(y), standardize);
         let bounds = Bounds::new([(-1.8 * unit, 1.8 * unit)]).unwrap();
         for (goal, place, value) in [(Goal::Maximum, -1.0, 2.0), (Goal::Minimum, 1.0, -2.0)] {
-            let optima = search(&net, &bounds, goal, &Search::default()).unwrap();
+            let optima = search(&net, &bounds, goal, &SearchSettings::default()).unwrap();
             let (x, y) = (optima[0].x.mean()[0] / unit, optima[0].value.mean()[0] - offset);
             assert!((x - place).abs() < 0.06 && (y - value).abs() < 0.1, "{unit}: {x} {y}");
             let std = optima[0].x.std()[0] / unit;
@@ -54,12 +56,12 @@ fn optima_of_two_numbers_and_a_chosen_output() {
     let net = trained(Matrix::new(points, 2).unwrap(), Matrix::new(values, 2).unwrap(), true);
     let bounds = Bounds::new([(-1.0, 1.0), (-10.0, 10.0)]).unwrap();
     for (output, goal, place) in [(0, Goal::Maximum, [0.4, -2.0]), (1, Goal::Minimum, [-0.3, 5.0])] {
-        let settings = Search { output, ..Search::default() };
+        let settings = SearchSettings { output, ..SearchSettings::default() };
         let optima = search(&net, &bounds, goal, &settings).unwrap();
         let x = optima[0].x.mean();
         assert!((x[0] - place[0]).abs() < 0.1 && (x[1] - place[1]).abs() < 1.0, "{output}: {x:?}");
     }
-    let settings = Search { output: 2, ..Search::default() };
+    let settings = SearchSettings { output: 2, ..SearchSettings::default() };
     refuses(search(&net, &bounds, Goal::Minimum, &settings), &["output"]);
 }
 
@@ -69,22 +71,22 @@ fn searches_that_cannot_be_are_refused() {
     let square = Bounds::new([(0.0, 1.0); 2]).unwrap();
     let line = Bounds::new([(0.0, 1.0)]).unwrap();
     refuses(
-        search(&net, &line, Goal::Minimum, &Search::default()),
+        search(&net, &line, Goal::Minimum, &SearchSettings::default()),
         &["bounds: expected 2 coordinates, got 1"],
     );
     for step in [0.0, -0.1, 1.5, f64::NAN] {
-        let settings = Search { step, ..Search::default() };
+        let settings = SearchSettings { step, ..SearchSettings::default() };
         refuses(search(&net, &square, Goal::Minimum, &settings), &["step", "share of the box"]);
     }
     for (starts, rounds) in [(0, 1), (1, 0)] {
-        let settings = Search { starts, rounds, ..Search::default() };
+        let settings = SearchSettings { starts, rounds, ..SearchSettings::default() };
         refuses(search(&net, &square, Goal::Minimum, &settings), &["at least one start and one round"]);
     }
     // Nothing can move: the message names the cure.
     for activation in [Activation::Relu, Activation::LeakyRelu { slope: 0.1 }] {
         let flat = Network::mlp([2, 4, 1], activation).build().unwrap();
         let says = ["first layer is piecewise linear", "tanh", "mixture_relu"];
-        refuses(search(&flat, &square, Goal::Minimum, &Search::default()), &says);
+        refuses(search(&flat, &square, Goal::Minimum, &SearchSettings::default()), &says);
     }
 }
 
@@ -92,7 +94,9 @@ fn searches_that_cannot_be_are_refused() {
 fn the_same_seed_finds_the_same_optima() {
     let net = Network::mlp([2, 8, 1], Activation::Tanh).seed(3).device(Device::cpu(1)).build().unwrap();
     let bounds = Bounds::new([(-1.0, 1.0); 2]).unwrap();
-    let run = |seed| search(&net, &bounds, Goal::Maximum, &Search { seed, ..Search::default() }).unwrap();
+    let run = |seed| {
+        search(&net, &bounds, Goal::Maximum, &SearchSettings { seed, ..SearchSettings::default() }).unwrap()
+    };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));
 }

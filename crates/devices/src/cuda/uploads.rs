@@ -95,7 +95,7 @@ arguments! {
 }
 
 /// What the host sent for a batch: row numbers, an observation. Its memory is kept from batch to batch.
-pub(super) struct Given {
+pub(super) struct Uploads {
     numbers: Buffer<u32>,
     /// The row numbers that are on the device.
     rows: Vec<usize>,
@@ -107,9 +107,9 @@ pub(super) struct Given {
     seen: Buffer<u8>,
 }
 
-impl Given {
+impl Uploads {
     pub(super) fn new(gpu: &Arc<Gpu>) -> Self {
-        Given {
+        Uploads {
             numbers: Buffer::none(gpu),
             rows: Vec::new(),
             changes: Buffer::none(gpu),
@@ -176,7 +176,7 @@ impl Cuda {
         state.begin(rows.len());
         state.room([Part::Mean]);
         state.make_exact();
-        if let Err(e) = state.given.number(rows) {
+        if let Err(e) = state.uploads.number(rows) {
             state.failed = Some(driver::why(e));
         }
         state.failed.is_none()
@@ -190,8 +190,8 @@ impl Cuda {
         sums: &mut NoiseSums,
     ) -> Result<()> {
         let width = output.shape.len();
-        let mut given = Given::new(&self.gpu);
-        let seen = given.see(seen, width)?;
+        let mut uploads = Uploads::new(&self.gpu);
+        let seen = uploads.see(seen, width)?;
         let mut totals = Buffer::<f64>::none(&self.gpu);
         totals.grow(2 * width)?;
         let (head_at, head_layout) = match head {
@@ -265,7 +265,7 @@ impl Tables for Cuda {
         if !self.begin_gather(rows, state) {
             return;
         }
-        let (to, numbers) = (state.layout(), &state.given.numbers);
+        let (to, numbers) = (state.layout(), &state.uploads.numbers);
         let args = GatherArgs { to, table: table.values.at(), rows: numbers.at(), mean: state.mean.at() };
         self.over("gather", to.numbers(), &args);
     }
@@ -295,7 +295,7 @@ impl DataSets<Cuda> for Cuda {
         if !self.begin_gather(rows, state) {
             return;
         }
-        let numbers = &state.given.numbers;
+        let numbers = &state.uploads.numbers;
         let bytes = images.bytes.as_ref().expect("a table of images");
         let len = bytes.shape.len();
         if state.shape.is_flat() && bytes.shape.channels == 1 && changes.is_empty() && len.is_multiple_of(4) {
@@ -312,10 +312,10 @@ impl DataSets<Cuda> for Cuda {
             }
             return;
         }
-        if let Err(e) = state.given.change(changes) {
+        if let Err(e) = state.uploads.change(changes) {
             return state.failed = Some(driver::why(e));
         }
-        let given = &state.given;
+        let uploads = &state.uploads;
         let to = state.layout();
         let [channels, height, width] =
             [bytes.shape.channels, bytes.shape.height, bytes.shape.width].map(|n| n as i32);
@@ -327,8 +327,8 @@ impl DataSets<Cuda> for Cuda {
             pixels: bytes.pixels.at(),
             scaled: bytes.scaled.at(),
             greys: bytes.greys.at(),
-            rows: given.numbers.at(),
-            changes: if changes.is_empty() { 0 } else { given.changes.at() },
+            rows: uploads.numbers.at(),
+            changes: if changes.is_empty() { 0 } else { uploads.changes.at() },
             mean: state.mean.at(),
         };
         self.over("gather_images", to.numbers(), &args);
@@ -342,13 +342,13 @@ impl DataSets<Cuda> for Cuda {
         rows: &[usize],
         noise: NoiseVar<'_>,
     ) {
-        let (width, given) = (output.shape.len(), &mut output.given);
+        let (width, uploads) = (output.shape.len(), &mut output.uploads);
         // The rows that were gathered: their row numbers are on the device already.
-        let there = (input.given.rows == rows).then(|| input.given.numbers.at());
-        let mut number = || there.map_or_else(|| given.number(rows), Ok);
-        match number().and_then(|rows| Ok((rows, given.set_noise(noise, width)?))) {
+        let there = (input.uploads.rows == rows).then(|| input.uploads.numbers.at());
+        let mut number = || there.map_or_else(|| uploads.number(rows), Ok);
+        match number().and_then(|rows| Ok((rows, uploads.set_noise(noise, width)?))) {
             Ok((rows, noise_kind)) => {
-                let [y, noise] = [targets.values.at(), given.noise.at()];
+                let [y, noise] = [targets.values.at(), uploads.noise.at()];
                 self.observe_with(output, SeenArgs { y, noise, seen: 0, rows, noise_kind });
             }
             Err(e) => output.failed = Some(driver::why(e)),
@@ -358,7 +358,7 @@ impl DataSets<Cuda> for Cuda {
 
 impl Observing for Cuda {
     fn observe(&self, output: &mut State, seen: Seen<'_>) {
-        match output.given.see(seen, output.shape.len()) {
+        match output.uploads.see(seen, output.shape.len()) {
             Ok(seen) => self.observe_with(output, seen),
             Err(e) => output.failed = Some(driver::why(e)),
         }
