@@ -50,7 +50,7 @@ pub(crate) struct TrainSettings {
     /// Type of a column: number, category, date, day-first or month-first [default: detected]
     #[arg(long = "as", value_name = "COL=TYPE,...", value_delimiter = ',', value_parser = treated)]
     treat: Vec<(String, As)>,
-    /// Train one network, in a tenth of the time, calibrated on a fifth of the rows
+    /// Keep one network, the most likely on a fifth of the rows; takes a fifth of the time
     #[arg(long)]
     pub(crate) single: bool,
     /// Stream rows from disk for every epoch instead of keeping them in memory [default: above 512 MiB]

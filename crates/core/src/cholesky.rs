@@ -35,6 +35,17 @@ pub fn solve_turned(factor: &[f64], n: usize, v: &mut [f64]) {
     }
 }
 
+/// The inverse of `L L'`.
+pub fn inverse(factor: &[f64], n: usize) -> Vec<f64> {
+    let mut out = vec![0.0; n * n];
+    for (column, line) in out.chunks_exact_mut(n).enumerate() {
+        line[column] = 1.0;
+        solve(factor, n, line);
+        solve_turned(factor, n, line);
+    }
+    out
+}
+
 /// `L v`, in place.
 pub fn times(factor: &[f64], n: usize, v: &mut [f64]) {
     for i in (0..n).rev() {

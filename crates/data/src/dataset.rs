@@ -310,6 +310,20 @@ impl Dataset {
         &self.outputs
     }
 
+    /// The same rows with another target of the same outputs.
+    ///
+    /// # Errors
+    /// When it does not have as many rows.
+    pub fn with_target(mut self, target: Target) -> Result<Self> {
+        let rows = match &target {
+            Target::Values { y, .. } => y.rows(),
+            Target::Labels { labels, .. } => labels.len(),
+        };
+        check_rows("target", &self.x, rows)?;
+        self.target = target;
+        Ok(self)
+    }
+
     /// Standardise features and numeric targets when a network is fitted to these data.
     ///
     /// Nothing is computed here: the [`Scaler`](super::Scaler) must come from the training part,

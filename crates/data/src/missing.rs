@@ -146,13 +146,7 @@ fn inverse(mut a: Vec<f64>, n: usize) -> Option<Vec<f64>> {
     if !cholesky::factor(&mut a, n) {
         return None;
     }
-    let mut out = vec![0.0; n * n];
-    for (column, line) in out.chunks_exact_mut(n).enumerate() {
-        line[column] = 1.0;
-        cholesky::solve(&a, n, line);
-        cholesky::solve_turned(&a, n, line);
-    }
-    Some(out)
+    Some(cholesky::inverse(&a, n))
 }
 
 #[cfg(test)]

@@ -7,6 +7,9 @@ use std::f64::consts::TAU;
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Gaussian, Matrix};
 
+/// Variance that a category has at least, of all its levels together.
+const LEAST_SPREAD: f64 = 0.1;
+
 /// How the columns of a table become inputs: numbers as they are, categories as one input for each level, dates as days and
 /// the time of the year, week and day. A missing cell becomes an uncertain input: its mean and variance given the others.
 ///
@@ -338,17 +341,17 @@ impl Preparation {
         !missing.is_empty()
     }
 
-    /// Standard deviations to divide by: the levels of a category have one in common, so that a rare one does not count
-    /// for more than all others.
+    /// Standard deviations to divide by: the levels of a category have one in common, so that a category counts as much as a
+    /// number, and a rare level does not become huge.
     pub(super) fn even_out(&self, std: &mut [f64]) {
         let mut at = 0;
         for column in &self.columns {
             let width = column.kind.width();
-            if let Kind::Category { .. } = column.kind {
+            if let Kind::Category { .. } | Kind::YesNo = column.kind {
                 let own = &mut std[at..at + width];
                 // A level that occurs in no row has a deviation of 1, for want of a better one.
-                let mean = own.iter().filter(|s| **s < 1.0).map(|s| s * s).sum::<f64>() / width as f64;
-                own.fill(if mean > 0.0 { mean.sqrt() } else { 1.0 });
+                let all = own.iter().filter(|s| **s < 1.0).map(|s| s * s).sum::<f64>();
+                own.fill(if all > 0.0 { all.max(LEAST_SPREAD).sqrt() } else { 1.0 });
             }
             at += width;
         }

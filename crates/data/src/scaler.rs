@@ -193,6 +193,11 @@ impl Scaler {
         Ok(())
     }
 
+    /// Of some of the columns.
+    pub fn some(&self, columns: std::ops::Range<usize>) -> Self {
+        Self { mean: self.mean[columns.clone()].to_vec(), std: self.std[columns].to_vec() }
+    }
+
     /// Number of columns.
     ///
     /// ```

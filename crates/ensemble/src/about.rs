@@ -1,7 +1,7 @@
 //! The data of a model, and a faster form of it.
 
 use super::folds::{FOLDS, folds, rows_of};
-use super::{Calibrated, Ensemble};
+use super::{Calibrated, Ensemble, Member};
 use tractable_core::error::{Error, Result};
 use tractable_data::Dataset;
 
@@ -18,7 +18,7 @@ impl Ensemble {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn input_names(&self) -> &[String] {
-        self.members[0].net.input_names()
+        self.first().input_names()
     }
 
     /// How the columns of a table become the inputs; `None` where these have no names.
@@ -34,7 +34,7 @@ impl Ensemble {
     /// ```
     #[cfg(feature = "csv")]
     pub fn preparation(&self) -> Option<std::borrow::Cow<'_, tractable_data::Preparation>> {
-        self.members[0].net.preparation()
+        self.first().preparation()
     }
 
     /// Names of the targets.
@@ -49,7 +49,7 @@ impl Ensemble {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn output_names(&self) -> &[String] {
-        self.members[0].net.output_names()
+        self.first().output_names()
     }
 
     /// Names of the classes; none where the target is a number.
@@ -64,7 +64,22 @@ impl Ensemble {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn class_names(&self) -> &[String] {
-        self.members[0].net.class_names()
+        self.first().class_names()
+    }
+
+    /// The candidates, each with its weight over all outputs; the weights add up to 1.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert!(model.candidates().any(|(name, weight)| name == "line" && weight > 0.0));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn candidates(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.candidates.iter().map(|c| (&c.name[..], c.weight()))
     }
 
     /// Which training rows were left out by a network: all of them or, for a single network, the fifth
@@ -82,7 +97,8 @@ impl Ensemble {
     pub fn rows_left_out(&self, data: &Dataset) -> Result<Vec<usize>> {
         self.check_fitted(data)?;
         let folds = folds(data.target(), data.rows(), self.spec.seed);
-        let out = (0..FOLDS).filter(|&fold| self.members.iter().any(|m| m.fold == fold));
+        let out = (0..FOLDS)
+            .filter(|&fold| self.candidates.iter().any(|c| c.members.iter().any(|m| m.fold == fold)));
         Ok(out.flat_map(|fold| rows_of(&folds, fold, true)).collect())
     }
 
@@ -118,15 +134,14 @@ impl Ensemble {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn quick(mut self) -> Self {
-        // Of networks without rows to work it out from, the doubt is their own, and quick already.
-        if let Calibrated::Values(each) = &mut self.spec.calibration
-            && self.members.iter().all(|m| !m.outside.is_empty())
-        {
-            each.iter_mut().for_each(|c| c.average_doubt());
-            self.members.iter_mut().for_each(|m| {
-                m.outside.clear();
-                m.kept.clear();
-            });
+        for candidate in &mut self.candidates {
+            // Of networks without rows to work it out from, the doubt is their own, and quick already.
+            if let Calibrated::Values(each) = &mut candidate.calibration
+                && candidate.members.iter().all(|m| !m.kept.is_empty() || !m.lines.is_empty())
+            {
+                each.iter_mut().for_each(|c| c.average_doubt());
+                candidate.members.iter_mut().for_each(Member::forget_rows);
+            }
         }
         self
     }

@@ -1,10 +1,10 @@
 //! Conditioning with all networks of a model: points are weighted by the calibrated predictions there.
 
-use super::Ensemble;
+use super::{Candidate, Ensemble};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Input, Matrix};
 use tractable_network::condition::{Answer, Covariance, EXACTLY, MOST_POINTS, Posterior, Prior, pool};
-use tractable_network::output::{Aim, DefaultNoise, ObservationBuffer, Output, Wanted};
+use tractable_network::output::{Aim, DefaultNoise, ObservationBuffer, Output, Wanted, ln_mixed};
 
 /// The largest number that is wanted: its square must not overflow.
 const LARGEST: f64 = 1e150;
@@ -14,7 +14,10 @@ pub(super) fn condition(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> R
         let why = "an ensemble has no common hidden layer; use one of its networks";
         return Err(Error::invalid("layer", why));
     }
-    let first = model.networks().next().expect("a model has networks");
+    let first = match wanted.goal {
+        Aim::Output(_) => model.first(),
+        _ => model.networks().find(|net| net.layers().len() > 1).unwrap_or(model.first()),
+    };
     let x = first.check_input(x)?;
     first.conditioned(x, &wanted)?;
     let Aim::Output(observation) = &wanted.goal else { return pooled(model, x, wanted) };
@@ -53,10 +56,19 @@ pub(super) fn condition(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> R
             let out = model.predict(&places)?;
             let ln = |i: usize| {
                 let entry = |o: usize| {
-                    let var = if wanted.known_weights { 0.0 } else { out.var()[i * units + o] };
-                    let var = var + wish.noise_at(0, o, units).max(least[o]);
-                    let off = wish.y()[o] - out.mean()[i * units + o];
-                    -0.5 * (off * off / var + libm::log(var))
+                    let at = i * units + o;
+                    let noise = wish.noise_at(0, o, units).max(least[o]);
+                    let each = |[mean, var, _]: [f64; 3]| {
+                        let var = if wanted.known_weights { 0.0 } else { var } + noise;
+                        let off = wish.y()[o] - mean;
+                        -0.5 * (off * off / var + libm::log(var))
+                    };
+                    match out.components() {
+                        [] => each([out.mean()[at], out.var()[at], 0.0]),
+                        all => ln_mixed(
+                            &all.iter().map(|c| (c.weight[o], each(c.moments(at)))).collect::<Vec<_>>(),
+                        ),
+                    }
                 };
                 (0..units).filter(is_seen).map(entry).sum::<f64>()
             };
@@ -89,7 +101,18 @@ fn least_noise(model: &Ensemble, prior: &Prior) -> Result<Vec<f64>> {
 
 /// Every network answers for itself, and the answers are pooled. The answer of a single network is left as it is.
 fn pooled(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> Result<Posterior> {
-    let mut said = model.ask(|_| true, x.rows(), |m| m.net.condition(x, wanted))?;
+    // The slope of a line is the same everywhere: it cannot tell where a maximum is.
+    let curved = |c: &&Candidate| c.members[0].net.layers().len() > 1;
+    let only_curved = !matches!(wanted.goal, Aim::Output(_)) && model.candidates.iter().any(|c| curved(&c));
+    let answers = |c: &&Candidate| !only_curved || curved(c);
+    let said = model.ask(None, x.rows(), |c, m| match answers(&c) {
+        true => c.with_wish(wanted, |wanted| m.net.condition(x, wanted)).map(Some),
+        false => Ok(None),
+    })?;
+    let all: f64 = model.candidates.iter().filter(answers).map(Candidate::weight).sum();
+    let own = model.candidates.iter().zip(said);
+    let own = own.flat_map(|(c, own)| own.into_iter().map(|(w, p)| Some((w * c.weight() / all, p?))));
+    let mut said: Vec<_> = own.flatten().collect();
     if said.len() == 1 {
         return Ok(said.swap_remove(0).1);
     }

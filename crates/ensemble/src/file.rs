@@ -1,8 +1,12 @@
 //! A model's file: a safetensors file whose tensors are the bytes of its networks' files and the rows that their doubt is worked
 //! out from; its metadata hold the rest as JSON.
 
+use super::candidate::{Calibrated, Candidate};
+use super::fit::LeftOut;
 use super::folds::FOLDS;
-use super::{Calibrated, Ensemble, Kept, Member, Spec};
+use super::line::{About, Line};
+use super::member::{Kept, Member};
+use super::{Ensemble, Spec};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tractable_core::error::{Error, Result};
@@ -11,10 +15,11 @@ use tractable_devices::Device;
 use tractable_network::checkpoint::tensors::{Bytes, F64, Tensors, U8, to_file};
 use tractable_network::checkpoint::{MEMORY, MOST_BYTES};
 use tractable_network::network::Network;
-use tractable_network::output::{Calibration, ClassCalibration, Output};
+use tractable_network::output::Output;
 
 const FORMAT: &str = "tractable-ensemble";
-const VERSION: &str = "1";
+/// What this build writes; it reads version 1 too.
+const VERSION: &str = "2";
 /// Networks that a file may have, and rows kept for each.
 const MOST_MEMBERS: usize = 1000;
 const MOST_KEPT: usize = 10_000;
@@ -24,20 +29,84 @@ const MOST_KEPT: usize = 10_000;
 #[serde(deny_unknown_fields)]
 struct Rest {
     spec: Spec,
+    candidates: Vec<CandidateEntry>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CandidateEntry {
+    name: String,
+    log: bool,
+    by_rows: bool,
+    weights: Vec<f64>,
+    calibration: Calibrated,
     members: Vec<Place>,
 }
 
-/// A network's place in the model.
+/// A network's place in its candidate.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Place {
+    fold: usize,
+    weight: f64,
+    /// How many rows those that are kept stand for, one entry an output.
+    kept: Vec<usize>,
+    /// Of lines, one entry an output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    lines: Vec<About>,
+}
+
+/// The same in version 1: one candidate of networks of several kinds.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rest1 {
+    spec: Spec1,
+    members: Vec<Place1>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spec1 {
+    rows: usize,
+    seed: u64,
+    weights: Vec<f64>,
+    calibration: Calibrated,
+    left_out: Vec<LeftOut>,
+    own: bool,
+    #[serde(default)]
+    by_rows: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Place1 {
     kind: usize,
     fold: usize,
-    /// How many rows those that are kept stand for, one entry an output.
     kept: Vec<usize>,
 }
 
+impl Rest1 {
+    fn current(self) -> Option<Rest> {
+        let Spec1 { rows, seed, weights, calibration, left_out, own, by_rows } = self.spec;
+        let place = |Place1 { kind, fold, kept }| {
+            Some(Place { fold, weight: *weights.get(kind)?, kept, lines: Vec::new() })
+        };
+        let members = self.members.into_iter().map(place).collect::<Option<_>>()?;
+        let outputs = if let Calibrated::Values(each) = &calibration { each.len() } else { 1 };
+        let weights = vec![1.0; outputs];
+        let one =
+            CandidateEntry { name: "networks".into(), log: false, by_rows, weights, calibration, members };
+        let spec = Spec { rows, seed, range: Vec::new(), left_out, own };
+        Some(Rest { spec, candidates: vec![one] })
+    }
+}
+
 impl Ensemble {
+    /// The candidates with their calibrations and the folds of their networks, as its file has them.
+    pub fn entries(&self) -> impl Serialize + use<> {
+        self.candidates.iter().map(entry).collect::<Vec<_>>()
+    }
+
     /// Writes the model to one file. When this returns, the new file is on the disk; until then a crash leaves the old
     /// one.
     ///
@@ -64,24 +133,28 @@ impl Ensemble {
 
     fn bytes_of_file(&self, path: &Path) -> Result<Vec<u8>> {
         // A single network that was read as such stays one.
-        if let (false, [only]) = (self.is_calibrated(), &self.members[..]) {
-            return only.net.bytes_of_file(path);
+        if !self.is_calibrated() && self.networks().count() == 1 {
+            return self.first().bytes_of_file(path);
         }
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let mut tensors = Vec::new();
-        let mut members = Vec::new();
-        for (i, member) in self.members.iter().enumerate() {
+        for (i, member) in self.candidates.iter().flat_map(|c| &c.members).enumerate() {
             let bytes = member.net.bytes_of_file(path)?;
             tensors.push((format!("network{i}"), U8, vec![bytes.len()], bytes));
+            let mut numbers = |name: String, parts: [&[f64]; 2], shape: [usize; 2]| {
+                let bytes = parts.concat().iter().flat_map(|v| v.to_le_bytes()).collect();
+                tensors.push((name, F64, shape.to_vec(), bytes));
+            };
             for (output, kept) in member.kept.iter().enumerate() {
                 let rows = kept.y.len();
-                let numbers = kept.x.iter().chain(&kept.y).flat_map(|v| v.to_le_bytes()).collect();
-                tensors.push((kept_name(i, output), F64, vec![kept.x.len() / rows + 1, rows], numbers));
+                numbers(kept_name(i, output), [&kept.x, &kept.y], [kept.x.len() / rows + 1, rows]);
             }
-            let kept = member.kept.iter().map(|k| k.of_rows).collect();
-            members.push(Place { kind: member.kind, fold: member.fold, kept });
+            for (output, line) in member.lines.iter().enumerate() {
+                let d = line.weights.len();
+                numbers(line_name(i, output), [&line.weights, &line.shape], [d + 1, d]);
+            }
         }
-        let rest = Rest { spec: self.spec.clone(), members };
+        let rest = Rest { spec: self.spec.clone(), candidates: self.candidates.iter().map(entry).collect() };
         let rest = serde_json::to_string(&rest).map_err(|e| refuse("ensemble", e.to_string()))?;
         to_file(FORMAT, VERSION, ("ensemble", &rest), tensors).map_err(|why| refuse("header", why))
     }
@@ -133,105 +206,169 @@ impl Ensemble {
         if entry("format") != FORMAT {
             return Ensemble::of_one(Network::read(path, file, 0..length, device.clone())?);
         }
-        if entry("version") != VERSION {
-            let why = format!("version {} is unknown to this build", entry("version"));
-            return Err(refuse("metadata", why));
+        let json = entry("ensemble");
+        let rest: serde_json::Result<Option<Rest>> = match entry("version") {
+            "1" => serde_json::from_str(json).map(Rest1::current),
+            VERSION => serde_json::from_str(json).map(Some),
+            other => {
+                return Err(refuse("metadata", format!("version {other} is unknown to this build")));
+            }
+        };
+        let rest = rest.map_err(|e| refuse("ensemble", e.to_string()))?;
+        let Rest { spec, candidates: entries } =
+            rest.ok_or_else(|| refuse("weights", "they do not match the networks".into()))?;
+        let count = entries.iter().map(|c| c.members.len()).sum::<usize>();
+        if entries.iter().any(|c| c.members.is_empty()) || !(1..=MOST_MEMBERS).contains(&count) {
+            return Err(refuse("members", format!("there are {count}, not 1 to {MOST_MEMBERS}")));
         }
-        let Rest { spec, members: places }: Rest =
-            serde_json::from_str(entry("ensemble")).map_err(|e| refuse("ensemble", e.to_string()))?;
-        if places.is_empty() || places.len() > MOST_MEMBERS {
-            return Err(refuse("members", format!("there are {}, not 1 to {MOST_MEMBERS}", places.len())));
-        }
-        let mut members = Vec::new();
-        for (i, place) in places.into_iter().enumerate() {
-            let name = format!("network{i}");
-            let info = tensors.info(&name).filter(|info| info.dtype == U8);
-            let info = info.ok_or_else(|| refuse(&name, "is missing or not the bytes of a model".into()))?;
-            let net = Network::read(path, file, tensors.place(info), device.clone())?;
-            let kept = place.kept.iter().enumerate().map(|(output, &of_rows)| {
-                let name = kept_name(i, output);
-                let inputs = net.input().len();
-                let info = tensors.info(&name).filter(|info| info.dtype == F64);
-                let info = info.ok_or_else(|| refuse(&name, "is missing".into()))?;
-                let rows = match info.shape[..] {
-                    [width, rows] if width == inputs + 1 && (1..=MOST_KEPT).contains(&rows) => rows,
-                    _ => return Err(refuse(&name, format!("has shape {:?}", info.shape))),
-                };
-                let mut x = tensors.numbers(info, 0..rows * (inputs + 1))?;
-                if let Some(at) = x.iter().position(|v| !v.is_finite()) {
-                    return Err(refuse(&name, format!("entry {at} is {}", x[at])));
+        let mut candidates: Vec<Candidate> = Vec::new();
+        let mut number = 0..;
+        for entry in entries {
+            let mut members: Vec<Member> = Vec::new();
+            for (place, i) in entry.members.iter().zip(&mut number) {
+                let name = format!("network{i}");
+                let info = tensors.info(&name).filter(|info| info.dtype == U8);
+                let info =
+                    info.ok_or_else(|| refuse(&name, "is missing or not the bytes of a model".into()))?;
+                let net = Network::read(path, file, tensors.place(info), Device::cpu(1))?;
+                let kept = place.kept.iter().enumerate().map(|(output, &of_rows)| {
+                    let name = kept_name(i, output);
+                    let inputs = net.input().len();
+                    let info = tensors.info(&name).filter(|info| info.dtype == F64);
+                    let info = info.ok_or_else(|| refuse(&name, "is missing".into()))?;
+                    let rows = match info.shape[..] {
+                        [width, rows] if width == inputs + 1 && (1..=MOST_KEPT).contains(&rows) => rows,
+                        _ => return Err(refuse(&name, format!("has shape {:?}", info.shape))),
+                    };
+                    let mut x = tensors.numbers(info, 0..rows * (inputs + 1))?;
+                    if let Some(at) = x.iter().position(|v| !v.is_finite()) {
+                        return Err(refuse(&name, format!("entry {at} is {}", x[at])));
+                    }
+                    let y = x.split_off(rows * inputs);
+                    Ok(Kept { x, y, of_rows })
+                });
+                let kept = kept.collect::<Result<Vec<_>>>()?;
+                let first = candidates.first().map(|c| &c.members[0]).or(members.first());
+                check(&entry, first.map(|m| &m.net), &net, place, kept.len())
+                    .map_err(|why| refuse(&name, why.into()))?;
+                if members.first().is_some_and(|m| m.net.output_scaler() != net.output_scaler()) {
+                    return Err(refuse(&name, "has other units than the networks before it".into()));
                 }
-                let y = x.split_off(rows * inputs);
-                Ok(Kept { x, y, of_rows })
-            });
-            let kept = kept.collect::<Result<Vec<_>>>()?;
-            check(&spec, &members, &net, &place, kept.len()).map_err(|why| refuse(&name, why.into()))?;
-            members.push(Member::new(net, place.kind, place.fold, kept)?);
+                let lines = place.lines.iter().enumerate().map(|(output, &about)| {
+                    let (name, d) = (line_name(i, output), net.input().len() + 1);
+                    let info =
+                        tensors.info(&name).filter(|info| info.dtype == F64 && info.shape == [d + 1, d]);
+                    let info = info.ok_or_else(|| refuse(&name, "is missing or has another shape".into()))?;
+                    let mut weights = tensors.numbers(info, 0..d * (d + 1))?;
+                    let shape = weights.split_off(d);
+                    let line = Line { weights, shape, about };
+                    let finite = line.weights.iter().chain(&line.shape).all(|v| v.is_finite());
+                    (finite && line.is_sound())
+                        .then_some(line)
+                        .ok_or_else(|| refuse(&name, "is no line".into()))
+                });
+                let lines = lines.collect::<Result<Vec<_>>>()?;
+                members.push(match lines.is_empty() {
+                    true => Member::new(net, place.fold, place.weight, kept),
+                    false => Member::of_lines(net, place.fold, place.weight, lines)?,
+                });
+            }
+            let CandidateEntry { name, log, by_rows, weights, calibration, .. } = entry;
+            candidates.push(Candidate { name, log, by_rows, weights, calibration, members });
         }
-        let sums: f64 = spec.weights.iter().sum();
-        let used = (0..spec.weights.len()).filter(|&k| members.iter().any(|m| m.kind == k));
-        let weight: f64 = used.map(|k| spec.weights[k]).sum();
-        if spec.weights.iter().any(|w| !(0.0..=1.0).contains(w)) || sums != 1.0 || weight != 1.0 {
+        let sound = |output: usize| {
+            let sum: f64 = candidates.iter().map(|c| c.weights[output]).sum();
+            candidates.iter().all(|c| (0.0..=1.0).contains(&c.weights[output])) && (sum - 1.0).abs() < 1e-9
+        };
+        let outputs = candidates[0].weights.len();
+        let ranged = spec.range.is_empty()
+            || (spec.range.len() == outputs
+                && spec.range.iter().all(|[low, high]| low <= high && (high - low).is_finite()));
+        if !(0..outputs).all(sound) || !ranged {
             return Err(refuse("weights", "they do not match the networks".into()));
         }
-        Ok(Ensemble { members, spec })
+        Ok(Ensemble { candidates, spec })
     }
 }
 
 impl Ensemble {
     /// A network as it is.
     fn of_one(net: Network) -> Result<Self> {
-        let calibration = match net.output() {
-            Output::Values { width, .. } => Calibrated::Values(vec![Calibration::default(); width]),
-            Output::Classes { .. } => Calibrated::Classes(ClassCalibration::default()),
-        };
-        let spec = Spec {
-            rows: 0,
-            seed: 0,
-            weights: vec![1.0],
-            calibration,
-            left_out: Vec::new(),
-            own: true,
-            by_rows: false,
-        };
-        Ok(Ensemble { members: vec![Member::new(net, 0, 0, Vec::new())?], spec })
+        let spec = Spec { rows: 0, seed: 0, range: Vec::new(), left_out: Vec::new(), own: true };
+        let candidate = Candidate::new("network", false, vec![Member::new(net, 0, 1.0, Vec::new())]);
+        Ok(Ensemble { candidates: vec![candidate], spec })
     }
+}
+
+fn entry(c: &Candidate) -> CandidateEntry {
+    let place = |m: &Member| Place {
+        fold: m.fold,
+        weight: m.weight,
+        kept: m.kept.iter().map(|k| k.of_rows).collect(),
+        lines: m.lines.iter().map(|line| line.about).collect(),
+    };
+    CandidateEntry {
+        name: c.name.clone(),
+        log: c.log,
+        by_rows: c.by_rows,
+        weights: c.weights.clone(),
+        calibration: c.calibration.clone(),
+        members: c.members.iter().map(place).collect(),
+    }
+}
+
+fn line_name(member: usize, output: usize) -> String {
+    format!("network{member}.line{output}")
 }
 
 fn kept_name(member: usize, output: usize) -> String {
     format!("network{member}.rows{output}")
 }
 
-/// Whether a network belongs to the others.
+/// Whether a network belongs to its candidate and to the first of all.
 fn check(
-    spec: &Spec,
-    before: &[Member],
+    of: &CandidateEntry,
+    first: Option<&Network>,
     net: &Network,
     place: &Place,
     kept: usize,
 ) -> std::result::Result<(), &'static str> {
-    let outputs = match (&spec.calibration, net.output()) {
+    let outputs = match (&of.calibration, net.output()) {
         (Calibrated::Values(c), Output::Values { width, .. }) => {
-            c.len() == width && c.iter().all(|c| c.is_sound())
+            c.len() == width && of.weights.len() == width && c.iter().all(|c| c.is_sound())
         }
-        (Calibrated::Classes(c), Output::Classes { .. }) => c.is_sound(),
+        (Calibrated::Classes(c), Output::Classes { .. }) => c.is_sound() && of.weights.len() == 1 && !of.log,
         _ => false,
     };
     if !outputs {
         return Err("has an output that does not fit the calibration");
     }
-    let alike = before.first().is_none_or(|first| {
-        let first = &first.net;
-        (first.input(), first.output(), first.output_scaler(), first.input_names())
-            == (net.input(), net.output(), net.output_scaler(), net.input_names())
+    let alike = first.is_none_or(|first| {
+        (
+            first.input(),
+            first.output().units(),
+            first.output().classes(),
+            first.input_names(),
+            first.output_names(),
+        ) == (
+            net.input(),
+            net.output().units(),
+            net.output().classes(),
+            net.input_names(),
+            net.output_names(),
+        )
     });
     if !alike {
         return Err("has different inputs or outputs from the networks before it");
     }
-    if place.fold >= FOLDS || place.kind >= spec.weights.len() {
+    if place.fold >= FOLDS || !(place.weight >= 0.0 && place.weight <= 1.0) {
         return Err("has no place in the model");
     }
     let dense = net.is_dense() && matches!(net.output(), Output::Values { .. });
+    if !place.lines.is_empty() {
+        let line = kept == 0 && dense && place.lines.len() == net.output().units() && net.layers().len() == 1;
+        return if line { Ok(()) } else { Err("has lines that do not fit it") };
+    }
     match kept == 0 || (dense && kept == net.output().units()) {
         true => Ok(()),
         false => Err("has rows for outputs that it does not have"),

@@ -1,48 +1,34 @@
-//! Fitting an [`Ensemble`]: networks in parallel, predictions for left-out rows, calibration.
+//! Fitting an [`Ensemble`]: networks in parallel, then what left-out rows say of them.
 
-// `Ensemble::fit` splits the rows into five folds (`ensemble/folds.rs`) and trains ten networks in
-// parallel, two kinds for every fold, each without its fold (`fit.rs`). The first kind is trained for
-// two lengths; left-out rows decide which to keep and how long to train the second kind. Predictions
-// for left-out rows stand for predictions for new rows. From them `output/calibration.rs` chooses, by
-// likelihood: the weight of each kind, a factor on the noise, how much of it depends on the input, a
-// factor on the model uncertainty, and how heavy the tails are (Student's t). The variance of a
-// prediction then has two parts: one that more data would reduce (disagreement between networks, and
-// weight uncertainty), and noise.
+// `Ensemble::fit` splits the rows into five folds (`folds.rs`) and trains one network of each kind (`kind.rs`) for every fold,
+// without its fold. Predictions for left-out rows stand for predictions for new rows. From them `output/calibration.rs` chooses, for
+// each candidate and by likelihood, a factor on the noise, how much of it depends on the input, a factor on the model uncertainty, and
+// how heavy the tails are (Student's t). Then `weigh.rs` chooses the weights of the candidates, and corrects all widths by one factor,
+// judged by rows that did not choose the weights. The variance of a prediction has two parts: one that more data would reduce
+// (disagreement between networks and candidates, and weight uncertainty), and noise.
 
-use super::decide::Judged;
+use super::candidate::Candidate;
 use super::folds::{FOLDS, folds, rows_of};
-use super::{Ensemble, Kept, Member, Settings, Spec, outside};
+use super::kind::{CAUTIOUS, CLOSE, Kind, LINE, LOGARITHM, WIDE};
+use super::line::Line;
+use super::member::{Kept, Member};
+use super::{Ensemble, Settings, Spec, outside};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::Matrix;
 use tractable_core::metrics;
-use tractable_core::moments::Activation;
 use tractable_core::rng;
 use tractable_core::workers::Transport;
 use tractable_data::{Dataset, Scaler, Target};
-use tractable_devices::{Device, UpdateRule};
-use tractable_network::layer::Prior;
 use tractable_network::network::Network;
-use tractable_network::output::{Noise, Output};
-use tractable_network::train::{Fit, Progress};
+use tractable_network::output::Output;
+use tractable_network::train::{Fit, Progress, Samples};
 
-/// A kind of network: a smooth one and a flexible one. Left-out rows determine the weight of each.
-pub(super) struct Kind {
-    hidden: [usize; 2],
-    gain: f64,
-}
-
-pub(super) const KINDS: [Kind; 2] =
-    [Kind { hidden: [50, 50], gain: 0.5 }, Kind { hidden: [100, 100], gain: 2.0 }];
-/// Rows per parameter that are added where rows are counted.
-const MARGIN: usize = 3;
-/// Rows learned from together: as good as one at a time, and several times faster.
-pub(super) const BATCH: usize = 8;
 /// Share of the epochs after which rows count less and less.
-pub(super) const ANNEAL: f64 = 0.5;
-/// Noise of the nodes of a class tree.
-const CLASS_NOISE: f64 = 1.0;
+const ANNEAL: f64 = 0.5;
+/// How far a mean may lie beyond the targets, in times of their range.
+const BEYOND: f64 = 0.1;
 
 /// Progress of a fit.
 ///
@@ -91,22 +77,21 @@ pub struct LeftOut {
 /// A network to be trained.
 #[derive(Clone, Copy)]
 pub(super) struct Job {
+    /// Its kind, by its place.
     pub(super) kind: usize,
     /// The fold it leaves out.
     pub(super) fold: usize,
-    /// How long it learns, in times of the visits that are set.
-    pub(super) length: usize,
 }
-
-/// Lengths that are tried: left-out rows say which of them the first kind needs, and the other kind takes the same.
-const LENGTHS: [usize; 2] = [1, 3];
 
 /// The rows, cut into folds, with what all networks share.
 pub(super) struct Data<'a> {
     pub(super) all: &'a Dataset,
     pub(super) folds: Vec<usize>,
     input: Scaler,
-    pub(super) output: Option<Scaler>,
+    output: Option<Scaler>,
+    /// The targets' logarithms, if all are positive.
+    logarithms: Option<(Dataset, Scaler)>,
+    pub(super) kinds: Vec<&'static Kind>,
     pub(super) settings: &'a Settings,
 }
 
@@ -154,6 +139,8 @@ impl Ensemble {
                 }
                 Output::Classes { .. } => None,
             },
+            logarithms: None,
+            kinds: Vec::new(),
             settings: &settings,
         };
         if held_out.rows() == 0 {
@@ -161,13 +148,12 @@ impl Ensemble {
         }
         net.check_fit(held_out, &Fit::new())?;
         net.check_fit(learned, &Fit::new())?;
-        let kept = data.keep(learned, &net, net.seed());
-        let members = vec![Member::new(net, 0, 0, kept)?];
-        let left_out = |by_rows| Ok(Some(vec![data.left_out(&members[0], by_rows)?]));
-        let (weights, calibration, by_rows) = data.decide(&members, left_out)?.expect("nobody interrupts it");
+        let kept = data.keep(learned, data.output.as_ref(), &net, net.seed());
+        let candidate = Candidate::new("network", false, vec![Member::new(net, 0, 1.0, kept)]);
+        let candidates = data.decide(vec![candidate], &[], || true)?.expect("nobody interrupts it");
         let rows = learned.rows() + held_out.rows();
-        let spec = Spec { rows, seed: 0, weights, calibration, left_out: Vec::new(), own: true, by_rows };
-        let mut model = Ensemble { members, spec };
+        let spec = Spec { rows, seed: 0, range: Vec::new(), left_out: Vec::new(), own: true };
+        let mut model = Ensemble { candidates, spec };
         model.spec.left_out = data.judge(&model)?;
         Ok(model)
     }
@@ -184,7 +170,7 @@ impl Ensemble {
     ///     eprintln!("{}: {} of {}", stage.what, stage.done, stage.of);
     ///     ControlFlow::Continue(())
     /// })?;
-    /// assert_eq!(model.unwrap().networks().count(), 1);
+    /// assert_eq!(model.unwrap().networks().count(), 1); // the most likely one
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn fit_with(
@@ -204,71 +190,51 @@ impl Ensemble {
     ) -> Result<Option<Self>> {
         let data = &Data::new(data, settings)?;
         let device = settings.device();
-        let team = device.team();
-        let longest = LENGTHS[LENGTHS.len() - 1];
-        let folds = |kind, length| (0..FOLDS).map(move |fold| Job { kind, fold, length });
+        let folds = if settings.single { 1 } else { FOLDS };
+        let mut jobs: Vec<Job> =
+            (0..data.kinds.len()).flat_map(|kind| (0..folds).map(move |fold| Job { kind, fold })).collect();
         // Long jobs first, so that no core is left with one at the end.
-        let first: Vec<Job> = match settings.single {
-            true => vec![Job { kind: 0, fold: 0, length: longest }],
-            false => LENGTHS.iter().rev().flat_map(|&length| folds(0, length)).collect(),
-        };
-        let second =
-            |length| -> Vec<Job> { if settings.single { Vec::new() } else { folds(1, length).collect() } };
-        let cost = |jobs: &[Job]| jobs.iter().map(|job| data.cost(*job)).sum::<u64>();
+        jobs.sort_by_key(|job| std::cmp::Reverse(data.cost(*job)));
+        let of: u64 = jobs.iter().map(|job| data.cost(*job)).sum();
         let (stop, visits) = (AtomicBool::new(false), AtomicU64::new(0));
-        let mut watch = |what: &'static str, of: u64| {
+        let mut watch = |what: &'static str| {
             let done = visits.load(Ordering::Relaxed).min(of);
             if progress(Stage { what, done, of }).is_break() {
                 stop.store(true, Ordering::Relaxed);
             }
         };
-        let mut train = |jobs: &[Job], what: &'static str, of: u64| {
-            let (rank, ranks) = workers.map_or((0, 1), |w| (w.rank(), w.ranks()));
-            let mine: Vec<Job> = jobs.iter().skip(rank).step_by(ranks).copied().collect();
-            let work = |i: usize, look: &mut dyn FnMut()| data.train(mine[i], &visits, &stop, look);
-            let own = team.watched(mine.len(), work, || watch(what, of)).into_iter();
-            let own = own.collect::<Result<Option<Vec<Member>>>>();
-            match workers {
-                None => own,
-                #[cfg(feature = "files")]
-                Some(workers) => data.gather(workers, jobs, own?),
-                #[cfg(not(feature = "files"))]
-                Some(_) => own,
-            }
+        let (rank, ranks) = workers.map_or((0, 1), |w| (w.rank(), w.ranks()));
+        let mine: Vec<Job> = jobs.iter().skip(rank).step_by(ranks).copied().collect();
+        let work = |i: usize, look: &mut dyn FnMut()| data.train(mine[i], &visits, &stop, look);
+        let own = device.team().watched(mine.len(), work, || watch("learning"));
+        let own = own.into_iter().collect::<Result<Option<Vec<Member>>>>();
+        let trained = match workers {
+            None => own?,
+            #[cfg(feature = "files")]
+            Some(workers) => data.gather(workers, &jobs, own?)?,
+            #[cfg(not(feature = "files"))]
+            Some(_) => own?,
         };
-        let of = cost(&first) + cost(&second(longest));
-        let Some(tried) = train(&first, "learning, and for how long", of)? else { return Ok(None) };
-        let (length, mut members) = data.best_length(&first, tried)?;
-        let second = second(length);
-        let of = cost(&first) + cost(&second);
-        let Some(wide) = train(&second, "learning", of)? else { return Ok(None) };
-        members.extend(wide);
-        let left_out = |by_rows: bool| {
-            let go_on = |i: usize, _: &mut dyn FnMut()| match stop.load(Ordering::Relaxed) {
-                true => Ok(None),
-                false => data.left_out(&members[i], by_rows).map(Some),
-            };
-            let said = team.watched(members.len(), go_on, || watch("calibrating", of));
-            let said = said.into_iter().collect::<Result<Option<Vec<_>>>>()?;
-            Ok(said.filter(|_| !stop.load(Ordering::Relaxed)))
+        let Some(trained) = trained else { return Ok(None) };
+        let mut members: Vec<Vec<Member>> = data.kinds.iter().map(|_| Vec::new()).collect();
+        jobs.iter().zip(trained).for_each(|(job, member)| members[job.kind].push(member));
+        let of_kind = |(kind, mut own): (&&Kind, Vec<Member>)| {
+            own.sort_by_key(|m| m.fold);
+            Candidate::new(kind.name, kind.log, own)
         };
-        let Some((weights, calibration, by_rows)) = data.decide(&members, left_out)? else { return Ok(None) };
-        let keep = |member: &Member| weights[member.kind] > 0.0;
-        let rows = data.all.rows();
-        members.retain(keep);
+        let candidates: Vec<Candidate> = data.kinds.iter().zip(members).map(of_kind).collect();
+        let range = data.range();
+        let go_on = || {
+            watch("calibrating");
+            !stop.load(Ordering::Relaxed)
+        };
+        let Some(mut candidates) = data.decide(candidates, &range, go_on)? else { return Ok(None) };
         // One copy of how a table is read is enough.
         #[cfg(feature = "csv")]
-        members.iter_mut().skip(1).for_each(|m| m.net.forget_preparation());
-        let spec = Spec {
-            rows,
-            seed: settings.seed,
-            weights,
-            calibration,
-            left_out: Vec::new(),
-            own: false,
-            by_rows,
-        };
-        let mut model = Ensemble { members, spec };
+        candidates.iter_mut().flat_map(|c| &mut c.members).skip(1).for_each(|m| m.net.forget_preparation());
+        let (rows, seed) = (data.all.rows(), settings.seed);
+        let spec = Spec { rows, seed, range, left_out: Vec::new(), own: false };
+        let mut model = Ensemble { candidates, spec };
         model.spec.left_out = data.judge(&model)?;
         Ok(Some(model))
     }
@@ -294,31 +260,29 @@ impl<'a> Data<'a> {
             Target::Labels { .. } => None,
         };
         let folds = folds(all.target(), all.rows(), settings.seed);
-        Ok(Data { all, folds, input, output, settings })
-    }
-
-    pub(super) fn classes(&self) -> Option<usize> {
-        match self.all.target() {
-            Target::Labels { names, .. } => Some(names.len()),
-            Target::Values { .. } => None,
-        }
-    }
-
-    fn outputs(&self) -> usize {
-        self.classes().unwrap_or(self.all.output_names().len())
+        let logarithms = logarithms(all)?;
+        let mut kinds = vec![&LINE, &CLOSE, &CAUTIOUS, &WIDE];
+        kinds.extend(logarithms.is_some().then_some(&LOGARITHM));
+        Ok(Data { all, folds, input, output, logarithms, kinds, settings })
     }
 
     /// How much work a network is: weights times visits.
-    fn cost(&self, Job { kind, fold, length }: Job) -> u64 {
+    fn cost(&self, Job { kind, fold }: Job) -> u64 {
         let rows = self.folds.iter().filter(|f| **f != fold).count();
-        let [a, b] = KINDS[kind].hidden;
-        let weights = (self.all.width() * a + a * b + b * self.outputs()) as u64;
-        (self.settings.epochs(rows, length) * rows) as u64 * weights
+        (self.settings.epochs(rows) * rows) as u64 * self.kinds[kind].weights(self.all)
     }
 
     /// Of a network.
-    pub(super) fn seed(&self, kind: usize, fold: usize) -> u64 {
+    pub(super) fn seed(&self, Job { kind, fold }: Job) -> u64 {
         self.settings.seed.wrapping_mul(1000).wrapping_add((kind * FOLDS + fold) as u64)
+    }
+
+    /// What a kind learns: the rows as they are or with the targets' logarithms.
+    fn of_kind(&self, kind: usize) -> (&Dataset, Option<&Scaler>) {
+        match &self.logarithms {
+            Some((data, scaler)) if self.kinds[kind].log => (data, Some(scaler)),
+            _ => (self.all, self.output.as_ref()),
+        }
     }
 
     /// `None` when it was stopped; calls `look` as it goes.
@@ -329,36 +293,74 @@ impl<'a> Data<'a> {
         stop: &AtomicBool,
         look: &mut dyn FnMut(),
     ) -> Result<Option<Member>> {
-        let Job { kind, fold, length } = job;
-        let rows = rows_of(&self.folds, fold, false);
-        let data = self.all.select(&rows)?;
-        let seed = self.seed(kind, fold);
-        let mut net = network(&KINDS[kind], self.all, rows.len(), seed, self.settings.device())?;
-        net.set_scalers(Some(self.input.clone()), self.output.clone())?;
-        let epochs = self.settings.epochs(rows.len(), length);
-        let each = self.cost(job) / (epochs * rows.len()) as u64;
-        let fit = Fit::new().epochs(epochs).batch(BATCH).anneal(ANNEAL).seed(seed);
+        let (kind, seed) = (self.kinds[job.kind], self.seed(job));
+        let (all, output) = self.of_kind(job.kind);
+        let data = all.select(&rows_of(&self.folds, job.fold, false))?;
+        let rows = data.rows();
+        let mut net = kind.network(all, rows, seed, self.settings.device())?;
+        net.set_scalers(Some(self.input.clone()), output.cloned())?;
+        if kind.is_line(all) {
+            visits.fetch_add(self.cost(job), Ordering::Relaxed);
+            return self.lines(job, net, &data).map(Some);
+        }
+        let epochs = self.settings.epochs(rows);
+        let each = self.cost(job) / (epochs * rows) as u64;
+        let fit = Fit::new().epochs(epochs).batch(kind.batch).anneal(ANNEAL).seed(seed);
         let mut told = 0;
         let report = net.fit_with(&data, &fit, |p| {
             let now = match p {
                 Progress::Rows(done, _) => done,
-                Progress::Epoch(..) => rows.len(),
+                Progress::Epoch(..) => rows,
             };
             visits.fetch_add((now - told) as u64 * each, Ordering::Relaxed);
             told = if matches!(p, Progress::Epoch(..)) { 0 } else { now };
             look();
+            look();
             if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        if report.interrupted {
-            return Ok(None);
+        Ok((!report.interrupted).then(|| self.member(job, net, &data)))
+    }
+
+    /// A line through each output, by these rows.
+    fn lines(&self, job: Job, mut net: Network, data: &Dataset) -> Result<Member> {
+        let Target::Values { y, observed } = data.target() else { unreachable!("the target is numbers") };
+        let (inputs, width) = (data.width(), y.width());
+        let output = self.of_kind(job.kind).1.expect("numbers are scaled");
+        let (x, y) = (self.input.apply(data.x().data()), output.apply(y.data()));
+        let line = |output: usize| {
+            let seen = |row: &usize| observed.as_ref().is_none_or(|o| o[row * width + output]);
+            let rows: Vec<usize> = (0..data.rows()).filter(seen).collect();
+            let x: Vec<f64> = rows.iter().flat_map(|r| &x[r * inputs..(r + 1) * inputs]).copied().collect();
+            Line::fit(&x, &rows.iter().map(|r| y[r * width + output]).collect::<Vec<_>>(), inputs)
+        };
+        net.adopt(&Samples::from(data), Some((Some(self.input.clone()), Some(output.clone()))))?;
+        net.set_epochs(1);
+        Member::of_lines(net, job.fold, 1.0, (0..width).map(line).collect())
+    }
+
+    /// A network that has learned these rows.
+    fn member(&self, job: Job, net: Network, data: &Dataset) -> Member {
+        let output = self.of_kind(job.kind).1;
+        let kept = match self.settings.outside {
+            true => self.keep(data, output, &net, self.seed(job)),
+            false => Vec::new(),
+        };
+        Member::new(net, job.fold, 1.0, kept)
+    }
+
+    /// A network that another worker has trained.
+    #[cfg(feature = "files")]
+    pub(super) fn of_other(&self, job: Job, net: Network) -> Result<Member> {
+        let data = self.of_kind(job.kind).0.select(&rows_of(&self.folds, job.fold, false))?;
+        match self.kinds[job.kind].is_line(&data) {
+            true => self.lines(job, net, &data),
+            false => Ok(self.member(job, net, &data)),
         }
-        let kept = if self.settings.outside { self.keep(&data, &net, seed) } else { Vec::new() };
-        Member::new(net, kind, fold, kept).map(Some)
     }
 
     /// Rows that stand for all of a network's, one set an output; none of classes.
-    pub(super) fn keep(&self, data: &Dataset, net: &Network, seed: u64) -> Vec<Kept> {
-        let (Target::Values { y, observed }, Some(output)) = (data.target(), &self.output) else {
+    fn keep(&self, data: &Dataset, output: Option<&Scaler>, net: &Network, seed: u64) -> Vec<Kept> {
+        let (Target::Values { y, observed }, Some(output)) = (data.target(), output) else {
             return Vec::new();
         };
         if !net.is_dense() {
@@ -382,13 +384,18 @@ impl<'a> Data<'a> {
             .collect()
     }
 
-    /// What a network says of the rows it left out.
-    pub(super) fn left_out(&self, member: &Member, by_rows: bool) -> Result<Judged> {
-        let rows = self.all.select(&rows_of(&self.folds, member.fold, true))?;
-        Ok(match self.classes() {
-            Some(_) => Judged::Classes(member.net.predict_classes(rows.input())?),
-            None => Judged::Values(member.say(rows.input(), by_rows)?),
-        })
+    /// The smallest and the largest target of each output, and a little beyond.
+    fn range(&self) -> Vec<[f64; 2]> {
+        let Target::Values { y, observed } = self.all.target() else { return Vec::new() };
+        let of_output = |output: usize| {
+            let seen = |i: &usize| observed.as_ref().is_none_or(|o| o[*i]);
+            let each = (output..y.data().len()).step_by(y.width()).filter(seen).map(|i| y.data()[i]);
+            let [low, high] =
+                each.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], y| [low.min(y), high.max(y)]);
+            let more = BEYOND * (high - low);
+            [low - more, high + more]
+        };
+        (0..y.width()).map(of_output).collect()
     }
 
     /// Scores on left-out rows.
@@ -441,33 +448,21 @@ impl<'a> Data<'a> {
     }
 }
 
-/// Every target is seen in several rows.
-/// A network for data like these that counts so many rows.
-pub(super) fn network(
-    kind: &Kind,
-    data: &Dataset,
-    rows: usize,
-    seed: u64,
-    device: Device,
-) -> Result<Network> {
-    let (outputs, classes) = match data.target() {
-        Target::Labels { names, .. } => (names.len(), Some(names.len())),
-        Target::Values { y, .. } => (y.width(), None),
-    };
-    let widths = [data.width(), kind.hidden[0], kind.hidden[1], outputs];
-    let builder = Network::mlp(widths, Activation::MixtureRelu)
-        .prior(Prior::he().gain(kind.gain))
-        .seed(seed)
-        .device(device);
-    let builder = match classes {
-        Some(classes) => builder.classes(classes).noise_std([CLASS_NOISE]),
-        None => builder.noise(Noise::PerInput),
-    };
-    let mut net = builder.build()?;
-    net.set_update_rule(UpdateRule::Counted { rows, margin: MARGIN * net.parameters() })?;
-    Ok(net)
+/// The rows with the logarithms of their targets, if all targets are positive.
+fn logarithms(all: &Dataset) -> Result<Option<(Dataset, Scaler)>> {
+    let Target::Values { y, observed } = all.target() else { return Ok(None) };
+    let seen = |i: usize| observed.as_ref().is_none_or(|o| o[i]);
+    if !(0..y.data().len()).all(|i| y.data()[i] > 0.0 || !seen(i)) {
+        return Ok(None);
+    }
+    let ln = (0..y.data().len()).map(|i| if seen(i) { libm::log(y.data()[i]) } else { 0.0 });
+    let ln = Matrix::new(ln.collect(), y.width())?;
+    let scaler = Scaler::fit_observed(&ln, observed.as_deref())?;
+    let target = Target::Values { y: ln, observed: observed.clone() };
+    Ok(Some((all.clone().with_target(target)?, scaler)))
 }
 
+/// Every target is seen in several rows.
 fn check_observed(y: &Matrix, observed: Option<&[bool]>, names: &[String]) -> Result<()> {
     let Some(observed) = observed else { return Ok(()) };
     for (column, name) in names.iter().enumerate() {
@@ -495,33 +490,16 @@ mod tests {
     }
 
     #[test]
-    fn left_out_rows_decide_whether_units_are_independent() {
-        for (rows, seed, better) in [(40, 0, true), (100, 2, false)] {
-            let all = wave(rows, 0.02, seed);
-            let settings = Settings::default().single(true).visits(3000).outside(false).seed(seed);
-            let model = Ensemble::fit_with(&all, &settings, |_| ControlFlow::Continue(())).unwrap().unwrap();
-            let data = Data::new(&all, &settings).unwrap();
-            let likelihood = |by_rows| {
-                let said = data.left_out(&model.members[0], by_rows).unwrap();
-                data.calibrate(&model.members, &[said]).2
-            };
-            assert_eq!([likelihood(true) > likelihood(false), model.spec.by_rows], [better; 2]);
-        }
-    }
-
-    #[test]
     fn predictions_follow_the_decision_and_files_keep_it() {
         let all = wave(40, 0.1, 7);
         let settings = Settings::default().single(true).visits(1000).outside(false);
         let mut model = Ensemble::fit_with(&all, &settings, |_| ControlFlow::Continue(())).unwrap().unwrap();
         let vars = [false, true].map(|by_rows| {
-            model.spec.by_rows = by_rows;
+            model.candidates[0].by_rows = by_rows;
             let out = model.predict(all.x()).unwrap();
             #[cfg(feature = "files")]
             {
                 let bytes = model.to_bytes().unwrap();
-                // An older file does not have this field.
-                assert_eq!(bytes.windows(7).any(|w| w == b"by_rows"), by_rows);
                 assert_eq!(Ensemble::from_bytes(&bytes).unwrap().predict(all.x()).unwrap(), out);
             }
             out.var().to_vec()

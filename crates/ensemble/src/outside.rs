@@ -87,7 +87,7 @@ impl Outside {
             }
         }
         // A few rows stand for all: each counts for several.
-        let share = noise_var * (n as f64 / of_rows as f64).min(1.0);
+        let share = noise_var * (n as f64 / of_rows as f64);
         let diagonal = (0..n).map(|i| kernel[i * n + i]).sum::<f64>() / n as f64;
         let mut best: Option<(f64, f64, Vec<f64>)> = None;
         for scale in SCALES {

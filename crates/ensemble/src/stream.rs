@@ -1,6 +1,7 @@
 //! Fits a model to rows that do not fit into memory: one network, a few passes.
 
-use super::fit::{BATCH, KINDS, Stage, network};
+use super::fit::Stage;
+use super::kind::CLOSE;
 use super::{Ensemble, Settings};
 use std::ops::ControlFlow;
 use tractable_core::error::Result;
@@ -44,7 +45,7 @@ impl Ensemble {
             Target::Values { y, observed } => Some(Scaler::fit_observed(y, observed.as_deref())?),
             Target::Labels { .. } => None,
         };
-        let mut net = network(&KINDS[0], learned, rows, settings.seed, device.clone())?;
+        let mut net = CLOSE.network(learned, rows, settings.seed, device.clone())?;
         net.adopt(&Samples::from(learned), Some((Some(learned.input_scaler()), output)))?;
         let (mut done, of) = (0, (PASSES * rows) as u64);
         let mut stopped = progress(Stage { what: "learning", done, of }).is_break();
@@ -56,7 +57,7 @@ impl Ensemble {
                 let mut resident = net.resident_table(&window)?;
                 let order: Vec<usize> = (0..window.rows()).collect();
                 for some in order.chunks(LOOK_EVERY) {
-                    some.chunks(BATCH).try_for_each(|rows| net.learn_rows(&mut resident, rows))?;
+                    some.chunks(CLOSE.batch).try_for_each(|rows| net.learn_rows(&mut resident, rows))?;
                     net.learned(some.len())?;
                 }
                 done += window.rows() as u64;

@@ -1,6 +1,7 @@
 //! A model on a stream: the surprise of a row, calibration that adapts, and forgetting in all of its networks.
 
-use super::{Calibrated, Ensemble, average};
+use super::candidate::average;
+use super::{Calibrated, Ensemble};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Input, Matrix};
 use tractable_network::output::{Observation, Output, Prediction, Surprise, Tree, innovation_squared};
@@ -28,22 +29,24 @@ impl Ensemble {
         observation: impl Into<Observation<'b>>,
     ) -> Result<Surprise> {
         let (x, observation) = (x.into(), observation.into());
-        self.members[0].net.check_learn(x, &observation)?;
+        self.check_learn(x, &observation)?;
         let Output::Classes { classes } = self.output() else {
             let (y, seen) = observation.entries();
             return Surprise::of_values(&self.predict(x)?, y, seen);
         };
         let tree = Tree::new(classes)?;
-        let said = self.ask(
-            |_| true,
-            x.rows(),
-            |m| {
-                let out = m.net.predict(x)?;
-                Ok((m.net.class_probabilities(&out)?, out))
-            },
-        )?;
-        let p: Vec<_> = said.iter().map(|(w, (p, _))| (*w, p.clone())).collect();
-        let (mean, calibrated) = (average(&p), self.calibrated_classes(&p)?);
+        let said = self.ask(None, x.rows(), |_, m| {
+            let out = m.net.predict(x)?;
+            Ok((m.net.class_probabilities(&out)?, out))
+        })?;
+        let p: Vec<Vec<_>> =
+            said.iter().map(|own| own.iter().map(|(w, (p, _))| (*w, p.clone())).collect()).collect();
+        let calibrated = self.calibrated_classes(&p)?;
+        let weighted =
+            |k: usize| move |(w, of): (f64, (Matrix, Prediction))| (w * self.candidates[k].weights[0], of);
+        let said: Vec<_> =
+            said.into_iter().enumerate().flat_map(|(k, own)| own.into_iter().map(weighted(k))).collect();
+        let mean = average(&said.iter().map(|(w, (p, _))| (*w, p.clone())).collect::<Vec<_>>());
         let mut sum = Surprise::default();
         for row in 0..x.rows() {
             let Some(label) = observation.label(row) else { continue };
@@ -79,15 +82,22 @@ impl Ensemble {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn recalibrate(&mut self, out: &Prediction, y: &[f64], seen: Option<&[bool]>) -> Result<()> {
-        let calibrated = self.is_calibrated();
-        let Calibrated::Values(each) = &mut self.spec.calibration else { return Ok(()) };
+        if let Output::Classes { .. } = self.output() {
+            return Ok(());
+        }
         for n in [out.mean().len(), y.len(), seen.map_or(y.len(), <[bool]>::len)] {
-            if n != y.len() || out.width() != each.len() {
+            if n != y.len() || out.width() != self.output().units() {
                 return Err(Error::shape("observations", out.mean().len(), n));
             }
         }
+        let calibrated = self.is_calibrated();
         for i in (0..y.len()).filter(|&i| calibrated && seen.is_none_or(|seen| seen[i])) {
-            each[i % out.width()].follow(innovation_squared(out, i, y[i]));
+            let square = innovation_squared(out, i, y[i]);
+            for candidate in &mut self.candidates {
+                if let Calibrated::Values(each) = &mut candidate.calibration {
+                    each[i % out.width()].follow(square);
+                }
+            }
         }
         Ok(())
     }
@@ -117,7 +127,7 @@ impl Ensemble {
         if x.rows() != 1 {
             return Err(Error::shape("input", "one row", x.rows()));
         }
-        self.members[0].net.check_learn(x, &observation)?;
+        self.check_learn(x, &observation)?;
         let surprise = if let Output::Classes { .. } = self.output() {
             self.surprise(x, observation)?
         } else {
@@ -145,10 +155,9 @@ impl Ensemble {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn discount(&mut self, factor: f64) -> Result<()> {
-        self.members.iter_mut().try_for_each(|m| {
-            m.net.discount(factor)?;
-            m.net.count_fewer(factor);
-            Ok(())
-        })
+        let mut less = self.try_clone()?;
+        less.candidates.iter_mut().flat_map(|c| &mut c.members).try_for_each(|m| m.discount(factor))?;
+        *self = less;
+        Ok(())
     }
 }

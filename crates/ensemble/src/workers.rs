@@ -1,7 +1,6 @@
 //! Training the networks of an [`Ensemble`] with several workers.
 
 use super::fit::{Data, Job, Stage};
-use super::folds::rows_of;
 use super::{Ensemble, Member, Settings};
 use std::ops::ControlFlow;
 use tractable_core::error::{Error, Result};
@@ -52,19 +51,16 @@ impl Data<'_> {
         }
         let mut own = own.into_iter().flatten();
         let mut all = Vec::new();
-        for (i, &Job { kind, fold, .. }) in jobs.iter().enumerate() {
+        for (i, job) in jobs.iter().enumerate() {
             let mine = if i % workers.ranks() == workers.rank() { own.next() } else { None };
             let bytes = mine.as_ref().map_or(Ok(Vec::new()), |member| member.net.to_bytes())?;
             let said = workers::share(workers, &bytes)?;
             all.push(match mine {
                 Some(member) => member,
-                None => {
-                    let net = Network::from_bytes(&said[i % workers.ranks()], self.settings.device())?;
-                    let rows = self.all.select(&rows_of(&self.folds, fold, false))?;
-                    let seed = self.seed(kind, fold);
-                    let kept = if self.settings.outside { self.keep(&rows, &net, seed) } else { Vec::new() };
-                    Member::new(net, kind, fold, kept)?
-                }
+                None => self.of_other(
+                    *job,
+                    Network::from_bytes(&said[i % workers.ranks()], self.settings.device())?,
+                )?,
             });
         }
         Ok(Some(all))

@@ -5,6 +5,7 @@ mod images;
 mod markdown;
 mod missing;
 mod numerics;
+mod ordinary;
 mod pictures;
 mod regret;
 mod streams;
@@ -50,6 +51,8 @@ enum What {
     Uci(uci::Args),
     /// The default model on cases with a known answer, compared with a Gaussian process; training time
     Toys(toys::Args),
+    /// The default model on ordinary tables, compared with eight other methods
+    Ordinary(ordinary::Args),
     /// Tables with missing cells: uncertain inputs compared with filling in numbers
     Missing(missing::Args),
     /// Retrain the paper's image classifiers on MNIST and CIFAR-10, one command each
@@ -94,6 +97,7 @@ fn run_one(what: &What) -> Outcome {
     match what {
         What::Uci(args) => uci::run(args),
         What::Toys(args) => toys::run(args),
+        What::Ordinary(args) => ordinary::run(args),
         What::Missing(args) => missing::run(args),
         What::Images(args) => images::run(args),
         What::Table1(args) => table1::run(args),

@@ -498,6 +498,32 @@ impl Network {
         }))
     }
 
+    /// Replaces the weights and biases of a layer by others of the same shape.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Network};
+    /// let mut net = Network::mlp([2, 8, 1], Activation::Relu).build()?;
+    /// let other = Network::mlp([2, 8, 1], Activation::Relu).seed(1).build()?;
+    /// let (weights, biases) = other.weights("linear1")?.unwrap();
+    /// net.set_weights("linear1", &weights, &biases)?;
+    /// assert_eq!(net.weights("linear1")?.unwrap().0, weights);
+    /// assert!(net.set_weights("linear2", &weights, &biases).is_err());
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn set_weights(&mut self, layer: &str, weights: &Gaussian, biases: &Gaussian) -> Result<()> {
+        let at = self.layer_index(layer)?;
+        let mut contents = self.contents(at)?.unwrap_or_default();
+        let p = &mut contents.parameters;
+        for (old, new) in [(&p.mean, weights), (&p.bias_mean, biases)] {
+            if old.len() != new.mean().len() {
+                return Err(Error::shape(format!("parameters of {layer}"), old.len(), new.mean().len()));
+            }
+        }
+        (p.mean, p.var) = (weights.mean().to_vec(), weights.var().to_vec());
+        (p.bias_mean, p.bias_var) = (biases.mean().to_vec(), biases.var().to_vec());
+        self.fill(at, 0..biases.mean().len(), &contents)
+    }
+
     /// The parameters of a layer, if it has any.
     pub(crate) fn contents(&self, layer: usize) -> Result<Option<Contents>> {
         self.engine.contents(layer, 0..usize::MAX)

@@ -14,7 +14,7 @@ pub use class_calibration::ClassCalibration;
 pub use classes::Tree;
 pub use observation::Observation;
 pub use observation::{DefaultNoise, ObservationBuffer};
-pub use prediction::Prediction;
+pub use prediction::{Component, Prediction, ln_mixed};
 pub use spread::Spread;
 pub use surprise::Surprise;
 pub use surprise::innovation_squared;

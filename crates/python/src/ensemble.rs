@@ -205,7 +205,7 @@ fn dataset(
 impl Ensemble {
     /// Fits to a table: arrays, or a frame with texts, dates and missing cells. NaN is missing.
     ///
-    /// classes: whether y is classes; by default texts and booleans are. single: one network instead of ten, in a tenth of the
+    /// classes: whether y is classes; by default texts and booleans are. single: one network, the most likely on a fifth of the rows, in a fifth of the
     /// time. progress: a function of (done, of, what), or False for none.
     #[staticmethod]
     #[pyo3(signature = (

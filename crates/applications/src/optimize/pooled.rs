@@ -1,9 +1,10 @@
 //! Optima of a model of several networks: each network is searched, and what all of them predict decides between the places.
 
 use super::{Bounds, Goal, Optimum, SearchSettings, search};
-use tractable_core::error::Result;
+use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Gaussian, Matrix};
 use tractable_ensemble::Ensemble;
+use tractable_network::network::Network;
 
 /// Optima of every network that are compared.
 const OF_EACH: usize = 5;
@@ -33,7 +34,10 @@ pub fn search_ensemble(
     let n = bounds.len();
     let mut found: Vec<Vec<Optimum>> = Vec::new();
     for net in model.networks() {
-        let mut optima = search(net, bounds, goal, settings)?;
+        let mut optima = match net.layers().len() {
+            1 => vec![corner(net, bounds, goal, settings.output)?],
+            _ => search(net, bounds, goal, settings)?,
+        };
         optima.truncate(OF_EACH);
         found.push(optima);
     }
@@ -69,4 +73,19 @@ pub fn search_ensemble(
         optima.push(Optimum { x: Gaussian::new(x.to_vec(), var, n)?, value });
     }
     Ok(optima)
+}
+
+/// Where a line is highest or lowest.
+fn corner(net: &Network, bounds: &Bounds, goal: Goal, output: usize) -> Result<Optimum> {
+    let weights = net.weights(&net.layer_names()[0])?;
+    let (weights, _) = weights.ok_or_else(|| Error::invalid("search", "the network has no weights"))?;
+    let n = bounds.len();
+    if n != weights.width() {
+        return Err(Error::shape("bounds", format!("{} coordinates", weights.width()), n));
+    }
+    let slope = weights.mean()[output * n..(output + 1) * n].iter();
+    let end =
+        |(slope, (low, high)): (&f64, &(f64, f64))| if goal.sign() * slope > 0.0 { *low } else { *high };
+    let x = Gaussian::new(slope.zip(bounds.pairs()).map(end).collect(), vec![0.0; n], n)?;
+    Ok(Optimum { x, value: Gaussian::new(vec![0.0], vec![0.0], 1)? })
 }

@@ -61,12 +61,11 @@ pub(crate) enum Kind {
 impl Tally {
     /// Adds one predicted number and its true value.
     pub(crate) fn value(&mut self, out: &Prediction, target: usize, y: f64) {
-        let (off, std) = (y - out.mean()[target], (out.var()[target] + out.noise_var()[target]).sqrt());
-        let (z, tails) = (off / std, out.tails(target));
+        let [below, above] = out.below_and_above(target, y);
         self.rows += 1;
-        self.squares += off * off;
-        self.nll += std.ln() - tails.ln_density(z);
-        self.inside += u64::from(tails.below(z.abs()) <= 0.95);
+        self.squares += (y - out.mean()[target]).powi(2);
+        self.nll -= out.ln_density(target, y);
+        self.inside += u64::from(below.min(above) >= 0.05);
     }
 
     /// Adds the probabilities of all classes and the true class.

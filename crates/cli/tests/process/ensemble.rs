@@ -62,7 +62,12 @@ fn a_table_from_training_to_prediction() {
     assert!(slow[0].0 == fast[0].0 && slow[1].0 == fast[1].0 && fast[1].1 < slow[1].1, "{slow:?} {fast:?}");
 
     let text = place.ok(&["inspect", "run"]);
-    assert!(text.contains("calibrated  y: noise") && text.contains("left out    y: 200 rows"), "{text}");
+    assert!(
+        text.contains("calibrated  y: ")
+            && text.contains("noise variance x")
+            && text.contains("left out    y: 200 rows"),
+        "{text}"
+    );
     let about = place.json(&["inspect", "run"]);
     // One line for each network, and one for the devices.
     assert_eq!(number(&about[0], "networks") as usize, about.len() - 2);

@@ -164,11 +164,17 @@ pub struct Calibration {
 /// # Ok::<(), tractable::Error>(())
 /// ```
 pub fn calibration(y: &[f64], mean: &[f64], var: &[f64], tails: Tails) -> Result<Calibration> {
-    let levels = vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
-    let observed = levels.iter().map(|&level| inside(y, mean, var, level, tails));
-    let observed = observed.collect::<Result<Vec<f64>>>()?;
-    let error = average(observed.iter().zip(&levels).map(|(o, l)| (o - l).abs()), levels.len());
-    Ok(Calibration { levels, observed, error })
+    Calibration::of(|level| inside(y, mean, var, level, tails))
+}
+
+impl Calibration {
+    /// From the share inside the interval of each level.
+    pub fn of(inside: impl Fn(f64) -> Result<f64>) -> Result<Self> {
+        let levels = vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
+        let observed = levels.iter().map(|&level| inside(level)).collect::<Result<Vec<f64>>>()?;
+        let error = average(observed.iter().zip(&levels).map(|(o, l)| (o - l).abs()), levels.len());
+        Ok(Calibration { levels, observed, error })
+    }
 }
 
 /// Errors in standard deviations.

@@ -52,6 +52,11 @@ impl<'a> Observation<'a> {
         }
     }
 
+    /// The noise variance of each entry, where it is given.
+    pub fn noise(&self) -> Option<&'a [f64]> {
+        self.noise_var
+    }
+
     /// Borrowed numbers, `[rows, width]`.
     ///
     /// # Errors

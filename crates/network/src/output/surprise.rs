@@ -109,12 +109,15 @@ impl Surprise {
     }
 }
 
-/// The squared innovation of one entry; with heavy tails, that of a normal variable with the same tail probability.
+/// The squared innovation of one entry; unless it is normal, that of a normal variable with the same tail probability.
 pub fn innovation_squared(out: &Prediction, entry: usize, y: f64) -> f64 {
     let z = (y - out.mean()[entry]) / (out.var()[entry] + out.noise_var()[entry]).sqrt();
-    let z = match out.tails(entry % out.width()) {
-        Tails::Normal => z,
-        tails => normal_quantile(tails.below(-z.abs()).max(1e-300)).max(-FARTHEST),
+    let z = match out.components().is_empty() && out.tails(entry % out.width()) == Tails::Normal {
+        true => z,
+        false => {
+            let [below, above] = out.below_and_above(entry, y);
+            normal_quantile(below.min(above).max(1e-300)).max(-FARTHEST)
+        }
     };
     z * z
 }

@@ -3,6 +3,7 @@
 mod architecture;
 mod attack;
 mod branches;
+mod candidates;
 mod cases;
 mod checkpoint;
 mod condition;

@@ -38,10 +38,9 @@ struct Model<'a> {
     outputs: &'a [String],
     /// Names.
     classes: &'a [String],
-    /// Weight of each kind of network.
-    weights: Value,
-    /// Factors on noise and model uncertainty, and the shape of the tails; for classes, how probabilities are changed.
-    calibration: Value,
+    /// For each its `name`; `weights`, one per target; `calibration`: factors on noise and model uncertainty, and the shape of the tails, or
+    /// for classes how probabilities are changed; and its `members`.
+    candidates: Value,
     /// Scores as in `left_out` of `train`, one per target.
     left_out: &'a [LeftOut],
 }
@@ -51,8 +50,10 @@ struct Model<'a> {
 struct Member {
     /// From 0.
     network: usize,
-    /// From 0.
-    kind: Value,
+    /// Name of its candidate.
+    candidate: Value,
+    /// How much the candidate weighs, over all targets.
+    weight: Option<f64>,
     /// The fifth of the rows it left out, from 0.
     fold: Value,
     /// Units of the hidden layers.
@@ -66,7 +67,7 @@ struct Member {
 }
 
 pub(super) fn describe(model: &Ensemble, path: &Path, file: &Opened<'_>, report: Report) -> Outcome {
-    let rest: Value = serde_json::from_str(file.entry("ensemble")).unwrap_or_default();
+    let candidates = serde_json::to_value(model.entries()).unwrap_or_default();
     let about = Model {
         path,
         format_version: file.entry("version"),
@@ -79,24 +80,26 @@ pub(super) fn describe(model: &Ensemble, path: &Path, file: &Opened<'_>, report:
         inputs: model.input_names(),
         outputs: model.output_names(),
         classes: model.class_names(),
-        weights: rest["spec"]["weights"].clone(),
-        calibration: rest["spec"]["calibration"].clone(),
+        candidates,
         left_out: model.scores(),
     };
+    let places = about.candidates.as_array().into_iter().flatten();
+    let places =
+        places.flat_map(|c| c["members"].as_array().into_iter().flatten().map(move |place| (c, place)));
     let members: Vec<Member> =
-        model.networks().enumerate().map(|(i, net)| member(i, net, &rest["members"][i])).collect();
+        model.networks().zip(places).enumerate().map(|(i, (net, place))| member(i, net, place)).collect();
     // One network has been described already.
     let alone = about.networks == 1;
     report.say("ensemble", &about, || summary(&about, alone))?;
-    let rows = members.iter().map(|m| row(m, &about.weights));
-    let head =
-        ["network", "hidden", "counts", "leaves out", "parameters", "epochs", "noise"].map(String::from);
+    let rows = members.iter().map(row);
+    let head = ["network", "candidate", "hidden", "counts", "leaves out", "parameters", "epochs", "noise"]
+        .map(String::from);
     let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
-    let text = || if alone { String::new() } else { format!("\n{}", table(&rows, &[0, 1])) };
+    let text = || if alone { String::new() } else { format!("\n{}", table(&rows, &[0, 1, 2])) };
     report.say_all("network", &members, text)
 }
 
-fn member(network: usize, net: &Network, place: &Value) -> Member {
+fn member(network: usize, net: &Network, (candidate, place): (&Value, &Value)) -> Member {
     let width = |layer: &Layer| match layer {
         Layer::Linear { outputs, .. } => Some(*outputs),
         _ => None,
@@ -107,7 +110,8 @@ fn member(network: usize, net: &Network, place: &Value) -> Member {
     hidden.pop();
     Member {
         network,
-        kind: place["kind"].clone(),
+        candidate: candidate["name"].clone(),
+        weight: weight(candidate),
         fold: place["fold"].clone(),
         hidden,
         parameters: net.parameters(),
@@ -116,14 +120,20 @@ fn member(network: usize, net: &Network, place: &Value) -> Member {
     }
 }
 
-fn row(m: &Member, weights: &Value) -> Vec<String> {
-    let weight = m.kind.as_u64().and_then(|kind| weights[kind as usize].as_f64());
+/// Over all outputs.
+fn weight(candidate: &Value) -> Option<f64> {
+    let weights: Vec<f64> = candidate["weights"].as_array()?.iter().filter_map(Value::as_f64).collect();
+    Some(weights.iter().sum::<f64>() / weights.len() as f64)
+}
+
+fn row(m: &Member) -> Vec<String> {
     let hidden: Vec<String> = m.hidden.iter().map(usize::to_string).collect();
     let noise: Vec<String> = m.noise_std.iter().map(|v| short(*v)).collect();
     vec![
         m.network.to_string(),
+        m.candidate.as_str().unwrap_or("?").into(),
         hidden.join("-"),
-        weight.map_or("?".into(), |w| format!("{:.0} %", 100.0 * w)),
+        m.weight.map_or("?".into(), |w| format!("{:.0} %", 100.0 * w)),
         m.fold.as_u64().map_or("?".into(), |fold| format!("fold {}", fold + 1)),
         m.parameters.to_string(),
         m.epochs.to_string(),
@@ -149,7 +159,11 @@ fn summary(m: &Model<'_>, alone: bool) -> String {
     }
     lines.push(format!("rows        {}", m.rows));
     for (i, name) in m.outputs.iter().map(|n| escape::name(n)).enumerate() {
-        lines.push(format!("calibrated  {name}: {}", calibration(&m.calibration, i)));
+        for c in m.candidates.as_array().into_iter().flatten() {
+            let weight = 100.0 * c["weights"][i].as_f64().unwrap_or(0.0);
+            let (who, how) = (c["name"].as_str().unwrap_or("?"), calibration(&c["calibration"], i));
+            lines.push(format!("calibrated  {name}: {weight:.0} % {who}, {how}"));
+        }
         if let Some(score) = m.left_out.get(i) {
             lines.push(format!("left out    {name}: {}", scores::left_out(score)));
         }

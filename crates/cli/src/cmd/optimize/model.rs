@@ -93,7 +93,7 @@ pub(super) fn of_run(args: &Args, path: &Path) -> Outcome {
     let bounds = Bounds::new(pairs)?;
     let mut networks = model.networks();
     match (networks.next(), networks.next()) {
-        (Some(net), None) => finish(args, net, &bounds, output, (&[], &[])),
+        (Some(net), None) if net.layers().len() > 1 => finish(args, net, &bounds, output, (&[], &[])),
         _ => of_several(args, &model, &bounds, output),
     }
 }
