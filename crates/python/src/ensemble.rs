@@ -205,8 +205,8 @@ fn dataset(
 impl Ensemble {
     /// Fits to a table: arrays, or a frame with texts, dates and missing cells. NaN is missing.
     ///
-    /// classes: whether y is classes; by default texts and booleans are. single: one network, the most likely on a fifth of the rows, in a fifth of the
-    /// time. progress: a function of (done, of, what), or False for none.
+    /// classes: whether y is classes; by default texts and booleans are. single: one network, the most likely on a fifth of the rows, in a
+    /// fifth of the time. progress: a function of (done, of, what), or False for none.
     #[staticmethod]
     #[pyo3(signature = (
         x, y, *, classes=None, seed=0, single=false, visits=50_000, outside=true, threads=None, progress=None
