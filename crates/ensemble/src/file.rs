@@ -178,7 +178,7 @@ impl Ensemble {
     /// # let path = dir.path().join("model.safetensors");
     /// # Network::mlp([2, 8, 1], Activation::Relu).build()?.save(&path)?;
     /// let model = Ensemble::load_on(&path, Device::cpu(2))?;
-    /// assert_eq!(model.networks().next().unwrap().device(), Device::cpu(2));
+    /// assert_eq!(model.networks().next().unwrap().device(), &Device::cpu(2));
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn load_on(path: impl AsRef<Path>, device: impl Into<Device>) -> Result<Self> {

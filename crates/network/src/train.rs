@@ -315,7 +315,8 @@ impl Network {
     /// # let x: Vec<f64> = (0..40).map(|i| i as f64 / 20.0).collect();
     /// # let y = x.iter().map(|x| 3.0 * x).collect();
     /// # let data = Dataset::new(Matrix::column(x)?, Matrix::column(y)?)?;
-    /// let mut nets = vec![Network::mlp([1, 16, 1], Activation::Relu).build()?; 2];
+    /// let net = Network::mlp([1, 16, 1], Activation::Relu).build()?;
+    /// let mut nets = [net.try_clone()?, net];
     /// std::thread::scope(|scope| {
     ///     for (net, worker) in nets.iter_mut().zip(Threads::team(2)) {
     ///         let data = &data;
