@@ -10,7 +10,7 @@ use tractable_core::error::{Error, Result};
 use tractable_core::team::{MOST_THREADS, Team};
 
 /// Where a network computes, and with which threads. It is a handle: clones, and all networks built on them, share one
-/// [`Team`](crate::workers::Team), and so do other devices with as many threads. Models and searches share it too.
+/// [`Team`](tractable_core::team::Team), and so do other devices with as many threads. Models and searches share it too.
 ///
 /// ```
 /// use tractable::{Activation, Device, Matrix, Network};

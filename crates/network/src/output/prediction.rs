@@ -225,6 +225,7 @@ impl Prediction {
         (0..places.len() - 1).map(piece).sum()
     }
 
+    /// A Gaussian with noise of its own, and tails per output.
     pub fn new(output: Gaussian, noise_var: Vec<f64>, tails: Vec<Tails>) -> Result<Self> {
         match noise_var.iter().position(|v| !(*v >= 0.0 && v.is_finite())) {
             None => Ok(Prediction { output, noise_var, tails, components: Vec::new() }),
