@@ -228,14 +228,19 @@ impl Ensemble {
             watch("calibrating");
             !stop.load(Ordering::Relaxed)
         };
-        let Some(mut candidates) = data.decide(candidates, &range, go_on)? else { return Ok(None) };
-        // One copy of how a table is read is enough.
-        #[cfg(feature = "csv")]
-        candidates.iter_mut().flat_map(|c| &mut c.members).skip(1).for_each(|m| m.net.forget_preparation());
+        let Some(candidates) = data.decide(candidates, &range, go_on)? else { return Ok(None) };
         let (rows, seed) = (data.all.rows(), settings.seed);
         let spec = Spec { rows, seed, range, left_out: Vec::new(), own: false };
         let mut model = Ensemble { candidates, spec };
         model.spec.left_out = data.judge(&model)?;
+        // One copy of how a table is read is enough.
+        #[cfg(feature = "csv")]
+        model
+            .candidates
+            .iter_mut()
+            .flat_map(|c| &mut c.members)
+            .skip(1)
+            .for_each(|m| m.net.forget_preparation());
         Ok(Some(model))
     }
 }
