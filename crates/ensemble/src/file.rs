@@ -5,10 +5,11 @@ use super::candidate::{Calibrated, Candidate};
 use super::fit::LeftOut;
 use super::folds::FOLDS;
 use super::line::{About, Line};
-use super::member::{Kept, Member};
+use super::member::{Before, Kept, Member};
 use super::{Ensemble, Spec};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::sync::Arc;
 use tractable_core::error::{Error, Result};
 use tractable_core::files;
 use tractable_devices::Device;
@@ -54,6 +55,17 @@ struct Place {
     /// Of lines, one entry an output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     lines: Vec<About>,
+    /// Of a network that has learned since its uncertainty away from the data was worked out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<PlaceBefore>,
+}
+
+/// Rows learned since, and of how many rows those kept then were.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlaceBefore {
+    since: usize,
+    kept: Vec<usize>,
 }
 
 /// The same in version 1: one candidate of networks of several kinds.
@@ -89,7 +101,7 @@ impl Rest1 {
     fn current(self) -> Option<Rest> {
         let Spec1 { rows, seed, weights, calibration, left_out, own, by_rows } = self.spec;
         let place = |Place1 { kind, fold, kept }| {
-            Some(Place { fold, weight: *weights.get(kind)?, kept, lines: Vec::new() })
+            Some(Place { fold, weight: *weights.get(kind)?, kept, lines: Vec::new(), before: None })
         };
         let members = self.members.into_iter().map(place).collect::<Option<_>>()?;
         let outputs = if let Calibrated::Values(each) = &calibration { each.len() } else { 1 };
@@ -145,13 +157,23 @@ impl Ensemble {
                 let bytes = parts.concat().iter().flat_map(|v| v.to_le_bytes()).collect();
                 tensors.push((name, F64, shape.to_vec(), bytes));
             };
-            for (output, kept) in member.kept.iter().enumerate() {
-                let rows = kept.y.len();
-                numbers(kept_name(i, output), [&kept.x, &kept.y], [kept.x.len() / rows + 1, rows]);
+            let mut rows = |of: String, kept: &[Kept]| {
+                for (output, kept) in kept.iter().enumerate() {
+                    let rows = kept.y.len();
+                    numbers(kept_name(&of, output), [&kept.x, &kept.y], [kept.x.len() / rows + 1, rows]);
+                }
+            };
+            rows(format!("network{i}"), &member.kept);
+            if let Some(before) = &member.before {
+                rows(format!("before{i}"), &before.kept);
             }
             for (output, line) in member.lines.iter().enumerate() {
                 let d = line.weights.len();
                 numbers(line_name(i, output), [&line.weights, &line.shape], [d + 1, d]);
+            }
+            if let Some(before) = &member.before {
+                let bytes = before.net.bytes_of_file(path)?;
+                tensors.push((format!("before{i}"), U8, vec![bytes.len()], bytes));
             }
         }
         let rest = Rest { spec: self.spec.clone(), candidates: self.candidates.iter().map(entry).collect() };
@@ -226,28 +248,34 @@ impl Ensemble {
         for entry in entries {
             let mut members: Vec<Member> = Vec::new();
             for (place, i) in entry.members.iter().zip(&mut number) {
+                let network = |name: &str| {
+                    let info = tensors.info(name).filter(|info| info.dtype == U8);
+                    let info =
+                        info.ok_or_else(|| refuse(name, "is missing or not the bytes of a model".into()))?;
+                    Network::read(path, file, tensors.place(info), device.clone())
+                };
                 let name = format!("network{i}");
-                let info = tensors.info(&name).filter(|info| info.dtype == U8);
-                let info =
-                    info.ok_or_else(|| refuse(&name, "is missing or not the bytes of a model".into()))?;
-                let net = Network::read(path, file, tensors.place(info), Device::cpu(1))?;
-                let kept = place.kept.iter().enumerate().map(|(output, &of_rows)| {
-                    let name = kept_name(i, output);
-                    let inputs = net.input().len();
-                    let info = tensors.info(&name).filter(|info| info.dtype == F64);
-                    let info = info.ok_or_else(|| refuse(&name, "is missing".into()))?;
-                    let rows = match info.shape[..] {
-                        [width, rows] if width == inputs + 1 && (1..=MOST_KEPT).contains(&rows) => rows,
-                        _ => return Err(refuse(&name, format!("has shape {:?}", info.shape))),
+                let net = network(&name)?;
+                let inputs = net.input().len();
+                let rows = |of: &str, counts: &[usize]| -> Result<Vec<Kept>> {
+                    let one = |(output, &of_rows): (usize, &usize)| {
+                        let name = kept_name(of, output);
+                        let info = tensors.info(&name).filter(|info| info.dtype == F64);
+                        let info = info.ok_or_else(|| refuse(&name, "is missing".into()))?;
+                        let rows = match info.shape[..] {
+                            [width, rows] if width == inputs + 1 && (1..=MOST_KEPT).contains(&rows) => rows,
+                            _ => return Err(refuse(&name, format!("has shape {:?}", info.shape))),
+                        };
+                        let mut x = tensors.numbers(info, 0..rows * (inputs + 1))?;
+                        if let Some(at) = x.iter().position(|v| !v.is_finite()) {
+                            return Err(refuse(&name, format!("entry {at} is {}", x[at])));
+                        }
+                        let y = x.split_off(rows * inputs);
+                        Ok(Kept { x, y, of_rows })
                     };
-                    let mut x = tensors.numbers(info, 0..rows * (inputs + 1))?;
-                    if let Some(at) = x.iter().position(|v| !v.is_finite()) {
-                        return Err(refuse(&name, format!("entry {at} is {}", x[at])));
-                    }
-                    let y = x.split_off(rows * inputs);
-                    Ok(Kept { x, y, of_rows })
-                });
-                let kept = kept.collect::<Result<Vec<_>>>()?;
+                    counts.iter().enumerate().map(one).collect()
+                };
+                let kept = rows(&name, &place.kept)?;
                 let first = candidates.first().map(|c| &c.members[0]).or(members.first());
                 check(&entry, first.map(|m| &m.net), &net, place, kept.len())
                     .map_err(|why| refuse(&name, why.into()))?;
@@ -268,10 +296,21 @@ impl Ensemble {
                         .ok_or_else(|| refuse(&name, "is no line".into()))
                 });
                 let lines = lines.collect::<Result<Vec<_>>>()?;
-                members.push(match lines.is_empty() {
+                let mut member = match lines.is_empty() {
                     true => Member::new(net, place.fold, place.weight, kept),
                     false => Member::of_lines(net, place.fold, place.weight, lines)?,
-                });
+                };
+                if let Some(PlaceBefore { since, kept }) = &place.before {
+                    let name = format!("before{i}");
+                    let (net, kept) = (network(&name)?, rows(&name, kept)?);
+                    let alike = (net.input(), net.output(), net.layers(), kept.len())
+                        == (member.net.input(), member.net.output(), member.net.layers(), member.kept.len());
+                    if !alike || kept.is_empty() {
+                        return Err(refuse(&name, "does not fit the network that learned since".into()));
+                    }
+                    (member.before, member.since) = (Some(Arc::new(Before { net, kept })), *since);
+                }
+                members.push(member);
             }
             let CandidateEntry { name, log, by_rows, weights, calibration, .. } = entry;
             candidates.push(Candidate { name, log, by_rows, weights, calibration, members });
@@ -306,6 +345,10 @@ fn entry(c: &Candidate) -> CandidateEntry {
         weight: m.weight,
         kept: m.kept.iter().map(|k| k.of_rows).collect(),
         lines: m.lines.iter().map(|line| line.about).collect(),
+        before: m.before.as_ref().map(|before| PlaceBefore {
+            since: m.since,
+            kept: before.kept.iter().map(|k| k.of_rows).collect(),
+        }),
     };
     CandidateEntry {
         name: c.name.clone(),
@@ -321,8 +364,8 @@ fn line_name(member: usize, output: usize) -> String {
     format!("network{member}.line{output}")
 }
 
-fn kept_name(member: usize, output: usize) -> String {
-    format!("network{member}.rows{output}")
+fn kept_name(of: &str, output: usize) -> String {
+    format!("{of}.rows{output}")
 }
 
 /// Whether a network belongs to its candidate and to the first of all.

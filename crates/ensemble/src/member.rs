@@ -2,7 +2,7 @@
 
 use super::line::Line;
 use super::outside::{Outside, ROWS};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use tractable_core::error::Result;
 use tractable_core::gaussian::{Gaussian, Input};
 use tractable_core::rng::{self, Rng};
@@ -18,9 +18,22 @@ pub(super) struct Member {
     pub(super) kept: Vec<Kept>,
     /// Of a line, one entry per output: the network's weights, jointly.
     pub(super) lines: Vec<Line>,
+    /// What `outside` is made from, if the network has learned since.
+    pub(super) before: Option<Arc<Before>>,
+    /// Rows learned since.
+    pub(super) since: usize,
     /// Worked out from the rows that are kept when it is first asked for.
-    outside: OnceLock<Vec<Outside>>,
+    outside: OnceLock<Arc<Vec<Outside>>>,
 }
+
+/// A network and the rows that stand for all of its rows, as they were. Working [`Outside`] out anew takes as long as learning
+/// hundreds of rows, so it waits until there are a twentieth more of them.
+pub(super) struct Before {
+    pub(super) net: Network,
+    pub(super) kept: Vec<Kept>,
+}
+
+const RENEW_AFTER: usize = 20;
 
 /// Rows that [`Outside`] is made from, in the network's units.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +53,8 @@ pub(super) struct Said {
 
 impl Member {
     pub(super) fn new(net: Network, fold: usize, weight: f64, kept: Vec<Kept>) -> Self {
-        Member { net, fold, weight, kept, lines: Vec::new(), outside: OnceLock::new() }
+        let (lines, outside) = (Vec::new(), OnceLock::new());
+        Member { net, fold, weight, kept, lines, before: None, since: 0, outside }
     }
 
     /// Lines, and a network that has their weights.
@@ -84,20 +98,50 @@ impl Member {
     }
 
     pub(super) fn try_clone(&self) -> Result<Self> {
-        let lines = self.lines.clone();
-        Ok(Member { lines, ..Member::new(self.net.try_clone()?, self.fold, self.weight, self.kept.clone()) })
+        Ok(Member {
+            lines: self.lines.clone(),
+            before: self.before.clone(),
+            since: self.since,
+            outside: self.outside.clone(),
+            ..Member::new(self.net.try_clone()?, self.fold, self.weight, self.kept.clone())
+        })
     }
 
     fn outside(&self) -> Result<&[Outside]> {
         if let Some(known) = self.outside.get() {
             return Ok(known);
         }
+        let (net, kept) = self.as_it_was();
         let make = |(output, k): (usize, &Kept)| {
-            let std = self.net.noise_std()[output % self.net.noise_std().len()];
-            Outside::new(&self.net, &k.x, &k.y, output, std * std, k.of_rows)
+            let std = net.noise_std()[output % net.noise_std().len()];
+            Outside::new(net, &k.x, &k.y, output, std * std, k.of_rows)
         };
-        let made = self.kept.iter().enumerate().map(make).collect::<Result<Vec<_>>>()?;
-        Ok(self.outside.get_or_init(|| made))
+        let made = kept.iter().enumerate().map(make).collect::<Result<Vec<_>>>()?;
+        Ok(self.outside.get_or_init(|| Arc::new(made)))
+    }
+
+    /// What its uncertainty away from the data is made from.
+    fn as_it_was(&self) -> (&Network, &[Kept]) {
+        self.before.as_ref().map_or((&self.net, &self.kept), |b| (&b.net, &b.kept))
+    }
+
+    /// Notes that as much as these rows is about to change.
+    fn changing(&mut self, rows: usize) -> Result<()> {
+        if self.kept.is_empty() {
+            return Ok(());
+        }
+        self.since = self.since.saturating_add(rows);
+        if self.before.is_none() {
+            self.before = Some(Arc::new(Before { net: self.net.try_clone()?, kept: self.kept.clone() }));
+        }
+        Ok(())
+    }
+
+    /// Has the uncertainty away from the data worked out anew once enough has changed.
+    fn changed(&mut self) {
+        if self.kept.iter().any(|kept| self.since.saturating_mul(RENEW_AFTER) >= kept.of_rows) {
+            (self.before, self.since, self.outside) = (None, 0, OnceLock::new());
+        }
     }
 
     /// In standardised units, `[rows, width]`. The doubt (weight uncertainty) is computed from all weights together if rows were
@@ -123,7 +167,7 @@ impl Member {
         let standard = self.net.input_scaler().map(|s| s.apply(x.mean()));
         let at = standard.as_deref().unwrap_or(x.mean());
         for (output, outside) in self.outside()?.iter().enumerate() {
-            let var = outside.var(&self.net, at)?;
+            let var = outside.var(self.as_it_was().0, at)?;
             var.iter().enumerate().for_each(|(row, v)| doubt[row * units + output] = *v);
         }
         let std = self.net.noise_std();
@@ -137,6 +181,7 @@ impl Member {
 
     /// Learns one row, and keeps it with a probability that makes all rows equally likely to be kept.
     pub(super) fn learn(&mut self, x: Input<'_>, seen: Observation<'_>) -> Result<()> {
+        self.changing(1)?;
         self.net.count_one_more();
         let (y, known) = seen.entries();
         if self.lines.is_empty() {
@@ -155,7 +200,7 @@ impl Member {
             if known.is_some_and(|known| !known[output]) {
                 continue;
             }
-            kept.of_rows += 1;
+            kept.of_rows = kept.of_rows.saturating_add(1);
             if kept.y.len() < ROWS {
                 kept.x.extend(&x);
                 kept.y.push(y[output]);
@@ -168,12 +213,14 @@ impl Member {
                 kept.x[at * x.len()..(at + 1) * x.len()].copy_from_slice(&x);
             }
         }
-        self.outside = OnceLock::new();
+        self.changed();
         Ok(())
     }
 
     /// Counts what was learned less.
     pub(super) fn discount(&mut self, factor: f64) -> Result<()> {
+        let rows = self.kept.iter().map(|kept| kept.of_rows).max().unwrap_or(0) as f64;
+        self.changing((rows * (factor - 1.0)).max(0.0) as usize)?;
         self.net.discount(factor)?;
         self.net.count_fewer(factor);
         if !self.lines.is_empty() {
@@ -183,14 +230,14 @@ impl Member {
         for kept in &mut self.kept {
             kept.of_rows = ((kept.of_rows as f64 / factor) as usize).max(1);
         }
-        self.outside = OnceLock::new();
+        self.changed();
         Ok(())
     }
 
     /// Its doubt is that of a pass from now on.
     pub(super) fn forget_rows(&mut self) {
         self.kept.clear();
-        self.outside = OnceLock::new();
+        (self.before, self.since, self.outside) = (None, 0, OnceLock::new());
     }
 }
 

@@ -104,6 +104,22 @@ fn what_it_learns_is_the_same_in_memory_in_a_copy_and_in_its_file() {
         // It is surer where rows came.
         assert!(after.var()[0] < 0.5 * before.var()[0], "{outside}: {before:?} {after:?}");
         assert!(model.rows() == 360);
+        // Also between two times that the uncertainty away from the data is worked out, and from there on.
+        let (x, y) = part(0..3);
+        model.learn(&x, &y).unwrap();
+        let mut others =
+            [model.try_clone().unwrap(), Ensemble::from_bytes(&model.to_bytes().unwrap()).unwrap()];
+        for at in [0..0, 3..4, 4..60] {
+            let after = model.predict(&far).unwrap();
+            others.iter_mut().for_each(|other| {
+                assert_eq!(after, other.predict(&far).unwrap());
+                assert!(other.to_bytes().unwrap() == model.to_bytes().unwrap());
+            });
+            let (x, y) = part(at);
+            if x.rows() > 0 {
+                [&mut model].into_iter().chain(&mut others).for_each(|m| m.learn(&x, &y).unwrap());
+            }
+        }
     }
 }
 
