@@ -31,10 +31,9 @@ Examples:
   tractable train --resume -o run/
 
 Every column gets a type, which is printed: numbers, yes or no, categories, dates. Missing cells become uncertain inputs.
-For a CSV file, fits a line and networks of several kinds, each without a fifth of the rows, calibrated and weighed on the rows left
-out; Ctrl-C stops at once, --resume restarts to the same model. Network flags train one network; then Ctrl-C saves finished epochs
-and --resume continues. RUN gets model.safetensors, metrics.jsonl, config.json.
-Image sets: mnist, fashion-mnist, cifar10 (`tractable data fetch`), digits (no files).";
+A CSV file gets a line and networks of several kinds, calibrated and weighed on rows they left out; after Ctrl-C --resume starts
+again. Network flags train one network; then Ctrl-C saves finished epochs and --resume continues. RUN gets model.safetensors,
+metrics.jsonl, config.json. Image sets: mnist, fashion-mnist, cifar10 (`tractable data fetch`), digits (no files).";
 
 /// Fit a model to a CSV file or to images
 #[derive(clap::Args)]
