@@ -30,7 +30,7 @@ from ._tractable import (
 if TYPE_CHECKING:
     from ._agent import Agent
     from ._attack import attack
-    from ._checks import bench, verify
+    from ._bench import bench
     from ._head import Head
     from ._minimize import minimize
     from ._online import OnlineClassifier, OnlineRegressor
@@ -66,7 +66,6 @@ __all__ = [
     "plot_band",
     "plot_calibration",
     "plot_condition",
-    "verify",
 ]
 
 # Loaded at first use: some need packages that not everyone has, and importing stays fast.
@@ -78,12 +77,11 @@ _LATER = {
     "TractableClassifier": "sklearn",
     "TractableRegressor": "sklearn",
     "attack": "_attack",
-    "bench": "_checks",
+    "bench": "_bench",
     "minimize": "_minimize",
     "plot_band": "_plot",
     "plot_calibration": "_plot",
     "plot_condition": "_plot",
-    "verify": "_checks",
 }
 
 

@@ -101,6 +101,8 @@ impl Settings {
     /// Epochs over so many rows.
     pub(super) fn epochs(&self, rows: usize) -> usize {
         let visits = if rows < MANY_ROWS { self.visits } else { 3 * self.visits };
-        visits.div_ceil(rows).clamp(2, 1000)
+        // At 50,000 visits: 40 epochs or more, but fewer again above a hundred thousand rows.
+        let least = (80 * self.visits).div_ceil(rows).clamp(2, self.visits.div_ceil(1250).max(2));
+        visits.div_ceil(rows).clamp(least, 1000.max(least))
     }
 }
