@@ -149,7 +149,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let clock = Clock::start();
     let spread = spreads(args)?;
     let cases = cases(args)?;
-    let own = Path::new("crates/tractable/tests/data");
+    let own = Path::new("crates/harness/tests/data");
     let precision = match &args.reference {
         Some(folder) => precision(folder)?,
         None if own.is_dir() => precision(own)?,
