@@ -40,7 +40,7 @@ fn started(work: impl FnOnce()) -> usize {
 #[test]
 #[ignore = "it is started by the test below"]
 fn counted() {
-    let Ok(threads) = std::env::var(THREADS) else { return };
+    let threads = std::env::var(THREADS).expect("the test below says how many");
     let threads: usize = threads.parse().unwrap();
     let mut draw = Draw::new(1);
     let fit_and_ask = started(|| {
