@@ -1,6 +1,7 @@
 //! A candidate: networks of one kind, one for every fold, with a calibration and a weight of its own.
 
-use super::member::Member;
+use super::member::{Member, Said, together};
+use super::points::Points;
 use std::ops::Range;
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Input, Matrix};
@@ -60,6 +61,26 @@ impl Candidate {
         let (name, weights, calibration) =
             (self.name.clone(), self.weights.clone(), self.calibration.clone());
         Ok(Candidate { name, log: self.log, by_rows: self.by_rows, weights, calibration, members })
+    }
+
+    /// What its members say of points, pooled by rows. Means of points stay inside the `range` of each output before they are pooled.
+    pub(super) fn pooled(
+        &self,
+        points: &Points<'_>,
+        said: &[(f64, Vec<Said>)],
+        range: &[[f64; 2]],
+    ) -> Vec<Parts> {
+        let (mut parts, width) = (together(said), self.weights.len());
+        if !points.are_exact() && !range.is_empty() {
+            let scaler = self.members[0].net.output_scaler();
+            let scaled = |v: f64, o: usize| scaler.map_or(v, |s| (v - s.mean()[o]) / s.std()[o]);
+            for (i, part) in parts.iter_mut().enumerate() {
+                let [low, high] = range[i % width];
+                let [low, high] = if self.log { [f64::NEG_INFINITY, libm::log(high)] } else { [low, high] };
+                part.mean = part.mean.clamp(scaled(low, i % width), scaled(high, i % width));
+            }
+        }
+        points.pooled(parts, width)
     }
 
     /// What it says of some outputs, in the units of the data or of their logarithms. Means stay inside the `range` of each output.

@@ -15,6 +15,7 @@ mod kind;
 mod line;
 mod member;
 mod outside;
+mod points;
 mod settings;
 #[cfg(feature = "csv")]
 mod stream;
@@ -60,7 +61,7 @@ pub struct Ensemble {
     spec: Spec,
 }
 
-/// Rows that all networks are asked about together, and as many as are worth a thread.
+/// Rows or points that all networks are asked about together, and as many as are worth a thread.
 const AT_ONCE: usize = 4096;
 const WORTH_A_THREAD: usize = 64;
 
@@ -100,14 +101,7 @@ impl Ensemble {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn predict<'a>(&self, x: impl Into<Input<'a>>) -> Result<Prediction> {
-        let x = x.into();
-        let mut parts = vec![Vec::with_capacity(x.rows() * self.output().units()); self.candidates.len()];
-        for from in (0..x.rows()).step_by(AT_ONCE) {
-            let some = x.rows_between(from, x.rows().min(from + AT_ONCE));
-            let said = self.say(None, some)?;
-            parts.iter_mut().zip(said).for_each(|(all, some)| all.extend(some));
-        }
-        self.mixed(&parts)
+        self.mixed(&self.say(None, x.into())?)
     }
 
     /// The probability of every class, `[rows, classes]`, calibrated on left-out rows.
@@ -299,8 +293,14 @@ impl Ensemble {
 
     /// What the candidates say of numbers.
     fn say(&self, fold: Option<usize>, x: Input<'_>) -> Result<Vec<Vec<Parts>>> {
-        let said = self.ask(fold, x.rows(), |c, m| m.say(x, c.by_rows))?;
-        Ok(said.iter().map(|said| member::together(said)).collect())
+        let mut parts = vec![Vec::with_capacity(x.rows() * self.output().units()); self.candidates.len()];
+        for points in points::parts(x) {
+            let said = self.ask(fold, points.rows(), |c, m| m.say(points.input()?, c.by_rows))?;
+            for ((candidate, all), said) in self.candidates.iter().zip(&mut parts).zip(said) {
+                all.extend(candidate.pooled(&points, &said, &self.spec.range));
+            }
+        }
+        Ok(parts)
     }
 
     /// Calls `f(fold, its rows, their inputs)` for the rows the model was fitted to.
@@ -333,8 +333,13 @@ impl Ensemble {
     }
 
     fn mixed_classes(&self, fold: Option<usize>, x: Input<'_>) -> Result<Matrix> {
-        let said = self.ask(fold, x.rows(), |_, m| m.net.predict_classes(x))?;
-        self.calibrated_classes(&said)
+        let mut p = Vec::new();
+        for points in points::parts(x) {
+            let said = self
+                .ask(fold, points.rows(), |_, m| points.averaged(m.net.predict_classes(points.input()?)?))?;
+            p.extend_from_slice(self.calibrated_classes(&said)?.data());
+        }
+        Matrix::new(p, self.output().classes())
     }
 
     fn calibrated_classes(&self, said: &[Vec<(f64, Matrix)>]) -> Result<Matrix> {

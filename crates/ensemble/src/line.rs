@@ -84,11 +84,6 @@ impl Line {
         [dot(&self.weights, &row), self.noise() * dot(&row, &self.seen_from(&row))]
     }
 
-    /// Variance that comes of inputs with these variances.
-    pub(super) fn open(&self, var: &[f64]) -> f64 {
-        self.weights.iter().zip(var).map(|(w, v)| w * w * v).sum()
-    }
-
     /// Variance of every weight and of the bias by itself.
     pub(super) fn vars(&self) -> Vec<f64> {
         let d = self.weights.len();

@@ -83,18 +83,12 @@ impl Member {
     }
 
     fn say_lines(&self, x: Input<'_>) -> Vec<Said> {
-        let (mean, var) = (scaled(self.net.input_scaler(), x.mean()), x.var());
-        let var = var.map(|var| self.net.input_scaler().map_or(var.to_vec(), |s| s.apply_var(var)));
-        let mut said = Vec::new();
-        for (row, at) in mean.chunks_exact(x.width()).enumerate() {
-            for line in &self.lines {
-                let [mean, doubt] = line.predict(at);
-                let open =
-                    var.as_ref().map_or(0.0, |v| line.open(&v[row * x.width()..(row + 1) * x.width()]));
-                said.push(Said { mean, doubt, noise: [line.noise() + open; 2] });
-            }
-        }
-        said
+        let x = (scaled(self.net.input_scaler(), x.mean()), x.width());
+        let one = |(at, line): (&[f64], &Line)| {
+            let [mean, doubt] = line.predict(at);
+            Said { mean, doubt, noise: [line.noise(); 2] }
+        };
+        x.0.chunks_exact(x.1).flat_map(|at| self.lines.iter().map(move |line| one((at, line)))).collect()
     }
 
     pub(super) fn try_clone(&self) -> Result<Self> {
@@ -144,26 +138,17 @@ impl Member {
         }
     }
 
-    /// In standardised units, `[rows, width]`. The doubt (weight uncertainty) is computed from all weights together if rows were
+    /// In standardised units, `[rows, width]`, for exact inputs. The doubt (weight uncertainty) is computed from all weights together if rows were
     /// kept, otherwise from a pass, by rows or with independent units.
     pub(super) fn say(&self, x: Input<'_>, by_rows: bool) -> Result<Vec<Said>> {
         if !self.lines.is_empty() {
             return Ok(self.say_lines(x));
         }
-        let predict =
-            |x| if by_rows { self.net.predict_with_covariances(x) } else { self.net.predict_standard(x) };
-        let [mean, mut doubt, noise] = predict(x)?;
+        let [mean, mut doubt, noise] = match by_rows {
+            true => self.net.predict_with_covariances(x)?,
+            false => self.net.predict_standard(x)?,
+        };
         let units = self.net.output().units();
-        // Of inputs that are not known: what they leave open, which more data would not remove.
-        let mut open = vec![0.0; mean.len()];
-        let uncertain: Vec<bool> = (0..x.rows()).map(|row| x.is_uncertain(row)).collect();
-        if uncertain.contains(&true) {
-            let at_mean = predict(Input::exact(x.mean(), x.width())?)?;
-            for i in (0..doubt.len()).filter(|i| uncertain[i / units]) {
-                open[i] = (doubt[i] - at_mean[1][i]).max(0.0);
-                doubt[i] = at_mean[1][i];
-            }
-        }
         let standard = self.net.input_scaler().map(|s| s.apply(x.mean()));
         let at = standard.as_deref().unwrap_or(x.mean());
         for (output, outside) in self.outside()?.iter().enumerate() {
@@ -174,7 +159,7 @@ impl Member {
         let said = |i: usize| Said {
             mean: mean[i],
             doubt: doubt[i],
-            noise: [noise[i] + open[i], std[i % units % std.len()].powi(2) + open[i]],
+            noise: [noise[i], std[i % units % std.len()].powi(2)],
         };
         Ok((0..mean.len()).map(said).collect())
     }
@@ -254,7 +239,8 @@ pub(super) fn together(said: &[(f64, Vec<Said>)]) -> Vec<Parts> {
         let mean = sum(&|s| s.mean);
         // A weighted variance of a sample; of one network there is none.
         let between = if squares < 1.0 { sum(&|s| (s.mean - mean).powi(2)) / (1.0 - squares) } else { 0.0 };
-        Parts { mean, between, doubt: sum(&|s| s.doubt), noise: [sum(&|s| s.noise[0]), sum(&|s| s.noise[1])] }
+        let noise = [sum(&|s| s.noise[0]), sum(&|s| s.noise[1])];
+        Parts { mean, between, doubt: sum(&|s| s.doubt), noise, open: 0.0 }
     };
     (0..entries).map(entry).collect()
 }

@@ -1,7 +1,7 @@
 //! A model on a stream: the surprise of a row, calibration that adapts, and forgetting in all of its networks.
 
 use super::candidate::average;
-use super::{Calibrated, Ensemble};
+use super::{Calibrated, Ensemble, points};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Input, Matrix};
 use tractable_network::output::{Observation, Output, Prediction, Surprise, Tree, innovation_squared};
@@ -35,29 +35,40 @@ impl Ensemble {
             return Surprise::of_values(&self.predict(x)?, y, seen);
         };
         let tree = Tree::new(classes)?;
-        let said = self.ask(None, x.rows(), |_, m| {
-            let out = m.net.predict(x)?;
-            Ok((m.net.class_probabilities(&out)?, out))
-        })?;
-        let p: Vec<Vec<_>> =
-            said.iter().map(|own| own.iter().map(|(w, (p, _))| (*w, p.clone())).collect()).collect();
-        let calibrated = self.calibrated_classes(&p)?;
-        let weighted =
-            |k: usize| move |(w, of): (f64, (Matrix, Prediction))| (w * self.candidates[k].weights[0], of);
-        let said: Vec<_> =
-            said.into_iter().enumerate().flat_map(|(k, own)| own.into_iter().map(weighted(k))).collect();
-        let mean = average(&said.iter().map(|(w, (p, _))| (*w, p.clone())).collect::<Vec<_>>());
-        let mut sum = Surprise::default();
-        for row in 0..x.rows() {
-            let Some(label) = observation.label(row) else { continue };
-            // Uncertainty of the networks, and disagreement between them.
-            let own = |(w, (p, out)): &(f64, (Matrix, Prediction))| {
-                let nodes = row * tree.nodes()..(row + 1) * tree.nodes();
-                let spread = tree.spread(&out.mean()[nodes.clone()], &out.var()[nodes]).model;
-                let all = &mean[row * classes..(row + 1) * classes];
-                w * (spread + p.row(row).iter().zip(all).map(|(p, m)| (p - m).powi(2)).sum::<f64>())
+        let (mut calibrated, mut doubt) = (Vec::new(), Vec::new());
+        for points in points::parts(x) {
+            let said = self.ask(None, points.rows(), |_, m| {
+                let out = m.net.predict(points.input()?)?;
+                Ok((m.net.class_probabilities(&out)?, out))
+            })?;
+            let of_rows = |own: &Vec<(f64, (Matrix, Prediction))>| {
+                own.iter().map(|(w, (p, _))| Ok((*w, points.averaged(p.clone())?))).collect()
             };
-            sum += Surprise::of_class(calibrated.row(row), label, said.iter().map(own).sum())?;
+            let p = said.iter().map(of_rows).collect::<Result<Vec<_>>>()?;
+            calibrated.extend_from_slice(self.calibrated_classes(&p)?.data());
+            let weighted = |k: usize| {
+                move |(w, of): (f64, (Matrix, Prediction))| (w * self.candidates[k].weights[0], of)
+            };
+            let said: Vec<_> =
+                said.into_iter().enumerate().flat_map(|(k, own)| own.into_iter().map(weighted(k))).collect();
+            let mean = average(&said.iter().map(|(w, (p, _))| (*w, p.clone())).collect::<Vec<_>>());
+            // Uncertainty of the networks, and disagreement between them.
+            let of_point = |point: usize| {
+                let own = |(w, (p, out)): &(f64, (Matrix, Prediction))| {
+                    let nodes = point * tree.nodes()..(point + 1) * tree.nodes();
+                    let spread = tree.spread(&out.mean()[nodes.clone()], &out.var()[nodes]).model;
+                    let all = &mean[point * classes..(point + 1) * classes];
+                    w * (spread + p.row(point).iter().zip(all).map(|(p, m)| (p - m).powi(2)).sum::<f64>())
+                };
+                said.iter().map(own).sum()
+            };
+            let of_points = Matrix::column((0..points.rows()).map(of_point).collect())?;
+            doubt.extend_from_slice(points.averaged(of_points)?.data());
+        }
+        let mut sum = Surprise::default();
+        for (row, (p, doubt)) in calibrated.chunks_exact(classes).zip(doubt).enumerate() {
+            let Some(label) = observation.label(row) else { continue };
+            sum += Surprise::of_class(p, label, doubt)?;
         }
         Ok(sum)
     }

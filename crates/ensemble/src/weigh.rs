@@ -3,7 +3,7 @@
 use super::candidate::{Calibrated, Candidate, average};
 use super::fit::Data;
 use super::folds::{FOLDS, rows_of};
-use super::member::together;
+use super::points;
 use tractable_core::error::Result;
 use tractable_data::Target;
 use tractable_network::output::{Calibration, ClassCalibration, Parts, Prediction, ln_mixed};
@@ -51,7 +51,7 @@ impl Data<'_> {
                 return Ok(None);
             }
             said.push(match self.all.target() {
-                Target::Values { .. } => Said::Values(self.calibrate_values(candidate)?),
+                Target::Values { .. } => Said::Values(self.calibrate_values(candidate, range)?),
                 Target::Labels { labels, .. } => {
                     let (p, labels) = self.left_out_classes(candidate, labels)?;
                     let (calibration, _) = ClassCalibration::fit(&p, &labels);
@@ -133,13 +133,17 @@ impl Data<'_> {
     }
 
     /// Predictions of a candidate for the rows of each of its folds, with these rows.
-    fn left_out(&self, candidate: &Candidate) -> Result<LeftOutParts> {
+    fn left_out(&self, candidate: &Candidate, range: &[[f64; 2]]) -> Result<LeftOutParts> {
         let of_fold = |fold: usize| {
             let rows = rows_of(&self.folds, fold, true);
             let x = self.all.select(&rows)?;
-            let own = candidate.members.iter().filter(|m| m.fold == fold);
-            let own = own.map(|m| Ok((m.weight, m.say(x.input(), candidate.by_rows)?)));
-            Ok((rows, together(&own.collect::<Result<Vec<_>>>()?)))
+            let own = || candidate.members.iter().filter(|m| m.fold == fold);
+            let mut parts = Vec::new();
+            for points in points::parts(x.input()) {
+                let said = own().map(|m| Ok((m.weight, m.say(points.input()?, candidate.by_rows)?)));
+                parts.extend(candidate.pooled(&points, &said.collect::<Result<Vec<_>>>()?, range));
+            }
+            Ok((rows, parts))
         };
         let folds = (0..FOLDS).filter(|&f| candidate.members.iter().any(|m| m.fold == f));
         folds.map(of_fold).collect()
@@ -147,13 +151,13 @@ impl Data<'_> {
 
     /// Of one candidate, with or without covariances between units if the doubt is that of a pass: whatever makes left-out rows
     /// more likely.
-    fn calibrate_values(&self, candidate: &mut Candidate) -> Result<LeftOutParts> {
+    fn calibrate_values(&self, candidate: &mut Candidate, range: &[[f64; 2]]) -> Result<LeftOutParts> {
         let from_a_pass = candidate.members.iter().all(|m| m.kept.is_empty() && m.lines.is_empty());
         let ways: &[bool] = if from_a_pass { &[false, true] } else { &[false] };
         let mut best: Option<(f64, bool, Vec<Calibration>, LeftOutParts)> = None;
         for &by_rows in ways {
             candidate.by_rows = by_rows;
-            let said = self.left_out(candidate)?;
+            let said = self.left_out(candidate, range)?;
             let fitted: Vec<_> = (0..candidate.weights.len())
                 .map(|output| {
                     let (_, y, parts) = self.of_output(candidate, &said, output);
@@ -181,8 +185,12 @@ impl Data<'_> {
             }
             let x = self.all.select(&rows)?;
             let sum: f64 = own.iter().map(|m| m.weight).sum();
-            let said = own.iter().map(|m| Ok((m.weight / sum, m.net.predict_classes(x.input())?)));
-            p.extend(average(&said.collect::<Result<Vec<_>>>()?));
+            for points in points::parts(x.input()) {
+                let said = own
+                    .iter()
+                    .map(|m| Ok((m.weight / sum, points.averaged(m.net.predict_classes(points.input()?)?)?)));
+                p.extend(average(&said.collect::<Result<Vec<_>>>()?));
+            }
             seen.extend(rows.iter().map(|&row| labels[row]));
         }
         Ok((p, seen))
@@ -242,6 +250,9 @@ impl Data<'_> {
             let (rows, _, parts) = self.of_output(candidate, said, output);
             let y: Vec<f64> =
                 rows.iter().map(|&r| self.all.y().expect("the target is numbers").row(r)[output]).collect();
+            // What an input leaves open is not scaled.
+            let parts: Vec<Parts> =
+                parts.iter().map(|p| Parts { open: p.open / (scale * scale), ..*p }).collect();
             let mut alone = candidate.component(&parts, output..output + 1, range)?;
             alone.weight = vec![1.0];
             alone.doubt.iter_mut().chain(&mut alone.noise).for_each(|v| *v *= scale * scale);

@@ -13,6 +13,8 @@ pub struct Parts {
     pub doubt: f64,
     /// Noise variance at this input, and constant noise variance.
     pub noise: [f64; 2],
+    /// Variance from inputs that are not known exactly; it is not calibrated.
+    pub open: f64,
 }
 
 /// How the parts of a prediction's variance are weighted, and the shape of its tails.
@@ -68,6 +70,7 @@ const LOCAL: [f64; 3] = [1.0, 0.5, 0.0];
 const DOUBT: [f64; 3] = [1.0, 0.25, 4.0];
 const TAILS: [Tails; 4] = [Tails::Normal, Tails::Student(12.0), Tails::Student(6.0), Tails::Student(4.0)];
 const COST: f64 = 0.5;
+const LEVEL_STEPS: usize = 5;
 /// Factors on the variance, in times of the one that makes the mean squared error over it 1.
 const FACTORS: [f64; 10] = [0.1, 0.15, 0.22, 0.33, 0.45, 0.6, 0.75, 0.87, 1.0, 1.15];
 const OUTSIDE: f64 = 0.5;
@@ -106,24 +109,21 @@ impl Calibration {
         for (local, doubt) in LOCAL.iter().flat_map(|&local| DOUBT.map(|doubt| (local, doubt))) {
             let plain =
                 Calibration { local, doubt, between: doubt, usual, average, ..Calibration::default() };
-            let each = rows.iter().map(|(y, p)| ((y - p.mean).powi(2), plain.variances(p)));
-            let each: Vec<(f64, f64)> =
-                each.map(|(square, (doubt, noise))| (square, doubt + noise)).collect();
-            let mean = each.iter().map(|(square, var)| square / var).sum::<f64>() / each.len() as f64;
-            // Where rows have no error at all, a few do not make the factor smaller than this.
-            let mean = mean.max(libm::exp(-0.5 * each.len() as f64));
-            let ln_vars: f64 = each.iter().map(|(_, var)| libm::log(*var)).sum();
+            let each = rows.iter().map(|(y, p)| ((y - p.mean).powi(2), plain.scaled(p).iter().sum()));
+            let each: Vec<[f64; 3]> =
+                each.zip(&rows).map(|((square, var), (_, p))| [square, var, p.open]).collect();
+            let mean = level(&each);
             for tails in &TAILS[..if normal { 1 } else { TAILS.len() }] {
                 for factor in FACTORS.map(|f| (f * mean).max(LEAST_FACTOR)) {
-                    let density =
-                        |(square, var): &(f64, f64)| tails.ln_density((square / (factor * var)).sqrt());
+                    let density = |[square, var, open]: &[f64; 3]| {
+                        let var = factor * var + open;
+                        tails.ln_density((square / var).sqrt()) - 0.5 * libm::log(var)
+                    };
                     let ln_factor = libm::log(factor);
                     let others = [local != LOCAL[0], doubt != DOUBT[0], *tails != TAILS[0]];
                     let cost =
                         COST * others.iter().filter(|o| **o).count() as f64 + 0.5 * ln_factor * ln_factor;
-                    let ln = each.iter().map(density).sum::<f64>()
-                        - 0.5 * (ln_vars + each.len() as f64 * ln_factor)
-                        - cost;
+                    let ln = each.iter().map(density).sum::<f64>() - cost;
                     if best.as_ref().is_none_or(|b| ln > b.0) {
                         let doubt = factor * doubt;
                         best = Some((
@@ -153,12 +153,18 @@ impl Calibration {
 
     /// The part that more data would reduce, and the part that they would not.
     pub fn variances(&self, parts: &Parts) -> (f64, f64) {
+        let [doubt, noise] = self.scaled(parts);
+        (doubt, noise + parts.open)
+    }
+
+    /// Doubt and noise.
+    fn scaled(&self, parts: &Parts) -> [f64; 2] {
         let [here, alike] = parts.noise;
         let doubt = if self.averaged { self.average } else { parts.doubt };
         let inside = self.doubt * doubt.min(self.usual);
         let outside = self.doubt.max(OUTSIDE) * (doubt - self.usual).max(0.0);
         let noise = self.noise * (self.local * here + (1.0 - self.local) * alike);
-        (self.between * parts.between + inside + outside, noise.max(LEAST))
+        [self.between * parts.between + inside + outside, noise.max(LEAST)]
     }
 
     /// Uses the average weight uncertainty for every row from now on.
@@ -182,6 +188,23 @@ impl Calibration {
         };
         at_least_0 && self.local <= 1.0 && tails
     }
+}
+
+/// The factor on the variances that makes the mean squared error over them 1, from squares, variances and what is left open
+/// besides: the more is left open, the less a row tells.
+fn level(each: &[[f64; 3]]) -> f64 {
+    let mut level = 1.0;
+    for _ in 0..LEVEL_STEPS {
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for [square, var, open] in each {
+            let weight = (level * var / (level * var + open)).powi(2);
+            sum += weight * (square - open) / var;
+            weights += weight;
+        }
+        // Where rows have no error at all, a few do not make the factor smaller than this.
+        level = (sum / weights).max(libm::exp(-0.5 * each.len() as f64)).max(LEAST_FACTOR);
+    }
+    level
 }
 
 #[cfg(test)]
