@@ -10,6 +10,7 @@ pub mod gaussian;
 pub mod memory;
 pub mod metrics;
 pub mod moments;
+pub mod product;
 pub mod rng;
 pub mod shape;
 #[allow(unsafe_code, reason = "work that a round does not outlive")]
