@@ -290,7 +290,6 @@ class Ensemble:
         seed: int = 0,
         single: bool = False,
         visits: int = 50_000,
-        outside: bool = True,
         threads: int | None = None,
         progress: Progress = None,
     ) -> Ensemble: ...

@@ -55,14 +55,12 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
         *,
         single: bool = False,
         visits: int = 50_000,
-        outside: bool = True,
         n_jobs: int | None = None,
         progress: "Progress | bool | None" = False,
         random_state: "int | np.random.RandomState | None" = 0,
     ) -> None:
         self.single = single
         self.visits = visits
-        self.outside = outside
         self.n_jobs = n_jobs
         self.progress = progress
         self.random_state = random_state
@@ -127,7 +125,6 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
             seed=int(seed),
             single=self.single,
             visits=self.visits,
-            outside=self.outside,
             threads=effective_n_jobs(jobs),
             progress=self.progress,
         )

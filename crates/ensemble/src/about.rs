@@ -97,8 +97,7 @@ impl Ensemble {
     pub fn rows_left_out(&self, data: &Dataset) -> Result<Vec<usize>> {
         self.check_fitted(data)?;
         let folds = folds(data.target(), data.rows(), self.spec.seed);
-        let out = (0..FOLDS)
-            .filter(|&fold| self.candidates.iter().any(|c| c.members.iter().any(|m| m.fold == fold)));
+        let out = (0..FOLDS).filter(|&fold| self.members().any(|m| m.fold.is_none_or(|left| left == fold)));
         Ok(out.flat_map(|fold| rows_of(&folds, fold, true)).collect())
     }
 
@@ -116,9 +115,9 @@ impl Ensemble {
         Ok(())
     }
 
-    /// The same model without its own uncertainty away from the data: every row has that of an average row. Predictions
+    /// The same model without the doubt of lines and Gaussian processes at each row: every row has that of an average row. Predictions
     /// are several times faster, their means are the same, and so are their intervals where there are data. Elsewhere
-    /// the intervals widen only as far as the networks disagree.
+    /// the intervals widen only as far as the networks are in doubt.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -135,12 +134,11 @@ impl Ensemble {
     /// ```
     pub fn quick(mut self) -> Self {
         for candidate in &mut self.candidates {
-            // Of networks without rows to work it out from, the doubt is their own, and quick already.
+            // Of networks it is quick already.
             if let Calibrated::Values(each) = &mut candidate.calibration
-                && candidate.members.iter().all(|m| !m.kept.is_empty() || !m.lines.is_empty())
+                && !candidate.members.iter().any(Member::is_network)
             {
                 each.iter_mut().for_each(|c| c.average_doubt());
-                candidate.members.iter_mut().for_each(Member::forget_rows);
             }
         }
         self

@@ -1,6 +1,6 @@
-//! A candidate: networks of one kind, one for every fold, with a calibration and a weight of its own.
+//! A candidate: models of one kind, one for every fold or one of all rows, with a calibration and a weight of its own.
 
-use super::member::{Member, Said, together};
+use super::member::{Doubt, Member, Said, together};
 use super::points::Points;
 use std::ops::Range;
 use tractable_core::error::{Error, Result};
@@ -61,6 +61,17 @@ impl Candidate {
         let (name, weights, calibration) =
             (self.name.clone(), self.weights.clone(), self.calibration.clone());
         Ok(Candidate { name, log: self.log, by_rows: self.by_rows, weights, calibration, members })
+    }
+
+    /// What one of its members says of exact inputs.
+    pub(super) fn ask(&self, member: &Member, x: Input<'_>) -> Result<Vec<Said>> {
+        let averaged = matches!(&self.calibration, Calibrated::Values(each) if each.iter().all(Calibration::is_averaged));
+        let doubt = match self.by_rows {
+            _ if averaged => Doubt::Unasked,
+            true => Doubt::OfRows,
+            false => Doubt::OfUnits,
+        };
+        member.say(x, doubt)
     }
 
     /// What its members say of points, pooled by rows. Means of points stay inside the `range` of each output before they are pooled.
@@ -131,7 +142,7 @@ impl Candidate {
             None => seen,
             Some(logarithms) => logarithms.observation(self.weights.len())?,
         };
-        for member in self.members.iter_mut().filter(|m| single || m.fold != fold) {
+        for member in self.members.iter_mut().filter(|m| single || m.fold != Some(fold)) {
             member.learn(x, seen)?;
         }
         Ok(())

@@ -6,6 +6,7 @@
 
 mod about;
 mod candidate;
+mod closed;
 mod condition;
 #[cfg(feature = "files")]
 mod file;
@@ -14,8 +15,8 @@ mod folds;
 mod kind;
 mod line;
 mod member;
-mod outside;
 mod points;
+mod process;
 mod settings;
 #[cfg(feature = "csv")]
 mod stream;
@@ -29,7 +30,7 @@ pub use settings::Settings;
 
 use candidate::{Calibrated, Candidate};
 use folds::FOLDS;
-use member::Member;
+use member::{Form, Member};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Input, Matrix};
 use tractable_core::shape::Shape;
@@ -138,6 +139,10 @@ impl Ensemble {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn left_out(&self, data: &Dataset) -> Result<Prediction> {
+        self.of_folds(data)?.left_out_by_folds(data)
+    }
+
+    fn left_out_by_folds(&self, data: &Dataset) -> Result<Prediction> {
         let width = self.output().units();
         let mut parts = vec![vec![Parts::default(); data.rows() * width]; self.candidates.len()];
         self.each_fold(data, |fold, rows, x| {
@@ -149,6 +154,15 @@ impl Ensemble {
             Ok(())
         })?;
         self.mixed(&parts)
+    }
+
+    /// The same model with Gaussian processes that leave folds out.
+    fn of_folds(&self, data: &Dataset) -> Result<Self> {
+        self.check_fitted(data)?;
+        let (folds, team) =
+            (folds::folds(data.target(), data.rows(), self.spec.seed), self.first().device().team());
+        let each = self.candidates.iter().map(|c| c.of_folds(data, &folds, self.spec.seed, team));
+        Ok(Ensemble { candidates: each.collect::<Result<_>>()?, spec: self.spec.clone() })
     }
 
     /// [`left_out`](Ensemble::left_out) for classes.
@@ -234,8 +248,9 @@ impl Ensemble {
         self.first().check_learn(x, observation)
     }
 
-    /// The network that knows the names.
-    fn first(&self) -> &Network {
+    /// A network that knows the names and units; of a Gaussian process it knows nothing else.
+    #[doc(hidden)]
+    pub fn first(&self) -> &Network {
         &self.candidates[0].members[0].net
     }
 
@@ -270,7 +285,7 @@ impl Ensemble {
         rows: usize,
         say: impl Fn(&Candidate, &Member) -> Result<T> + Sync,
     ) -> Result<Vec<Vec<(f64, T)>>> {
-        let chosen = |m: &&Member| fold.is_none_or(|fold| m.fold == fold);
+        let chosen = |m: &&Member| fold.is_none() || m.fold == fold;
         let each = |c: &'_ Candidate| c.members.iter().filter(chosen).count();
         let all: Vec<(&Candidate, &Member)> = self
             .candidates
@@ -295,7 +310,7 @@ impl Ensemble {
     fn say(&self, fold: Option<usize>, x: Input<'_>) -> Result<Vec<Vec<Parts>>> {
         let mut parts = vec![Vec::with_capacity(x.rows() * self.output().units()); self.candidates.len()];
         for points in points::parts(x) {
-            let said = self.ask(fold, points.rows(), |c, m| m.say(points.input()?, c.by_rows))?;
+            let said = self.ask(fold, points.rows(), |c, m| c.ask(m, points.input()?))?;
             for ((candidate, all), said) in self.candidates.iter().zip(&mut parts).zip(said) {
                 all.extend(candidate.pooled(&points, &said, &self.spec.range));
             }
@@ -312,7 +327,7 @@ impl Ensemble {
         self.check_fitted(data)?;
         let folds = folds::folds(data.target(), data.rows(), self.spec.seed);
         for fold in 0..FOLDS {
-            if !self.candidates.iter().any(|c| c.members.iter().any(|m| m.fold == fold)) {
+            if !self.members().any(|m| m.fold == Some(fold)) {
                 let why = "a single network left out only a part of the rows";
                 return Err(Error::invalid("rows left out", why));
             }
@@ -381,7 +396,11 @@ impl Ensemble {
         self.first().output()
     }
 
-    /// The networks.
+    fn members(&self) -> impl Iterator<Item = &Member> {
+        self.candidates.iter().flat_map(|c| &c.members)
+    }
+
+    /// The networks; a line is one without hidden layers, a Gaussian process is none.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -389,11 +408,26 @@ impl Ensemble {
     /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
     /// # let settings = Settings::default().visits(500);
     /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
-    /// assert!(model.networks().count() >= 5);
+    /// assert!(model.networks().count() <= model.models());
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn networks(&self) -> impl Iterator<Item = &Network> {
-        self.candidates.iter().flat_map(|c| c.members.iter().map(|m| &m.net))
+        self.members().filter(|m| !matches!(m.form, Form::Processes(_))).map(|m| &m.net)
+    }
+
+    /// Number of models: networks, lines and Gaussian processes.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// let settings = Settings::default().visits(500).single(true);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert_eq!(model.models(), 1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn models(&self) -> usize {
+        self.members().count()
     }
 
     /// Number of training rows.

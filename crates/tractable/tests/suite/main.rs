@@ -31,6 +31,7 @@ mod moments_edges;
 mod mujoco;
 mod mujoco_files;
 mod noise;
+mod processes;
 mod rl;
 mod rng;
 mod search;
