@@ -82,6 +82,15 @@ impl Member {
     pub(super) fn say(&self, x: Input<'_>, doubt: Doubt) -> Result<Vec<Said>> {
         let units = self.net.output().units();
         let standard = || scaled(self.net.input_scaler(), x.mean());
+        let closed = |predict: &dyn Fn(usize, &[f64]) -> ([Vec<f64>; 2], f64)| {
+            let (x, mut said) = (standard(), vec![Said::default(); x.rows() * units]);
+            for output in 0..units {
+                let ([mean, doubt], noise) = predict(output, &x);
+                let rows = said[output..].iter_mut().step_by(units).zip(mean).zip(doubt);
+                rows.for_each(|((said, mean), doubt)| *said = Said { mean, doubt, noise: [noise; 2] });
+            }
+            Ok(said)
+        };
         match &self.form {
             Form::Network => {
                 let [mean, doubt, noise] = match doubt {
@@ -96,27 +105,10 @@ impl Member {
                 };
                 Ok((0..mean.len()).map(said).collect())
             }
-            Form::Lines(lines) => {
-                let one = |at: &[f64], line: &Line| {
-                    let [mean, doubt] = line.predict(at);
-                    Said { mean, doubt, noise: [line.noise(); 2] }
-                };
-                let x = standard();
-                let each = x.chunks_exact(self.net.input().len());
-                Ok(each.flat_map(|at| lines.iter().map(move |line| one(at, line))).collect())
-            }
-            Form::Processes(processes) => {
-                let mut said = vec![Said::default(); x.rows() * units];
-                let x = standard();
-                for (output, process) in processes.iter().enumerate() {
-                    let [mean, doubt] = process.predict(&x, doubt != Doubt::Unasked);
-                    let rows = said[output..].iter_mut().step_by(units).zip(mean).zip(doubt);
-                    rows.for_each(|((said, mean), doubt)| {
-                        *said = Said { mean, doubt, noise: [process.noise(); 2] };
-                    });
-                }
-                Ok(said)
-            }
+            Form::Lines(lines) => closed(&|output, x| (lines[output].predict(x), lines[output].noise())),
+            Form::Processes(processes) => closed(&|output, x| {
+                (processes[output].predict(x, doubt != Doubt::Unasked), processes[output].noise())
+            }),
         }
     }
 

@@ -3,7 +3,6 @@
 use super::candidate::{Calibrated, Candidate, average};
 use super::fit::Data;
 use super::folds::{FOLDS, rows_of};
-use super::member::Member;
 use super::points;
 use tractable_core::error::Result;
 use tractable_data::Target;
@@ -167,27 +166,14 @@ impl Data<'_> {
         folds.map(of_fold).collect()
     }
 
-    /// Of one candidate; of networks with or without covariances between units, whatever makes left-out rows more likely.
+    /// Calibrates a candidate of numbers, and gives what it says of left-out rows.
     fn calibrate_values(&self, candidate: &mut Candidate, range: &[[f64; 2]]) -> Result<LeftOutParts> {
-        let ways: &[bool] =
-            if candidate.members.iter().all(Member::is_network) { &[false, true] } else { &[false] };
-        let mut best: Option<(f64, bool, Vec<Calibration>, LeftOutParts)> = None;
-        for &by_rows in ways {
-            candidate.by_rows = by_rows;
-            let said = self.left_out(candidate, range)?;
-            let fitted: Vec<_> = (0..candidate.weights.len())
-                .map(|output| {
-                    let (_, y, parts) = self.of_output(candidate, &said, output);
-                    Calibration::fit(&y, &parts, candidate.log)
-                })
-                .collect();
-            let ln_likelihood = fitted.iter().map(|f| f.1).sum();
-            if best.as_ref().is_none_or(|b| ln_likelihood > b.0) {
-                best = Some((ln_likelihood, by_rows, fitted.into_iter().map(|f| f.0).collect(), said));
-            }
-        }
-        let (_, by_rows, calibration, said) = best.expect("one way is tried");
-        (candidate.by_rows, candidate.calibration) = (by_rows, Calibrated::Values(calibration));
+        let said = self.left_out(candidate, range)?;
+        let fitted = (0..candidate.weights.len()).map(|output| {
+            let (_, y, parts) = self.of_output(candidate, &said, output);
+            Calibration::fit(&y, &parts, candidate.log).0
+        });
+        candidate.calibration = Calibrated::Values(fitted.collect());
         Ok(said)
     }
 
