@@ -6,6 +6,7 @@ mod branches;
 mod candidates;
 mod cases;
 mod checkpoint;
+mod checksum;
 mod condition;
 mod condition_ensemble;
 mod condition_extrema;
