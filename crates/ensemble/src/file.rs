@@ -3,7 +3,7 @@
 
 use super::candidate::{Calibrated, Candidate};
 use super::fit::LeftOut;
-use super::folds::FOLDS;
+use super::folds::NONE;
 use super::line::{About, Line};
 use super::member::{Before, Kept, Member};
 use super::{Ensemble, Spec};
@@ -108,7 +108,7 @@ impl Rest1 {
         let weights = vec![1.0; outputs];
         let one =
             CandidateEntry { name: "networks".into(), log: false, by_rows, weights, calibration, members };
-        let spec = Spec { rows, seed, range: Vec::new(), left_out, own };
+        let spec = Spec { rows, seed, left_out, own, ..Spec::of_own(0) };
         Some(Rest { spec, candidates: vec![one] })
     }
 }
@@ -333,9 +333,8 @@ impl Ensemble {
 impl Ensemble {
     /// A network as it is.
     fn of_one(net: Network) -> Result<Self> {
-        let spec = Spec { rows: 0, seed: 0, range: Vec::new(), left_out: Vec::new(), own: true };
         let candidate = Candidate::new("network", false, vec![Member::new(net, 0, 1.0, Vec::new())]);
-        Ok(Ensemble { candidates: vec![candidate], spec })
+        Ok(Ensemble { candidates: vec![candidate], spec: Spec::of_own(0) })
     }
 }
 
@@ -404,7 +403,7 @@ fn check(
     if !alike {
         return Err("has different inputs or outputs from the networks before it");
     }
-    if place.fold >= FOLDS || !(place.weight >= 0.0 && place.weight <= 1.0) {
+    if place.fold > NONE || !(place.weight >= 0.0 && place.weight <= 1.0) {
         return Err("has no place in the model");
     }
     let dense = net.is_dense() && matches!(net.output(), Output::Values { .. });

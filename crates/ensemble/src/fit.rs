@@ -8,10 +8,11 @@
 // (disagreement between networks and candidates, and weight uncertainty), and noise.
 
 use super::candidate::Candidate;
-use super::folds::{FOLDS, folds, rows_of};
+use super::folds::{FOLDS, Folds};
 use super::kind::{CAUTIOUS, CLOSE, Kind, LINE, LOGARITHM, WIDE};
 use super::line::Line;
 use super::member::{Kept, Member};
+use super::rows::Rows;
 use super::{Ensemble, Settings, Spec, outside};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -86,7 +87,7 @@ pub(super) struct Job {
 /// The rows, cut into folds, with what all networks share.
 pub(super) struct Data<'a> {
     pub(super) all: &'a Dataset,
-    pub(super) folds: Vec<usize>,
+    pub(super) folds: Folds,
     input: Scaler,
     output: Option<Scaler>,
     /// The targets' logarithms, if all are positive.
@@ -131,7 +132,7 @@ impl Ensemble {
         // All rows that are left out are one fold.
         let data = Data {
             all: held_out,
-            folds: vec![0; held_out.rows()],
+            folds: Folds::one(held_out.rows()),
             input: net.input_scaler().cloned().unwrap_or_else(|| Scaler::identity(net.input().len())),
             output: match net.output() {
                 Output::Values { width, .. } => {
@@ -152,7 +153,7 @@ impl Ensemble {
         let candidate = Candidate::new("network", false, vec![Member::new(net, 0, 1.0, kept)]);
         let candidates = data.decide(vec![candidate], &[], || true)?.expect("nobody interrupts it");
         let rows = learned.rows() + held_out.rows();
-        let spec = Spec { rows, seed: 0, range: Vec::new(), left_out: Vec::new(), own: true };
+        let spec = Spec::of_own(rows);
         let mut model = Ensemble { candidates, spec };
         model.spec.left_out = data.judge(&model)?;
         Ok(model)
@@ -188,11 +189,12 @@ impl Ensemble {
         workers: Option<&dyn Transport>,
         mut progress: impl FnMut(Stage) -> ControlFlow<()>,
     ) -> Result<Option<Self>> {
-        let data = &Data::new(data, settings)?;
+        let looked = Rows::look(data)?;
+        let data = &Data::new(&looked, settings)?;
         let device = settings.device();
-        let folds = if settings.single { 1 } else { FOLDS };
-        let mut jobs: Vec<Job> =
-            (0..data.kinds.len()).flat_map(|kind| (0..folds).map(move |fold| Job { kind, fold })).collect();
+        let folds = data.folds.networks(settings.single);
+        let of_kind = |kind| folds.clone().map(move |fold| Job { kind, fold });
+        let mut jobs: Vec<Job> = (0..data.kinds.len()).flat_map(of_kind).collect();
         // Long jobs first, so that no core is left with one at the end.
         jobs.sort_by_key(|job| std::cmp::Reverse(data.cost(*job)));
         let of: u64 = jobs.iter().map(|job| data.cost(*job)).sum();
@@ -230,7 +232,8 @@ impl Ensemble {
         };
         let Some(candidates) = data.decide(candidates, &range, go_on)? else { return Ok(None) };
         let (rows, seed) = (data.all.rows(), settings.seed);
-        let spec = Spec { rows, seed, range, left_out: Vec::new(), own: false };
+        let (folds, notes) = (looked.related.is_some().then(|| data.folds.clone()), looked.notes.clone());
+        let spec = Spec { rows, seed, range, left_out: Vec::new(), own: false, folds, notes };
         let mut model = Ensemble { candidates, spec };
         model.spec.left_out = data.judge(&model)?;
         // One copy of how a table is read is enough.
@@ -246,8 +249,9 @@ impl Ensemble {
 }
 
 impl<'a> Data<'a> {
-    fn new(all: &'a Dataset, settings: &'a Settings) -> Result<Self> {
+    fn new(rows: &'a Rows<'_>, settings: &'a Settings) -> Result<Self> {
         settings.check()?;
+        let all: &Dataset = &rows.data;
         if all.rows() < FOLDS {
             let why = format!("{} are too few to leave some out; at least {FOLDS} are needed", all.rows());
             return Err(Error::invalid("rows", why));
@@ -264,7 +268,7 @@ impl<'a> Data<'a> {
             }
             Target::Labels { .. } => None,
         };
-        let folds = folds(all.target(), all.rows(), settings.seed);
+        let folds = Folds::of(all, rows.related.as_deref(), settings.seed)?;
         let logarithms = logarithms(all)?;
         let mut kinds = vec![&LINE, &CLOSE, &CAUTIOUS, &WIDE];
         kinds.extend(logarithms.is_some().then_some(&LOGARITHM));
@@ -273,7 +277,7 @@ impl<'a> Data<'a> {
 
     /// How much work a network is: weights times visits.
     fn cost(&self, Job { kind, fold }: Job) -> u64 {
-        let rows = self.folds.iter().filter(|f| **f != fold).count();
+        let rows = self.folds.rows(fold, false).len();
         (self.settings.epochs(rows) * rows) as u64 * self.kinds[kind].weights(self.all)
     }
 
@@ -300,7 +304,7 @@ impl<'a> Data<'a> {
     ) -> Result<Option<Member>> {
         let (kind, seed) = (self.kinds[job.kind], self.seed(job));
         let (all, output) = self.of_kind(job.kind);
-        let data = all.select(&rows_of(&self.folds, job.fold, false))?;
+        let data = all.select(&self.folds.rows(job.fold, false))?;
         let rows = data.rows();
         let mut net = kind.network(all, rows, seed, self.settings.device())?;
         net.set_scalers(Some(self.input.clone()), output.cloned())?;
@@ -356,7 +360,7 @@ impl<'a> Data<'a> {
     /// A network that another worker has trained.
     #[cfg(feature = "files")]
     pub(super) fn of_other(&self, job: Job, net: Network) -> Result<Member> {
-        let data = self.of_kind(job.kind).0.select(&rows_of(&self.folds, job.fold, false))?;
+        let data = self.of_kind(job.kind).0.select(&self.folds.rows(job.fold, false))?;
         match self.kinds[job.kind].is_line(&data) {
             true => self.lines(job, net, &data),
             false => Ok(self.member(job, net, &data)),
@@ -405,14 +409,13 @@ impl<'a> Data<'a> {
 
     /// Scores on left-out rows.
     fn judge(&self, model: &Ensemble) -> Result<Vec<LeftOut>> {
-        let rows: Vec<usize> = match self.settings.single {
-            true => rows_of(&self.folds, 0, true),
-            false => (0..self.all.rows()).collect(),
+        let part = match model.spec.own {
+            true => self.all.clone(),
+            false => self.all.select(&model.rows_left_out(self.all)?)?,
         };
-        let part = self.all.select(&rows)?;
         match part.target() {
             Target::Labels { labels, .. } => {
-                let p = match self.settings.single {
+                let p = match model.spec.own {
                     true => model.predict_classes(part.input())?,
                     false => model.left_out_classes(self.all)?,
                 };
@@ -425,7 +428,7 @@ impl<'a> Data<'a> {
                 }])
             }
             Target::Values { y, observed } => {
-                let out = match self.settings.single {
+                let out = match model.spec.own {
                     true => model.predict(part.input())?,
                     false => model.left_out(self.all)?,
                 };

@@ -7,6 +7,7 @@
 mod about;
 mod candidate;
 mod condition;
+mod copies;
 #[cfg(feature = "files")]
 mod file;
 mod fit;
@@ -14,8 +15,10 @@ mod folds;
 mod kind;
 mod line;
 mod member;
+mod outliers;
 mod outside;
 mod points;
+mod rows;
 mod settings;
 #[cfg(feature = "csv")]
 mod stream;
@@ -28,7 +31,7 @@ pub use fit::{LeftOut, Stage};
 pub use settings::Settings;
 
 use candidate::{Calibrated, Candidate};
-use folds::FOLDS;
+use folds::{FOLDS, Folds, NONE};
 use member::Member;
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Input, Matrix};
@@ -78,6 +81,20 @@ struct Spec {
     left_out: Vec<LeftOut>,
     /// It is a network of the user's own, who knows which rows were left out.
     own: bool,
+    /// Where rows are related, or were repeated; all others are cut at random by the seed.
+    #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "Option::is_none"))]
+    folds: Option<Folds>,
+    /// What was noticed about the rows.
+    #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    notes: Vec<String>,
+}
+
+impl Spec {
+    /// Of a network of the user's own.
+    fn of_own(rows: usize) -> Self {
+        let (range, left_out, notes) = (Vec::new(), Vec::new(), Vec::new());
+        Spec { rows, seed: 0, range, left_out, own: true, folds: None, notes }
+    }
 }
 
 impl std::fmt::Debug for Ensemble {
@@ -125,8 +142,9 @@ impl Ensemble {
         self.mixed_classes(None, x)
     }
 
-    /// Predictions for the training rows, each by the networks that left it out, so that they are as good as new
-    /// rows for evaluation. They must be the same rows in the same order.
+    /// Predictions for the training rows, each by the networks that left it out, so that they are as good as new rows for evaluation.
+    /// They must be the same rows in the same order. Where some rows were left out by no network, the others have a prediction:
+    /// [`rows_left_out`](Ensemble::rows_left_out) lists them.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -138,12 +156,12 @@ impl Ensemble {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn left_out(&self, data: &Dataset) -> Result<Prediction> {
-        let width = self.output().units();
-        let mut parts = vec![vec![Parts::default(); data.rows() * width]; self.candidates.len()];
-        self.each_fold(data, |fold, rows, x| {
+        let (rows, width) = (self.rows_left_out(data)?, self.output().units());
+        let mut parts = vec![vec![Parts::default(); rows.len() * width]; self.candidates.len()];
+        self.each_fold(data, &rows, |fold, places, x| {
             for (all, own) in parts.iter_mut().zip(self.say(Some(fold), x)?) {
-                for (row, own) in rows.iter().zip(own.chunks_exact(width)) {
-                    all[row * width..(row + 1) * width].copy_from_slice(own);
+                for (place, own) in places.iter().zip(own.chunks_exact(width)) {
+                    all[place * width..(place + 1) * width].copy_from_slice(own);
                 }
             }
             Ok(())
@@ -164,12 +182,12 @@ impl Ensemble {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn left_out_classes(&self, data: &Dataset) -> Result<Matrix> {
-        let classes = self.output().classes();
-        let mut all = vec![0.0; data.rows() * classes];
-        self.each_fold(data, |fold, rows, x| {
+        let (rows, classes) = (self.rows_left_out(data)?, self.output().classes());
+        let mut all = vec![0.0; rows.len() * classes];
+        self.each_fold(data, &rows, |fold, places, x| {
             let p = self.mixed_classes(Some(fold), x)?;
-            for (i, row) in rows.iter().enumerate() {
-                all[row * classes..(row + 1) * classes].copy_from_slice(p.row(i));
+            for (i, place) in places.iter().enumerate() {
+                all[place * classes..(place + 1) * classes].copy_from_slice(p.row(i));
             }
             Ok(())
         })?;
@@ -270,6 +288,9 @@ impl Ensemble {
         rows: usize,
         say: impl Fn(&Candidate, &Member) -> Result<T> + Sync,
     ) -> Result<Vec<Vec<(f64, T)>>> {
+        // Where a network has left out nothing, it answers.
+        let whole = self.candidates.iter().any(|c| c.members.iter().any(|m| m.fold == NONE));
+        let fold = fold.or(whole.then_some(NONE));
         let chosen = |m: &&Member| fold.is_none_or(|fold| m.fold == fold);
         let each = |c: &'_ Candidate| c.members.iter().filter(chosen).count();
         let all: Vec<(&Candidate, &Member)> = self
@@ -303,21 +324,18 @@ impl Ensemble {
         Ok(parts)
     }
 
-    /// Calls `f(fold, its rows, their inputs)` for the rows the model was fitted to.
+    /// Calls `f(fold, places of its rows among these, their inputs)` for rows that were left out.
     fn each_fold(
         &self,
         data: &Dataset,
+        rows: &[usize],
         mut f: impl FnMut(usize, &[usize], Input<'_>) -> Result<()>,
     ) -> Result<()> {
-        self.check_fitted(data)?;
-        let folds = folds::folds(data.target(), data.rows(), self.spec.seed);
-        for fold in 0..FOLDS {
-            if !self.candidates.iter().any(|c| c.members.iter().any(|m| m.fold == fold)) {
-                let why = "a single network left out only a part of the rows";
-                return Err(Error::invalid("rows left out", why));
-            }
-            let rows = folds::rows_of(&folds, fold, true);
-            f(fold, &rows, data.select(&rows)?.input())?;
+        let folds = self.folds(data)?;
+        for fold in self.left_out_folds() {
+            let places: Vec<usize> = (0..rows.len()).filter(|&i| folds.of_row(rows[i]) == fold).collect();
+            let own: Vec<usize> = places.iter().map(|&i| rows[i]).collect();
+            f(fold, &places, data.select(&own)?.input())?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::candidate::{Calibrated, Candidate, average};
 use super::fit::Data;
-use super::folds::{FOLDS, rows_of};
+use super::folds::FOLDS;
 use super::points;
 use tractable_core::error::Result;
 use tractable_data::Target;
@@ -135,7 +135,7 @@ impl Data<'_> {
     /// Predictions of a candidate for the rows of each of its folds, with these rows.
     fn left_out(&self, candidate: &Candidate, range: &[[f64; 2]]) -> Result<LeftOutParts> {
         let of_fold = |fold: usize| {
-            let rows = rows_of(&self.folds, fold, true);
+            let rows = self.folds.rows(fold, true);
             let x = self.all.select(&rows)?;
             let own = || candidate.members.iter().filter(|m| m.fold == fold);
             let mut parts = Vec::new();
@@ -178,7 +178,7 @@ impl Data<'_> {
     fn left_out_classes(&self, candidate: &Candidate, labels: &[usize]) -> Result<(Vec<f64>, Vec<usize>)> {
         let (mut p, mut seen) = (Vec::new(), Vec::new());
         for fold in 0..FOLDS {
-            let rows = rows_of(&self.folds, fold, true);
+            let rows = self.folds.rows(fold, true);
             let own: Vec<_> = candidate.members.iter().filter(|m| m.fold == fold).collect();
             if own.is_empty() {
                 continue;
@@ -242,7 +242,7 @@ impl Data<'_> {
                     judged.ln.push(ln.clone());
                     judged.fold = (0..FOLDS)
                         .filter(|&f| candidate.members.iter().any(|m| m.fold == f))
-                        .flat_map(|f| rows_of(&self.folds, f, true).into_iter().map(move |_| f))
+                        .flat_map(|f| self.folds.rows(f, true).into_iter().map(move |_| f))
                         .collect();
                     continue;
                 }
@@ -259,7 +259,7 @@ impl Data<'_> {
             let out = Prediction::mixture(vec![alone])?;
             judged.ln.push(y.iter().enumerate().map(|(i, y)| out.ln_density(i, *y)).collect());
             judged.mean.push(out.mean().to_vec());
-            judged.fold = rows.iter().map(|&r| self.folds[r]).collect();
+            judged.fold = rows.iter().map(|&r| self.folds.of_row(r)).collect();
             judged.y = y;
         }
         Ok(judged)

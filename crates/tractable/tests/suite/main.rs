@@ -33,6 +33,7 @@ mod mujoco_files;
 mod noise;
 mod rl;
 mod rng;
+mod rows;
 mod search;
 mod slow;
 mod streams;
