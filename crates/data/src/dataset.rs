@@ -2,6 +2,7 @@
 
 #[cfg(feature = "csv")]
 use super::preparation::Preparation;
+use super::related::Related;
 use super::scaler::Scaler;
 #[cfg(feature = "csv")]
 use std::sync::Arc;
@@ -58,6 +59,7 @@ pub struct Dataset {
     inputs: Vec<String>,
     outputs: Vec<String>,
     standardize: bool,
+    pub(super) related: Option<Related>,
     #[cfg(feature = "csv")]
     preparation: Option<Arc<Preparation>>,
 }
@@ -163,6 +165,7 @@ impl Dataset {
             inputs,
             outputs,
             standardize: false,
+            related: None,
             #[cfg(feature = "csv")]
             preparation: None,
         }
@@ -354,7 +357,8 @@ impl Dataset {
         self.standardize
     }
 
-    /// A random part of `round(fraction_train * rows)` rows for training, and the rest for testing.
+    /// A random part of `round(fraction_train * rows)` rows for training, and the rest for testing. Groups stay together, and where rows
+    /// have a time, the last ones are for testing ([`related`](Self::related)).
     ///
     /// The rows are shuffled with [`rng::stream`]`(seed, "split", 0)`: the same seed gives the same parts.
     ///
@@ -374,13 +378,16 @@ impl Dataset {
             return Err(Error::invalid("split", why));
         }
         let rows = self.rows();
-        let train = (fraction_train * rows as f64).round() as usize;
+        let mut train = (fraction_train * rows as f64).round() as usize;
+        let mut order: Vec<usize> = (0..rows).collect();
+        rng::shuffle(&mut order, &mut rng::stream(seed, "split", 0));
+        if let Some(related) = self.related.as_ref().filter(|_| train > 0) {
+            (order, train) = related.order(order, train);
+        }
         if train == 0 || train >= rows {
             let why = format!("{fraction_train} of {rows} rows leaves one part empty");
             return Err(Error::invalid("split", why));
         }
-        let mut order: Vec<usize> = (0..rows).collect();
-        rng::shuffle(&mut order, &mut rng::stream(seed, "split", 0));
         #[cfg_attr(not(feature = "csv"), expect(unused_mut))]
         let (mut train, mut test) = (self.select(&order[..train])?, self.select(&order[train..])?);
         // What is missing is known by the rows to train on alone.
@@ -434,6 +441,7 @@ impl Dataset {
             inputs: self.inputs.clone(),
             outputs: self.outputs.clone(),
             standardize: self.standardize,
+            related: self.related.as_ref().map(|related| related.select(rows)),
             #[cfg(feature = "csv")]
             preparation: self.preparation.clone(),
         })
@@ -498,7 +506,16 @@ impl Dataset {
         let gaps = missing.contains(&true).then_some(Gaps { var, missing });
         let (inputs, outputs) = (self.inputs.clone(), self.outputs.clone());
         let preparation = self.preparation.clone();
-        Dataset { x, gaps, target, inputs, outputs, standardize: self.standardize, preparation }
+        Dataset {
+            x,
+            gaps,
+            target,
+            inputs,
+            outputs,
+            standardize: self.standardize,
+            related: None,
+            preparation,
+        }
     }
 
     /// Marks inputs as missing, `[rows, width]`: whatever number is there, they become uncertain, with the mean and variance

@@ -1,5 +1,6 @@
 //! A candidate: models of one kind, one for every fold or one of all rows, with a calibration and a weight of its own.
 
+use super::folds::NONE;
 use super::member::{Doubt, Member, Said, together};
 use super::points::Points;
 use std::ops::Range;
@@ -61,6 +62,12 @@ impl Candidate {
         let (name, weights, calibration) =
             (self.name.clone(), self.weights.clone(), self.calibration.clone());
         Ok(Candidate { name, log: self.log, by_rows: self.by_rows, weights, calibration, members })
+    }
+
+    /// Those of its members that answer: what has learned all rows, if there is one, or all; or what has left out this fold.
+    pub(super) fn answering(&self, fold: Option<usize>) -> impl Iterator<Item = &Member> {
+        let fold = fold.or(self.members.iter().any(|m| m.fold == NONE).then_some(NONE));
+        self.members.iter().filter(move |m| fold.is_none_or(|fold| m.fold == fold))
     }
 
     /// What one of its members says of exact inputs.
@@ -142,7 +149,7 @@ impl Candidate {
             None => seen,
             Some(logarithms) => logarithms.observation(self.weights.len())?,
         };
-        for member in self.members.iter_mut().filter(|m| single || m.fold != Some(fold)) {
+        for member in self.members.iter_mut().filter(|m| single || m.fold != fold) {
             member.learn(x, seen)?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Candidates in closed form: from rows to lines and Gaussian processes, one for every output.
 
 use super::candidate::Candidate;
-use super::folds::{FOLDS, rows_of};
+use super::folds::{FOLDS, Folds, NONE};
 use super::line::Line;
 use super::member::{Form, Member, scaled};
 use super::process::{Kernel, Process, Readings};
@@ -94,7 +94,7 @@ impl Candidate {
     /// Gaussian processes that have been calibrated learn all rows, with the mean of the kernels of all folds.
     pub(super) fn complete(&mut self, data: &Dataset, seed: u64) -> Result<()> {
         let mut of_folds: Vec<Vec<Kernel>> = Vec::new();
-        for member in &self.members {
+        for member in self.members.iter().filter(|m| m.fold != NONE) {
             let Form::Processes(processes) = &member.form else { return Ok(()) };
             of_folds.push(processes.iter().map(|p| p.kernel.clone()).collect());
         }
@@ -106,24 +106,23 @@ impl Candidate {
         if let Form::Processes(all) = &mut form {
             all.iter_mut().enumerate().for_each(|(output, p)| p.of_folds = own(output));
         }
-        (member.form, member.fold) = (form, None);
+        (member.form, member.fold) = (form, NONE);
         self.members = vec![member];
         Ok(())
     }
 
     /// The same with Gaussian processes that leave folds out, from the rows that it was fitted to.
-    pub(super) fn of_folds(&self, data: &Dataset, folds: &[usize], seed: u64, team: &Team) -> Result<Self> {
+    pub(super) fn of_folds(&self, data: &Dataset, folds: &Folds, seed: u64, team: &Team) -> Result<Self> {
         let mut copy = self.try_clone()?;
-        let Form::Processes(all) = &self.members[0].form else { return Ok(copy) };
-        if self.members[0].fold.is_some() {
+        let (Form::Processes(all), true) = (&self.members[0].form, self.members[0].knows_folds()) else {
             return Ok(copy);
-        }
+        };
         let of_fold = |fold: usize| {
-            let part = data.select(&rows_of(folds, fold, false))?;
+            let part = data.select(&folds.rows(fold, false))?;
             let kernels: Vec<Kernel> = all.iter().map(|p| p.of_folds[fold].clone()).collect();
             let net = self.members[0].net.try_clone()?;
             let form = processes(&net, self.log, &part, &all[0].readings, &kernels, seed);
-            Member::new(net, form, Some(fold), 1.0)
+            Member::new(net, form, fold, 1.0)
         };
         copy.members = team.map(FOLDS, of_fold).into_iter().collect::<Result<_>>()?;
         Ok(copy)

@@ -3,7 +3,7 @@
 
 use super::candidate::{Calibrated, Candidate};
 use super::fit::LeftOut;
-use super::folds::FOLDS;
+use super::folds::{FOLDS, NONE};
 use super::line::{About, Line};
 use super::member::{Form, Member};
 use super::process::{self, Process, Readings};
@@ -47,7 +47,7 @@ struct CandidateEntry {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Place {
-    fold: Option<usize>,
+    fold: usize,
     weight: f64,
     /// Until version 2: rows that its doubt away from the data was worked out from.
     #[serde(default, skip_serializing)]
@@ -100,14 +100,14 @@ impl Rest1 {
         let place = |Place1 { kind, fold, kept }| {
             let (_before, lines, processes, columns) = Default::default();
             let weight = *weights.get(kind)?;
-            Some(Place { fold: Some(fold), weight, kept, _before, lines, processes, columns })
+            Some(Place { fold, weight, kept, _before, lines, processes, columns })
         };
         let members = self.members.into_iter().map(place).collect::<Option<_>>()?;
         let outputs = if let Calibrated::Values(each) = &calibration { each.len() } else { 1 };
         let weights = vec![1.0; outputs];
         let one =
             CandidateEntry { name: "networks".into(), log: false, by_rows, weights, calibration, members };
-        let spec = Spec { rows, seed, range: Vec::new(), left_out, own };
+        let spec = Spec { rows, seed, left_out, own, ..Spec::of_own(0) };
         Some(Rest { spec, candidates: vec![one] })
     }
 }
@@ -317,10 +317,9 @@ impl Ensemble {
 impl Ensemble {
     /// A network as it is.
     fn of_one(net: Network) -> Result<Self> {
-        let spec = Spec { rows: 0, seed: 0, range: Vec::new(), left_out: Vec::new(), own: true };
-        let member = Member::new(net, Form::Network, Some(0), 1.0)?;
+        let member = Member::new(net, Form::Network, 0, 1.0)?;
         let candidate = Candidate::new("network", false, vec![member]);
-        Ok(Ensemble { candidates: vec![candidate], spec })
+        Ok(Ensemble { candidates: vec![candidate], spec: Spec::of_own(0) })
     }
 }
 
@@ -395,7 +394,7 @@ fn check(
     if !alike {
         return Err("has different inputs or outputs from the networks before it");
     }
-    if place.fold.is_some_and(|fold| fold >= FOLDS) || !(place.weight >= 0.0 && place.weight <= 1.0) {
+    if place.fold > NONE || !(place.weight >= 0.0 && place.weight <= 1.0) {
         return Err("has no place in the model");
     }
     let bare = matches!(net.output(), Output::Values { .. }) && net.is_dense() && net.layers().len() == 1;
@@ -406,8 +405,7 @@ fn check(
     if !(fits && columns) {
         return Err("has lines or Gaussian processes that do not fit it");
     }
-    // Those that have learned all rows know how to leave folds out.
-    match place.fold.is_some() || place.processes.iter().all(|p| p.folds() == FOLDS) {
+    match place.processes.iter().all(|p| p.folds() == 0 || (p.folds() == FOLDS && place.fold == NONE)) {
         true => Ok(()),
         false => Err("does not say which rows it has not learned"),
     }

@@ -9,10 +9,11 @@
 
 use super::candidate::Candidate;
 use super::closed;
-use super::folds::{FOLDS, folds, rows_of};
+use super::folds::{FOLDS, Folds};
 use super::kind::{self, Kind, MANY_ROWS};
 use super::member::{self, Member};
 use super::process::{Kernel, Process, Readings};
+use super::rows::Rows;
 use super::{Ensemble, Settings, Spec};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -87,7 +88,7 @@ pub(super) struct Job {
 /// The rows, cut into folds, with what all networks share.
 pub(super) struct Data<'a> {
     pub(super) all: &'a Dataset,
-    pub(super) folds: Vec<usize>,
+    pub(super) folds: Folds,
     input: Scaler,
     output: Option<Scaler>,
     /// The targets' logarithms, if all are positive.
@@ -133,7 +134,7 @@ impl Ensemble {
         // All rows that are left out are one fold.
         let data = Data {
             all: held_out,
-            folds: vec![0; held_out.rows()],
+            folds: Folds::one(held_out.rows()),
             input: net.input_scaler().cloned().unwrap_or_else(|| Scaler::identity(net.input().len())),
             output: match net.output() {
                 Output::Values { width, .. } => {
@@ -151,11 +152,11 @@ impl Ensemble {
         }
         net.check_fit(held_out, &Fit::new())?;
         net.check_fit(learned, &Fit::new())?;
-        let member = Member::new(net, member::Form::Network, Some(0), 1.0)?;
+        let member = Member::new(net, member::Form::Network, 0, 1.0)?;
         let candidate = Candidate::new("network", false, vec![member]);
         let candidates = data.decide(vec![candidate], &[], || true)?.expect("nobody interrupts it");
         let rows = learned.rows() + held_out.rows();
-        let spec = Spec { rows, seed: 0, range: Vec::new(), left_out: Vec::new(), own: true };
+        let spec = Spec::of_own(rows);
         let mut model = Ensemble { candidates, spec };
         model.spec.left_out = data.judge(&model)?;
         Ok(model)
@@ -191,11 +192,12 @@ impl Ensemble {
         workers: Option<&dyn Transport>,
         mut progress: impl FnMut(Stage) -> ControlFlow<()>,
     ) -> Result<Option<Self>> {
-        let data = &Data::new(data, settings)?;
+        let looked = Rows::look(data)?;
+        let data = &Data::new(&looked, settings)?;
         let device = settings.device();
-        let mut jobs: Vec<Job> = (0..data.kinds.len())
-            .flat_map(|kind| (0..if settings.single { 1 } else { FOLDS }).map(move |fold| Job { kind, fold }))
-            .collect();
+        let folds = data.folds.networks(settings.single);
+        let of_kind = |kind| folds.clone().map(move |fold| Job { kind, fold });
+        let mut jobs: Vec<Job> = (0..data.kinds.len()).flat_map(of_kind).collect();
         // Long jobs first, so that no core is left with one at the end.
         jobs.sort_by_key(|job| std::cmp::Reverse(data.cost(*job)));
         let all_of = |jobs: &[Job]| jobs.iter().map(|job| data.cost(*job)).sum::<u64>();
@@ -210,7 +212,8 @@ impl Ensemble {
         let range = data.range();
         let mut members: Vec<Vec<Member>> = data.kinds.iter().map(|_| Vec::new()).collect();
         // The first fold of every kind, then the others of those that are promising.
-        let (first, mut others): (Vec<Job>, Vec<Job>) = jobs.iter().partition(|job| job.fold == 0);
+        let (first, mut others): (Vec<Job>, Vec<Job>) =
+            jobs.iter().partition(|job| job.fold == data.folds.lead());
         for round in 0..2 {
             let jobs = if round == 0 { &first } else { &others };
             let (rank, ranks) = workers.map_or((0, 1), |w| (w.rank(), w.ranks()));
@@ -254,7 +257,8 @@ impl Ensemble {
         };
         let Some(candidates) = data.decide(candidates, &range, go_on)? else { return Ok(None) };
         let (rows, seed) = (data.all.rows(), settings.seed);
-        let spec = Spec { rows, seed, range, left_out: Vec::new(), own: false };
+        let (folds, notes) = (looked.related.is_some().then(|| data.folds.clone()), looked.notes.clone());
+        let spec = Spec { rows, seed, range, left_out: Vec::new(), own: false, folds, notes };
         let mut model = Ensemble { candidates, spec };
         model.spec.left_out = data.judge(&model)?;
         if !settings.single {
@@ -273,8 +277,9 @@ impl Ensemble {
 }
 
 impl<'a> Data<'a> {
-    fn new(all: &'a Dataset, settings: &'a Settings) -> Result<Self> {
+    fn new(rows: &'a Rows<'_>, settings: &'a Settings) -> Result<Self> {
         settings.check()?;
+        let all: &Dataset = &rows.data;
         if all.rows() < FOLDS {
             let why = format!("{} are too few to leave some out; at least {FOLDS} are needed", all.rows());
             return Err(Error::invalid("rows", why));
@@ -291,7 +296,7 @@ impl<'a> Data<'a> {
             }
             Target::Labels { .. } => None,
         };
-        let folds = folds(all.target(), all.rows(), settings.seed);
+        let folds = Folds::of(all, rows.related.as_deref(), settings.seed)?;
         let logarithms = logarithms(all)?;
         let kinds = kind::kinds(all, logarithms.is_some());
         let process = kinds.iter().any(|kind| kind.form == kind::Form::Process);
@@ -301,9 +306,9 @@ impl<'a> Data<'a> {
 
     /// How much work a model is: weights times visits.
     fn cost(&self, Job { kind, fold }: Job) -> u64 {
-        let rows = self.folds.iter().filter(|f| **f != fold).count();
+        let rows = self.folds.rows(fold, false).len();
         match self.kinds[kind].form(self.all) {
-            kind::Form::Process => Process::cost(rows, self.all.width(), fold > 0),
+            kind::Form::Process => Process::cost(rows, self.all.width(), fold != self.folds.lead()),
             _ => (self.settings.epochs(rows) * rows) as u64 * self.kinds[kind].weights(self.all),
         }
     }
@@ -318,7 +323,7 @@ impl<'a> Data<'a> {
         let kind = self.kinds[kind];
         let network = kind.log && kind.form(self.all) == kind::Form::Network;
         let all = self.logarithms.as_ref().filter(|_| network).map_or(self.all, |(data, _)| data);
-        all.select(&rows_of(&self.folds, fold, false))
+        all.select(&self.folds.rows(fold, false))
     }
 
     /// A network that knows the units of what a kind learns.
@@ -384,12 +389,12 @@ impl<'a> Data<'a> {
                 return if report.interrupted {
                     Ok(None)
                 } else {
-                    Member::new(net, form, Some(job.fold), 1.0).map(Some)
+                    Member::new(net, form, job.fold, 1.0).map(Some)
                 };
             }
         };
         done.fetch_add(self.cost(job), Ordering::Relaxed);
-        Member::new(net, form, Some(job.fold), 1.0).map(Some)
+        Member::new(net, form, job.fold, 1.0).map(Some)
     }
 
     /// A closed form of these rows; processes with these kernels.
@@ -436,7 +441,7 @@ impl<'a> Data<'a> {
                 (net, form)
             }
         };
-        Member::new(net, form, Some(job.fold), 1.0)
+        Member::new(net, form, job.fold, 1.0)
     }
 
     /// The smallest and the largest target of each output, and a little beyond.
@@ -455,14 +460,13 @@ impl<'a> Data<'a> {
 
     /// Scores on left-out rows.
     fn judge(&self, model: &Ensemble) -> Result<Vec<LeftOut>> {
-        let rows: Vec<usize> = match self.settings.single {
-            true => rows_of(&self.folds, 0, true),
-            false => (0..self.all.rows()).collect(),
+        let part = match model.spec.own {
+            true => self.all.clone(),
+            false => self.all.select(&model.rows_left_out(self.all)?)?,
         };
-        let part = self.all.select(&rows)?;
         match part.target() {
             Target::Labels { labels, .. } => {
-                let p = match self.settings.single {
+                let p = match model.spec.own {
                     true => model.predict_classes(part.input())?,
                     false => model.left_out_classes(self.all)?,
                 };
@@ -475,7 +479,7 @@ impl<'a> Data<'a> {
                 }])
             }
             Target::Values { y, observed } => {
-                let out = match self.settings.single {
+                let out = match model.spec.own {
                     true => model.predict(part.input())?,
                     false => model.left_out_by_folds(self.all)?,
                 };

@@ -8,6 +8,7 @@ mod about;
 mod candidate;
 mod closed;
 mod condition;
+mod copies;
 #[cfg(feature = "files")]
 mod file;
 mod fit;
@@ -15,8 +16,10 @@ mod folds;
 mod kind;
 mod line;
 mod member;
+mod outliers;
 mod points;
 mod process;
+mod rows;
 mod settings;
 #[cfg(feature = "csv")]
 mod stream;
@@ -29,7 +32,7 @@ pub use fit::{LeftOut, Stage};
 pub use settings::Settings;
 
 use candidate::{Calibrated, Candidate};
-use folds::FOLDS;
+use folds::{FOLDS, Folds};
 use member::{Form, Member};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Input, Matrix};
@@ -79,6 +82,20 @@ struct Spec {
     left_out: Vec<LeftOut>,
     /// It is a network of the user's own, who knows which rows were left out.
     own: bool,
+    /// Where rows are related, or were repeated; all others are cut at random by the seed.
+    #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "Option::is_none"))]
+    folds: Option<Folds>,
+    /// What was noticed about the rows.
+    #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    notes: Vec<String>,
+}
+
+impl Spec {
+    /// Of a network of the user's own.
+    fn of_own(rows: usize) -> Self {
+        let (range, left_out, notes) = (Vec::new(), Vec::new(), Vec::new());
+        Spec { rows, seed: 0, range, left_out, own: true, folds: None, notes }
+    }
 }
 
 impl std::fmt::Debug for Ensemble {
@@ -126,8 +143,9 @@ impl Ensemble {
         self.mixed_classes(None, x)
     }
 
-    /// Predictions for the training rows, each by the networks that left it out, so that they are as good as new
-    /// rows for evaluation. They must be the same rows in the same order.
+    /// Predictions for the training rows, each by the networks that left it out, so that they are as good as new rows for evaluation.
+    /// They must be the same rows in the same order. Where some rows were left out by no network, the others have a prediction:
+    /// [`rows_left_out`](Ensemble::rows_left_out) lists them.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -143,12 +161,12 @@ impl Ensemble {
     }
 
     fn left_out_by_folds(&self, data: &Dataset) -> Result<Prediction> {
-        let width = self.output().units();
-        let mut parts = vec![vec![Parts::default(); data.rows() * width]; self.candidates.len()];
-        self.each_fold(data, |fold, rows, x| {
+        let (rows, width) = (self.rows_left_out(data)?, self.output().units());
+        let mut parts = vec![vec![Parts::default(); rows.len() * width]; self.candidates.len()];
+        self.each_fold(data, &rows, |fold, places, x| {
             for (all, own) in parts.iter_mut().zip(self.say(Some(fold), x)?) {
-                for (row, own) in rows.iter().zip(own.chunks_exact(width)) {
-                    all[row * width..(row + 1) * width].copy_from_slice(own);
+                for (place, own) in places.iter().zip(own.chunks_exact(width)) {
+                    all[place * width..(place + 1) * width].copy_from_slice(own);
                 }
             }
             Ok(())
@@ -159,9 +177,9 @@ impl Ensemble {
     /// The same model with Gaussian processes that leave folds out.
     fn of_folds(&self, data: &Dataset) -> Result<Self> {
         self.check_fitted(data)?;
-        let (folds, team) =
-            (folds::folds(data.target(), data.rows(), self.spec.seed), self.first().device().team());
-        let each = self.candidates.iter().map(|c| c.of_folds(data, &folds, self.spec.seed, team));
+        let (folds, team) = (self.folds(data)?, self.first().device().team());
+        let looked = rows::Rows::look(data)?;
+        let each = self.candidates.iter().map(|c| c.of_folds(&looked.data, &folds, self.spec.seed, team));
         Ok(Ensemble { candidates: each.collect::<Result<_>>()?, spec: self.spec.clone() })
     }
 
@@ -178,12 +196,12 @@ impl Ensemble {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn left_out_classes(&self, data: &Dataset) -> Result<Matrix> {
-        let classes = self.output().classes();
-        let mut all = vec![0.0; data.rows() * classes];
-        self.each_fold(data, |fold, rows, x| {
+        let (rows, classes) = (self.rows_left_out(data)?, self.output().classes());
+        let mut all = vec![0.0; rows.len() * classes];
+        self.each_fold(data, &rows, |fold, places, x| {
             let p = self.mixed_classes(Some(fold), x)?;
-            for (i, row) in rows.iter().enumerate() {
-                all[row * classes..(row + 1) * classes].copy_from_slice(p.row(i));
+            for (i, place) in places.iter().enumerate() {
+                all[place * classes..(place + 1) * classes].copy_from_slice(p.row(i));
             }
             Ok(())
         })?;
@@ -285,13 +303,8 @@ impl Ensemble {
         rows: usize,
         say: impl Fn(&Candidate, &Member) -> Result<T> + Sync,
     ) -> Result<Vec<Vec<(f64, T)>>> {
-        let chosen = |m: &&Member| fold.is_none() || m.fold == fold;
-        let each = |c: &'_ Candidate| c.members.iter().filter(chosen).count();
-        let all: Vec<(&Candidate, &Member)> = self
-            .candidates
-            .iter()
-            .flat_map(|c| c.members.iter().filter(chosen).map(move |m| (c, m)))
-            .collect();
+        let all: Vec<(&Candidate, &Member)> =
+            self.candidates.iter().flat_map(|c| c.answering(fold).map(move |m| (c, m))).collect();
         let one = |&(c, m): &(&Candidate, &Member)| say(c, m);
         let mut said = match rows < WORTH_A_THREAD {
             true => all.iter().map(one).collect::<Vec<_>>(),
@@ -299,8 +312,8 @@ impl Ensemble {
         }
         .into_iter();
         let of_candidate = |c: &Candidate| {
-            let sum: f64 = c.members.iter().filter(chosen).map(|m| m.weight).sum();
-            let own = c.members.iter().filter(chosen).zip(said.by_ref().take(each(c)));
+            let sum: f64 = c.answering(fold).map(|m| m.weight).sum();
+            let own = c.answering(fold).zip(said.by_ref().take(c.answering(fold).count()));
             own.map(|(m, said)| Ok((m.weight / sum, said?))).collect()
         };
         self.candidates.iter().map(of_candidate).collect()
@@ -318,21 +331,18 @@ impl Ensemble {
         Ok(parts)
     }
 
-    /// Calls `f(fold, its rows, their inputs)` for the rows the model was fitted to.
+    /// Calls `f(fold, places of its rows among these, their inputs)` for rows that were left out.
     fn each_fold(
         &self,
         data: &Dataset,
+        rows: &[usize],
         mut f: impl FnMut(usize, &[usize], Input<'_>) -> Result<()>,
     ) -> Result<()> {
-        self.check_fitted(data)?;
-        let folds = folds::folds(data.target(), data.rows(), self.spec.seed);
-        for fold in 0..FOLDS {
-            if !self.members().any(|m| m.fold == Some(fold)) {
-                let why = "a single network left out only a part of the rows";
-                return Err(Error::invalid("rows left out", why));
-            }
-            let rows = folds::rows_of(&folds, fold, true);
-            f(fold, &rows, data.select(&rows)?.input())?;
+        let folds = self.folds(data)?;
+        for fold in self.left_out_folds() {
+            let places: Vec<usize> = (0..rows.len()).filter(|&i| folds.of_row(rows[i]) == fold).collect();
+            let own: Vec<usize> = places.iter().map(|&i| rows[i]).collect();
+            f(fold, &places, data.select(&own)?.input())?;
         }
         Ok(())
     }

@@ -11,8 +11,8 @@ pub(super) struct Member {
     /// Of a closed form, a network without hidden layers that knows the names and units.
     pub(super) net: Network,
     pub(super) form: Form,
-    /// The fold that it has not learned from; `None` if it has learned from all rows.
-    pub(super) fold: Option<usize>,
+    /// The fold that it has not learned from; `NONE` if it has learned from all rows.
+    pub(super) fold: usize,
     /// Against the other models of its candidate.
     pub(super) weight: f64,
 }
@@ -43,7 +43,7 @@ pub(super) struct Said {
 }
 
 impl Member {
-    pub(super) fn new(net: Network, form: Form, fold: Option<usize>, weight: f64) -> Result<Self> {
+    pub(super) fn new(net: Network, form: Form, fold: usize, weight: f64) -> Result<Self> {
         let mut member = Member { net, form, fold, weight };
         member.show_lines()?;
         Ok(member)
@@ -72,6 +72,11 @@ impl Member {
             Form::Processes(processes) => Form::Processes(processes.clone()),
         };
         Ok(Member { net: self.net.try_clone()?, form, fold: self.fold, weight: self.weight })
+    }
+
+    /// Whether it can be made anew without one fold or another.
+    pub(super) fn knows_folds(&self) -> bool {
+        matches!(&self.form, Form::Processes(all) if !all[0].of_folds.is_empty())
     }
 
     pub(super) fn is_network(&self) -> bool {

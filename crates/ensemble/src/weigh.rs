@@ -2,7 +2,7 @@
 
 use super::candidate::{Calibrated, Candidate, average};
 use super::fit::Data;
-use super::folds::{FOLDS, rows_of};
+use super::folds::FOLDS;
 use super::points;
 use tractable_core::error::Result;
 use tractable_data::Target;
@@ -152,9 +152,9 @@ impl Data<'_> {
     /// Predictions of a candidate for the rows of each of its folds, with these rows.
     fn left_out(&self, candidate: &Candidate, range: &[[f64; 2]]) -> Result<LeftOutParts> {
         let of_fold = |fold: usize| {
-            let rows = rows_of(&self.folds, fold, true);
+            let rows = self.folds.rows(fold, true);
             let x = self.all.select(&rows)?;
-            let own = || candidate.members.iter().filter(|m| m.fold == Some(fold));
+            let own = || candidate.members.iter().filter(|m| m.fold == fold);
             let mut parts = Vec::new();
             for points in points::parts(x.input()) {
                 let said = own().map(|m| Ok((m.weight, candidate.ask(m, points.input()?)?)));
@@ -162,7 +162,7 @@ impl Data<'_> {
             }
             Ok((rows, parts))
         };
-        let folds = (0..FOLDS).filter(|&f| candidate.members.iter().any(|m| m.fold == Some(f)));
+        let folds = (0..FOLDS).filter(|&f| candidate.members.iter().any(|m| m.fold == f));
         folds.map(of_fold).collect()
     }
 
@@ -181,8 +181,8 @@ impl Data<'_> {
     fn left_out_classes(&self, candidate: &Candidate, labels: &[usize]) -> Result<(Vec<f64>, Vec<usize>)> {
         let (mut p, mut seen) = (Vec::new(), Vec::new());
         for fold in 0..FOLDS {
-            let rows = rows_of(&self.folds, fold, true);
-            let own: Vec<_> = candidate.members.iter().filter(|m| m.fold == Some(fold)).collect();
+            let rows = self.folds.rows(fold, true);
+            let own: Vec<_> = candidate.members.iter().filter(|m| m.fold == fold).collect();
             if own.is_empty() {
                 continue;
             }
@@ -244,8 +244,8 @@ impl Data<'_> {
                 Said::Classes(ln) => {
                     judged.ln.push(ln.clone());
                     judged.fold = (0..FOLDS)
-                        .filter(|&f| candidate.members.iter().any(|m| m.fold == Some(f)))
-                        .flat_map(|f| rows_of(&self.folds, f, true).into_iter().map(move |_| f))
+                        .filter(|&f| candidate.members.iter().any(|m| m.fold == f))
+                        .flat_map(|f| self.folds.rows(f, true).into_iter().map(move |_| f))
                         .collect();
                     continue;
                 }
@@ -262,7 +262,7 @@ impl Data<'_> {
             let out = Prediction::mixture(vec![alone])?;
             judged.ln.push(y.iter().enumerate().map(|(i, y)| out.ln_density(i, *y)).collect());
             judged.mean.push(out.mean().to_vec());
-            judged.fold = rows.iter().map(|&r| self.folds[r]).collect();
+            judged.fold = rows.iter().map(|&r| self.folds.of_row(r)).collect();
             judged.y = y;
         }
         Ok(judged)

@@ -35,6 +35,7 @@ mod noise;
 mod processes;
 mod rl;
 mod rng;
+mod rows;
 mod search;
 mod slow;
 mod streams;
