@@ -12,7 +12,7 @@ use super::folds::{FOLDS, folds, rows_of};
 use super::kind::{CAUTIOUS, CLOSE, Kind, LINE, LOGARITHM, WIDE};
 use super::line::Line;
 use super::member::{Kept, Member};
-use super::{Ensemble, Settings, Spec, outside};
+use super::{Ensemble, Rarer, Settings, Spec, outside};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tractable_core::error::{Error, Result};
@@ -72,6 +72,9 @@ pub struct LeftOut {
     pub coverage_90: Option<f64>,
     /// Error rate, for classes.
     pub error_rate: Option<f64>,
+    /// Of two classes, how well the rarer one is told apart, and the threshold that is chosen for it.
+    #[cfg_attr(feature = "files", serde(default))]
+    pub rarer: Option<Rarer>,
 }
 
 /// A network to be trained.
@@ -411,7 +414,7 @@ impl<'a> Data<'a> {
         };
         let part = self.all.select(&rows)?;
         match part.target() {
-            Target::Labels { labels, .. } => {
+            Target::Labels { labels, names } => {
                 let p = match self.settings.single {
                     true => model.predict_classes(part.input())?,
                     false => model.left_out_classes(self.all)?,
@@ -422,6 +425,7 @@ impl<'a> Data<'a> {
                     rmse: None,
                     coverage_90: None,
                     error_rate: Some(metrics::error_rate(p.data(), labels)?),
+                    rarer: Rarer::of(p.data(), labels, names, None)?,
                 }])
             }
             Target::Values { y, observed } => {
@@ -445,6 +449,7 @@ impl<'a> Data<'a> {
                         rmse: known.then(|| mean(&|i| (y[i] - out.mean()[i]).powi(2)).sqrt()),
                         coverage_90: known.then(|| mean(&inside)),
                         error_rate: None,
+                        rarer: None,
                     }
                 };
                 Ok((0..width).map(score).collect())

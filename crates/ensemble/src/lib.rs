@@ -7,15 +7,18 @@
 mod about;
 mod candidate;
 mod condition;
+mod effect;
 #[cfg(feature = "files")]
 mod file;
 mod fit;
 mod folds;
+mod importance;
 mod kind;
 mod line;
 mod member;
 mod outside;
 mod points;
+mod rarer;
 mod settings;
 #[cfg(feature = "csv")]
 mod stream;
@@ -24,7 +27,10 @@ mod weigh;
 #[cfg(feature = "files")]
 mod workers;
 
+pub use effect::{Cells, Effect, EffectSettings};
 pub use fit::{LeftOut, Stage};
+pub use importance::{ColumnImportance, Importance, ImportanceSettings, Loss};
+pub use rarer::Rarer;
 pub use settings::Settings;
 
 use candidate::{Calibrated, Candidate};
