@@ -334,6 +334,40 @@ class TractableClassifier(ClassifierMixin, _Tractable):  # type: ignore[misc]
         classes: np.ndarray = self.classes_[best]
         return classes
 
+    def predict_by_threshold(self, X: Any) -> np.ndarray:
+        """The rarer of two classes wherever its probability reaches the threshold with the best F1 on left-out rows, otherwise the other.
+
+        A rare class is seldom the most probable one, so `predict` may never give it. The threshold is `model_.threshold`, what it finds is in
+        `model_.scores`.
+
+        Parameters
+        ----------
+        X : array or frame
+            Rows of inputs.
+
+        Returns
+        -------
+        array
+            One class per row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tractable.sklearn import TractableClassifier
+        >>> x = np.linspace(-1, 1, 60).reshape(-1, 1)
+        >>> model = TractableClassifier(single=True, visits=2000).fit(x, np.where(x[:, 0] > 0.8, "rare", "usual"))
+        >>> model.predict_by_threshold([[0.95], [-0.5]])
+        array(['rare', 'usual'], dtype='<U5')
+        """
+        check_is_fitted(self, "model_")
+        threshold = self.model_.threshold
+        if threshold is None:
+            raise ValueError("predict_by_threshold: there is no threshold; it takes two classes, both among the left-out rows")
+        rarer, least = threshold
+        found = self.predict_proba(X)[:, rarer] >= least
+        classes: np.ndarray = self.classes_[np.where(found, rarer, 1 - rarer)]
+        return classes
+
     def condition(self, X: Any, want: Any, **settings: Any) -> Posterior:
         """Which input gives the class I want? X is where to look, std how far: see Ensemble.condition."""
         check_is_fitted(self, "model_")

@@ -327,6 +327,63 @@ impl Dataset {
         Ok(self)
     }
 
+    /// Whether none of these features is missing in a row.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, data::Dataset};
+    /// let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert!(data.knows(1, 0..1));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn knows(&self, row: usize, features: std::ops::Range<usize>) -> bool {
+        let at = row * self.width();
+        let missing = |gaps: &Gaps| gaps.missing[at + features.start..at + features.end].contains(&true);
+        !self.gaps.as_ref().is_some_and(missing)
+    }
+
+    /// The same rows, of which some features are those of other rows: row `i` has those of row `rows[i]`.
+    ///
+    /// # Errors
+    /// When there are no such features or rows, or not as many rows.
+    ///
+    /// ```
+    /// use tractable::{Matrix, data::Dataset};
+    /// let x = Matrix::new(vec![1.0, 10.0, 2.0, 20.0], 2)?;
+    /// let data = Dataset::new(x, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert_eq!(data.with_inputs_of(1..2, &[1, 0])?.x().data(), [1.0, 20.0, 2.0, 10.0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn with_inputs_of(&self, features: std::ops::Range<usize>, rows: &[usize]) -> Result<Dataset> {
+        let width = self.width();
+        if features.start >= features.end || features.end > width {
+            return Err(Error::invalid("features", format!("{features:?} are not among the {width}")));
+        }
+        check_rows("rows to take from", &self.x, rows.len())?;
+        if let Some(row) = rows.iter().find(|row| **row >= self.rows()) {
+            return Err(Error::invalid("rows to take from", format!("there is no row {row}")));
+        }
+        fn moved<T: Copy>(
+            all: &[T],
+            width: usize,
+            features: &std::ops::Range<usize>,
+            rows: &[usize],
+        ) -> Vec<T> {
+            let mut new = all.to_vec();
+            for (row, from) in new.chunks_exact_mut(width).zip(rows) {
+                let from = from * width;
+                row[features.clone()].copy_from_slice(&all[from + features.start..from + features.end]);
+            }
+            new
+        }
+        let mut data = self.clone();
+        data.x = Matrix::new(moved(self.x.data(), width, &features, rows), width)?;
+        data.gaps = self.gaps.as_ref().map(|gaps| Gaps {
+            var: moved(&gaps.var, width, &features, rows),
+            missing: moved(&gaps.missing, width, &features, rows),
+        });
+        Ok(data)
+    }
+
     /// Standardise features and numeric targets when a network is fitted to these data.
     ///
     /// Nothing is computed here: the [`Scaler`](super::Scaler) must come from the training part,

@@ -248,6 +248,17 @@ impl Preparation {
         Some((from..from + kind.width(), kind.describe()))
     }
 
+    /// What the cells of a column with levels can be, in the order of its inputs; `None` for numbers and dates.
+    pub fn levels(&self, name: &str) -> Option<Vec<String>> {
+        match &self.columns.iter().find(|c| c.name == name)?.kind {
+            Kind::YesNo => Some(vec!["no".into(), "yes".into()]),
+            Kind::Category { levels, other } => {
+                Some(levels.iter().cloned().chain(other.then(|| "(other)".into())).collect())
+            }
+            Kind::Number { .. } | Kind::Date { .. } => None,
+        }
+    }
+
     /// Whether a column is one number, and its input has its name.
     pub fn is_number(&self, name: &str) -> bool {
         self.columns.iter().any(|c| c.name == name && matches!(c.kind, Kind::Number { .. }))

@@ -14,7 +14,7 @@ use super::kind::{self, Kind, MANY_ROWS};
 use super::member::{self, Member};
 use super::process::{Kernel, Process, Readings};
 use super::rows::Rows;
-use super::{Ensemble, Settings, Spec};
+use super::{Ensemble, Rarer, Settings, Spec};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -74,6 +74,9 @@ pub struct LeftOut {
     pub coverage_90: Option<f64>,
     /// Error rate, for classes.
     pub error_rate: Option<f64>,
+    /// Of two classes, how well the rarer one is told apart, and the threshold that is chosen for it.
+    #[cfg_attr(feature = "files", serde(default))]
+    pub rarer: Option<Rarer>,
 }
 
 /// A network to be trained.
@@ -465,7 +468,7 @@ impl<'a> Data<'a> {
             false => self.all.select(&model.rows_left_out(self.all)?)?,
         };
         match part.target() {
-            Target::Labels { labels, .. } => {
+            Target::Labels { labels, names } => {
                 let p = match model.spec.own {
                     true => model.predict_classes(part.input())?,
                     false => model.left_out_classes(self.all)?,
@@ -476,6 +479,7 @@ impl<'a> Data<'a> {
                     rmse: None,
                     coverage_90: None,
                     error_rate: Some(metrics::error_rate(p.data(), labels)?),
+                    rarer: Rarer::of(p.data(), labels, names, None)?,
                 }])
             }
             Target::Values { y, observed } => {
@@ -499,6 +503,7 @@ impl<'a> Data<'a> {
                         rmse: known.then(|| mean(&|i| (y[i] - out.mean()[i]).powi(2)).sqrt()),
                         coverage_90: known.then(|| mean(&inside)),
                         error_rate: None,
+                        rarer: None,
                     }
                 };
                 Ok((0..width).map(score).collect())

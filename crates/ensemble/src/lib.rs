@@ -9,16 +9,19 @@ mod candidate;
 mod closed;
 mod condition;
 mod copies;
+mod effect;
 #[cfg(feature = "files")]
 mod file;
 mod fit;
 mod folds;
+mod importance;
 mod kind;
 mod line;
 mod member;
 mod outliers;
 mod points;
 mod process;
+mod rarer;
 mod rows;
 mod settings;
 #[cfg(feature = "csv")]
@@ -28,7 +31,10 @@ mod weigh;
 #[cfg(feature = "files")]
 mod workers;
 
+pub use effect::{Cells, Effect, EffectSettings};
 pub use fit::{LeftOut, Stage};
+pub use importance::{ColumnImportance, Importance, ImportanceSettings, Loss};
+pub use rarer::Rarer;
 pub use settings::Settings;
 
 use candidate::{Calibrated, Candidate};

@@ -115,6 +115,19 @@ impl Ensemble {
             out.set_item("rmse", score.rmse)?;
             out.set_item("coverage_90", score.coverage_90)?;
             out.set_item("error_rate", score.error_rate)?;
+            let rarer = |r: &tractable::ensemble::Rarer| {
+                let out = PyDict::new(py);
+                out.set_item("class", &r.class)?;
+                out.set_item("rows", r.rows)?;
+                out.set_item("auc", r.auc)?;
+                out.set_item("average_precision", r.average_precision)?;
+                out.set_item("threshold", r.found.threshold)?;
+                out.set_item("precision", r.found.precision)?;
+                out.set_item("recall", r.found.recall)?;
+                out.set_item("f1", r.found.f1)?;
+                PyResult::Ok(out)
+            };
+            out.set_item("rarer", score.rarer.as_ref().map(rarer).transpose()?)?;
             Ok(out)
         };
         self.read().scores().iter().map(one).collect()
@@ -482,6 +495,15 @@ impl Ensemble {
     #[getter]
     fn scores<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         self.scores_dict(py)
+    }
+
+    /// Of two classes, the rarer one and the probability from which on a row is taken for it, as (number, threshold); None otherwise.
+    ///
+    /// The threshold is the one with the best F1 on left-out rows: `predict_proba(x)[:, number] >= threshold` finds the class where it is never
+    /// the most probable one. The probabilities do not depend on it. See scores for what it finds.
+    #[getter]
+    fn threshold(&self) -> Option<(usize, f64)> {
+        self.read().threshold()
     }
 
     /// Mean and standard deviation of the inputs it was fitted to, or None.

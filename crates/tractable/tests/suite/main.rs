@@ -25,6 +25,7 @@ mod errors;
 mod exact;
 mod hostile_state;
 mod images;
+mod insight;
 mod merge;
 mod metrics;
 mod moments;
