@@ -37,7 +37,9 @@ struct Rest {
 struct CandidateEntry {
     name: String,
     log: bool,
-    by_rows: bool,
+    /// Until version 2: how its doubt was worked out.
+    #[serde(default, skip_serializing, rename = "by_rows")]
+    _by_rows: bool,
     weights: Vec<f64>,
     calibration: Calibrated,
     members: Vec<Place>,
@@ -105,8 +107,14 @@ impl Rest1 {
         let members = self.members.into_iter().map(place).collect::<Option<_>>()?;
         let outputs = if let Calibrated::Values(each) = &calibration { each.len() } else { 1 };
         let weights = vec![1.0; outputs];
-        let one =
-            CandidateEntry { name: "networks".into(), log: false, by_rows, weights, calibration, members };
+        let one = CandidateEntry {
+            name: "networks".into(),
+            log: false,
+            _by_rows: by_rows,
+            weights,
+            calibration,
+            members,
+        };
         let spec = Spec { rows, seed, left_out, own, ..Spec::of_own(0) };
         Some(Rest { spec, candidates: vec![one] })
     }
@@ -296,8 +304,8 @@ impl Ensemble {
                 };
                 members.push(Member::new(net, form, place.fold, place.weight)?);
             }
-            let CandidateEntry { name, log, by_rows, weights, calibration, .. } = entry;
-            candidates.push(Candidate { name, log, by_rows, weights, calibration, members });
+            let CandidateEntry { name, log, weights, calibration, .. } = entry;
+            candidates.push(Candidate { name, log, weights, calibration, members });
         }
         let sound = |output: usize| {
             let sum: f64 = candidates.iter().map(|c| c.weights[output]).sum();
@@ -340,7 +348,7 @@ fn entry(c: &Candidate) -> CandidateEntry {
     CandidateEntry {
         name: c.name.clone(),
         log: c.log,
-        by_rows: c.by_rows,
+        _by_rows: false,
         weights: c.weights.clone(),
         calibration: c.calibration.clone(),
         members: c.members.iter().map(place).collect(),

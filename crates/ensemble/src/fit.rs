@@ -538,37 +538,3 @@ fn check_observed(y: &Matrix, observed: Option<&[bool]>, names: &[String]) -> Re
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tractable_core::rng;
-
-    /// A wave observed with noise.
-    fn wave(rows: usize, noise: f64, seed: u64) -> Dataset {
-        let mut random = rng::stream(seed, "wave", 0);
-        let x: Vec<f64> = (0..2 * rows).map(|_| rng::uniform(-2.0, 2.0, &mut random)).collect();
-        let y =
-            x.chunks_exact(2).map(|x| (2.0 * x[0]).sin() + x[1] + noise * rng::standard_normal(&mut random));
-        let y = Matrix::column(y.collect()).unwrap();
-        Dataset::new(Matrix::new(x, 2).unwrap(), y).unwrap()
-    }
-
-    #[test]
-    fn predictions_follow_the_decision_and_files_keep_it() {
-        let all = wave(40, 0.1, 7);
-        let settings = Settings::default().single(true).visits(1000);
-        let mut model = Ensemble::fit_with(&all, &settings, |_| ControlFlow::Continue(())).unwrap().unwrap();
-        let vars = [false, true].map(|by_rows| {
-            model.candidates[0].by_rows = by_rows;
-            let out = model.predict(all.x()).unwrap();
-            #[cfg(feature = "files")]
-            {
-                let bytes = model.to_bytes().unwrap();
-                assert_eq!(Ensemble::from_bytes(&bytes).unwrap().predict(all.x()).unwrap(), out);
-            }
-            out.var().to_vec()
-        });
-        assert_ne!(vars[0], vars[1]);
-    }
-}

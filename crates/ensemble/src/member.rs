@@ -23,17 +23,6 @@ pub(super) enum Form {
     Processes(Vec<Process>),
 }
 
-/// What a prediction needs to know of the doubt about weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doubt {
-    /// Of networks as if units were independent,
-    OfUnits,
-    /// or with the covariances between them.
-    OfRows,
-    /// Nothing.
-    Unasked,
-}
-
 /// What one model says of one number.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Said {
@@ -83,8 +72,8 @@ impl Member {
         matches!(self.form, Form::Network)
     }
 
-    /// In standardised units, `[rows, width]`, for exact inputs.
-    pub(super) fn say(&self, x: Input<'_>, doubt: Doubt) -> Result<Vec<Said>> {
+    /// In standardised units, `[rows, width]`, for exact inputs; without the doubt of Gaussian processes if it is not asked for.
+    pub(super) fn say(&self, x: Input<'_>, doubt: bool) -> Result<Vec<Said>> {
         let units = self.net.output().units();
         let standard = || scaled(self.net.input_scaler(), x.mean());
         let closed = |predict: &dyn Fn(usize, &[f64]) -> ([Vec<f64>; 2], f64)| {
@@ -98,10 +87,7 @@ impl Member {
         };
         match &self.form {
             Form::Network => {
-                let [mean, doubt, noise] = match doubt {
-                    Doubt::OfRows => self.net.predict_with_covariances(x)?,
-                    _ => self.net.predict_standard(x)?,
-                };
+                let [mean, doubt, noise] = self.net.predict_standard(x)?;
                 let std = self.net.noise_std();
                 let said = |i: usize| Said {
                     mean: mean[i],
@@ -111,9 +97,9 @@ impl Member {
                 Ok((0..mean.len()).map(said).collect())
             }
             Form::Lines(lines) => closed(&|output, x| (lines[output].predict(x), lines[output].noise())),
-            Form::Processes(processes) => closed(&|output, x| {
-                (processes[output].predict(x, doubt != Doubt::Unasked), processes[output].noise())
-            }),
+            Form::Processes(processes) => {
+                closed(&|output, x| (processes[output].predict(x, doubt), processes[output].noise()))
+            }
         }
     }
 

@@ -45,7 +45,7 @@ fn rows_that_stand_ten_times_claim_what_they_know() {
         println!("{:.1} % of new targets inside, {:.1} % of left-out ones", 100.0 * new, 100.0 * claimed);
         (new, claimed)
     });
-    assert!(before.0 < before.1 - 0.05 && after.0 > after.1 - 0.02, "{before:?} {after:?}");
+    assert!((before.0 - before.1).abs() > 0.05 && (after.0 - after.1).abs() < 0.05, "{before:?} {after:?}");
     // A file knows which rows were left out.
     let read = Ensemble::from_bytes(&together.to_bytes().unwrap()).unwrap();
     assert_eq!(read.left_out(&data).unwrap(), together.left_out(&data).unwrap());
