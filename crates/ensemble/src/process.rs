@@ -98,26 +98,31 @@ impl Process {
         let seen = kernel.see(&readings, &kept, log);
         let n = seen.rows();
         let prior = with_diagonal(kernel.between(&seen, &seen, log), n, JITTER);
-        let inverse = OnceLock::new();
         let (shape, pull);
         if n == rows {
             shape = definite_inverse(with_diagonal(prior, n, kernel.noise()), n);
             pull = times(&shape, &y);
         } else {
-            let (mut all, mut sum) = (prior.clone(), vec![0.0; n]);
+            // With K = LL': information B = L^-1 (sum of kk' / noise) L^-T, and P = L^-T (1 - (1 + B)^-1) L^-1. No large numbers
+            // are subtracted from each other, also where rows are alike.
+            let half = cholesky::inverse_factor(&definite_factor(prior, n), n);
+            let (mut known, mut sum) = (vec![0.0; n * n], vec![0.0; n]);
             for (x, y) in x.chunks(AT_ONCE * width).zip(y.chunks(AT_ONCE)) {
                 let k = kernel.between(&kernel.see(&readings, x, log), &seen, log);
-                for (k, y) in k.chunks_exact(n).zip(y) {
-                    sum.iter_mut().zip(k).for_each(|(s, k)| *s += k * y / kernel.noise());
+                let v = times_turned(&k, &half, n);
+                for (v, y) in v.chunks_exact(n).zip(y) {
+                    sum.iter_mut().zip(v).for_each(|(s, v)| *s += v * y / kernel.noise());
                 }
-                add_squares(&mut all, &k, 1.0 / kernel.noise());
+                add_squares(&mut known, &v, 1.0 / kernel.noise());
             }
-            let (known, turned) = (definite_inverse(all, n), definite_inverse(prior, n));
-            pull = times(&known, &sum);
-            shape = turned.iter().zip(&known).map(|(a, b)| a - b).collect();
-            inverse.get_or_init(|| turned);
+            let rest = definite_inverse(with_diagonal(known, n, 1.0), n);
+            pull = times_of_turned(&half, &times(&rest, &sum));
+            let known = with_diagonal(rest.iter().map(|v| -v).collect(), n, 1.0);
+            let right = product(View::rows(&known, n), View::rows(&half, n), [n; 3]);
+            shape = symmetric(product(View::rows(&half, n).turned(), View::rows(&right, n), [n; 3]), n);
         }
-        Process { readings, log, kernel, of_folds: Vec::new(), mean, x: kept, pull, shape, seen, inverse }
+        let (of_folds, inverse) = (Vec::new(), OnceLock::new());
+        Process { readings, log, kernel, of_folds, mean, x: kept, pull, shape, seen, inverse }
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -266,14 +271,48 @@ fn add_squares(to: &mut [f64], k: &[f64], scale: f64) {
     }
 }
 
-/// Of a matrix that is definite but for rounding: if need be, its diagonal is made a little larger.
+/// `k L'` of rows `k` with a lower triangular `L`.
+fn times_turned(k: &[f64], lower: &[f64], n: usize) -> Vec<f64> {
+    let rows = k.len() / n;
+    let mut out = vec![0.0; k.len()];
+    for from in (0..n).step_by(BLOCK) {
+        let to = n.min(from + BLOCK);
+        let l = View::rows(&lower[from * n..], n).turned();
+        let block = product(View::rows(k, n), l, [rows, to, to - from]);
+        for (row, block) in block.chunks_exact(to - from).enumerate() {
+            out[row * n + from..row * n + to].copy_from_slice(block);
+        }
+    }
+    out
+}
+
+/// `L'v`.
+fn times_of_turned(lower: &[f64], v: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; v.len()];
+    for (row, v) in lower.chunks_exact(v.len()).zip(v) {
+        out.iter_mut().zip(row).for_each(|(o, l)| *o += l * v);
+    }
+    out
+}
+
+/// Without the last bits in which a product differs from its transpose.
+fn symmetric(mut of: Vec<f64>, n: usize) -> Vec<f64> {
+    (0..n).for_each(|i| (0..i).for_each(|j| of[j * n + i] = of[i * n + j]));
+    of
+}
+
 fn definite_inverse(of: Vec<f64>, n: usize) -> Vec<f64> {
+    cholesky::inverse(&definite_factor(of, n), n)
+}
+
+/// Of a matrix that is definite but for rounding: if need be, its diagonal is made a little larger.
+fn definite_factor(of: Vec<f64>, n: usize) -> Vec<f64> {
     let diagonal = (0..n).map(|i| of[i * n + i].abs()).sum::<f64>() / n as f64;
     let mut more = 0.0;
     loop {
         let mut factor = with_diagonal(of.clone(), n, more * diagonal);
         if cholesky::factor(&mut factor, n) {
-            return cholesky::inverse(&factor, n);
+            return factor;
         }
         more = if more == 0.0 { 1e-12 } else { 10.0 * more };
         assert!(more < 1e3, "a covariance is finite");
@@ -367,6 +406,37 @@ mod tests {
             assert!((a[1][k] / b[1][k] - 1.0).abs() < 0.2, "{a:?} {b:?}");
         }
         assert!(a[1][2] > 100.0 * a[1][0]);
+    }
+
+    #[test]
+    fn copies_of_rows_do_no_harm() {
+        let (mut x, mut y) = rows(1600);
+        for i in (0..1600).step_by(3) {
+            let from = (i + 300) % 1600;
+            (x[2 * i], x[2 * i + 1], y[i]) = (x[2 * from], x[2 * from + 1], y[from]);
+        }
+        let readings = Arc::new(Readings::fit(&x, vec![0, 1]));
+        let kernel = Process::tuned(&readings, (&x, &y), false, None, 0, &mut || true);
+        let mut kernel = kernel;
+        kernel.ln[1] = -9.0;
+        let process = Process::fit(readings, (&x, &y), false, kernel.clone(), 0);
+        let n = process.rows();
+        assert!((0..n).all(|i| process.shape[i * n + i] > 0.0));
+        // By the book: the variance is k(x, x) - k'K^-1 k + k'C^-1 k, by two factors.
+        let (mut prior, mut all) = (process.prior(), process.prior());
+        let each = kernel.see(&process.readings, &x, false);
+        add_squares(&mut all, &kernel.between(&each, &process.seen, false), 1.0 / kernel.noise());
+        assert!(cholesky::factor(&mut prior, n) && cholesky::factor(&mut all, n));
+        for at in [[x[0], x[1]], [0.1, 0.2], [3.0, 3.0]] {
+            let seen = kernel.see(&process.readings, &at, false);
+            let k = kernel.between(&seen, &process.seen, false);
+            let (mut a, mut b) = (k.clone(), k);
+            cholesky::solve(&prior, n, &mut a);
+            cholesky::solve(&all, n, &mut b);
+            let want = kernel.own(&seen)[0] - dot(&a, &a) + dot(&b, &b);
+            let got = process.predict(&at, true)[1][0];
+            assert!((got - want).abs() < 1e-6 + 0.01 * want, "{got} {want}");
+        }
     }
 
     #[test]
