@@ -2,7 +2,7 @@
 //!
 //! Up to [`MOST_ROWS`] rows it knows each of them; of more, so many stand for all. It keeps `P` and `pull`: the mean at a row with the
 //! covariances `k` is `k'pull`, the variance `k(x, x) - k'Pk`. With `K` of the rows that are kept, `P = K^-1 - C^-1` and `C = K + information`;
-//! when all rows are kept this is `(K + noise)^-1`. A row that it learns adds a row to `P` and `pull`, or changes them by rank one when no
+//! when all rows are kept this is `(K + noise)^-1`. To the rows that are kept, what they do not say of another row is noise of its own. A row that it learns adds a row to `P` and `pull`, or changes them by rank one when no
 //! more are kept, so that memory stays the same.
 
 mod descent;
@@ -103,17 +103,20 @@ impl Process {
             shape = definite_inverse(with_diagonal(prior, n, kernel.noise()), n);
             pull = times(&shape, &y);
         } else {
-            // With K = LL': information B = L^-1 (sum of kk' / noise) L^-T, and P = L^-T (1 - (1 + B)^-1) L^-1. No large numbers
+            // With K = LL': information B = L^-1 (sum of kk'/noise) L^-T, and P = L^-T (1 - (1 + B)^-1) L^-1. No large numbers
             // are subtracted from each other, also where rows are alike.
             let half = cholesky::inverse_factor(&definite_factor(prior, n), n);
             let (mut known, mut sum) = (vec![0.0; n * n], vec![0.0; n]);
             for (x, y) in x.chunks(AT_ONCE * width).zip(y.chunks(AT_ONCE)) {
-                let k = kernel.between(&kernel.see(&readings, x, log), &seen, log);
-                let v = times_turned(&k, &half, n);
-                for (v, y) in v.chunks_exact(n).zip(y) {
-                    sum.iter_mut().zip(v).for_each(|(s, v)| *s += v * y / kernel.noise());
+                let at = kernel.see(&readings, x, log);
+                let mut v = times_turned(&kernel.between(&at, &seen, log), &half, n);
+                for ((v, y), own) in v.chunks_exact_mut(n).zip(y).zip(kernel.own(&at)) {
+                    // What the rows that are kept do not say of this one is noise to them.
+                    let noise = kernel.noise() + (own - dot(v, v)).max(0.0);
+                    sum.iter_mut().zip(&*v).for_each(|(s, v)| *s += v * y / noise);
+                    v.iter_mut().for_each(|v| *v /= noise.sqrt());
                 }
-                add_squares(&mut known, &v, 1.0 / kernel.noise());
+                add_squares(&mut known, &v);
             }
             let rest = definite_inverse(with_diagonal(known, n, 1.0), n);
             pull = times_of_turned(&half, &times(&rest, &sum));
@@ -212,8 +215,10 @@ impl Process {
             return;
         }
         let turned = self.inverse.get_or_init(|| definite_inverse(self.prior(), n));
-        let gain: Vec<f64> = times(turned, &k).iter().zip(&known).map(|(a, b)| a - b).collect();
-        let spread = self.kernel.noise() + dot(&k, &gain);
+        let drawn = times(turned, &k);
+        let gain: Vec<f64> = drawn.iter().zip(&known).map(|(a, b)| a - b).collect();
+        let unsaid = (self.kernel.own(&at)[0] - dot(&k, &drawn)).max(0.0);
+        let spread = self.kernel.noise() + unsaid + dot(&k, &gain);
         for (row, g) in self.shape.chunks_exact_mut(n).zip(&gain) {
             row.iter_mut().zip(&gain).for_each(|(p, h)| *p += g * h / spread);
         }
@@ -256,8 +261,8 @@ fn with_diagonal(mut of: Vec<f64>, n: usize, more: f64) -> Vec<f64> {
     of
 }
 
-/// Adds `scale k'k` below the diagonal.
-fn add_squares(to: &mut [f64], k: &[f64], scale: f64) {
+/// Adds `k'k` below the diagonal.
+fn add_squares(to: &mut [f64], k: &[f64]) {
     let n = to.len().isqrt();
     let rows = k.len() / n;
     for from in (0..n).step_by(BLOCK) {
@@ -266,7 +271,7 @@ fn add_squares(to: &mut [f64], k: &[f64], scale: f64) {
         let sums = product(own, View::rows(k, n), [end - from, rows, end]);
         for (i, sums) in sums.chunks_exact(end).enumerate() {
             let row = &mut to[(from + i) * n..(from + i) * n + end];
-            row.iter_mut().zip(sums).for_each(|(v, s)| *v += scale * s);
+            row.iter_mut().zip(sums).for_each(|(v, s)| *v += s);
         }
     }
 }
@@ -424,9 +429,15 @@ mod tests {
         assert!((0..n).all(|i| process.shape[i * n + i] > 0.0));
         // By the book: the variance is k(x, x) - k'K^-1 k + k'C^-1 k, by two factors.
         let (mut prior, mut all) = (process.prior(), process.prior());
+        assert!(cholesky::factor(&mut prior, n));
         let each = kernel.see(&process.readings, &x, false);
-        add_squares(&mut all, &kernel.between(&each, &process.seen, false), 1.0 / kernel.noise());
-        assert!(cholesky::factor(&mut prior, n) && cholesky::factor(&mut all, n));
+        for (k, own) in kernel.between(&each, &process.seen, false).chunks_exact(n).zip(kernel.own(&each)) {
+            let mut half = k.to_vec();
+            cholesky::solve(&prior, n, &mut half);
+            let noise = kernel.noise() + (own - dot(&half, &half)).max(0.0);
+            add_squares(&mut all, &k.iter().map(|k| k / noise.sqrt()).collect::<Vec<_>>());
+        }
+        assert!(cholesky::factor(&mut all, n));
         for at in [[x[0], x[1]], [0.1, 0.2], [3.0, 3.0]] {
             let seen = kernel.see(&process.readings, &at, false);
             let k = kernel.between(&seen, &process.seen, false);
