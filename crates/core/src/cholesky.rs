@@ -85,7 +85,7 @@ fn inverse_block(factor: &[f64], n: usize) -> Vec<f64> {
 }
 
 /// `L^-1`.
-fn inverse_factor(factor: &[f64], n: usize) -> Vec<f64> {
+pub fn inverse_factor(factor: &[f64], n: usize) -> Vec<f64> {
     let mut out = vec![0.0; n * n];
     for from in (0..n).step_by(BLOCK) {
         let to = n.min(from + BLOCK);

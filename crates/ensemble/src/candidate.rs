@@ -1,5 +1,6 @@
-//! A candidate: networks of one kind, one for every fold, with a calibration and a weight of its own.
+//! A candidate: models of one kind, one for every fold or one of all rows, with a calibration and a weight of its own.
 
+use super::folds::NONE;
 use super::member::{Member, Said, together};
 use super::points::Points;
 use std::ops::Range;
@@ -14,8 +15,6 @@ pub(super) struct Candidate {
     pub(super) name: String,
     /// Whether its networks predict the logarithm of the target.
     pub(super) log: bool,
-    /// Whether weight uncertainty of a pass includes covariances between units: if that makes left-out rows more likely.
-    pub(super) by_rows: bool,
     /// One entry per output; one of classes.
     pub(super) weights: Vec<f64>,
     pub(super) calibration: Calibrated,
@@ -46,21 +45,26 @@ impl Candidate {
         let output = members[0].net.output();
         let calibration = Calibrated::none(output);
         let outputs = if let Calibrated::Values(each) = &calibration { each.len() } else { 1 };
-        Candidate {
-            name: name.into(),
-            log,
-            by_rows: false,
-            weights: vec![1.0; outputs],
-            calibration,
-            members,
-        }
+        Candidate { name: name.into(), log, weights: vec![1.0; outputs], calibration, members }
     }
 
     pub(super) fn try_clone(&self) -> Result<Self> {
         let members = self.members.iter().map(Member::try_clone).collect::<Result<_>>()?;
         let (name, weights, calibration) =
             (self.name.clone(), self.weights.clone(), self.calibration.clone());
-        Ok(Candidate { name, log: self.log, by_rows: self.by_rows, weights, calibration, members })
+        Ok(Candidate { name, log: self.log, weights, calibration, members })
+    }
+
+    /// Those of its members that answer: what has learned all rows, if there is one, or all; or what has left out this fold.
+    pub(super) fn answering(&self, fold: Option<usize>) -> impl Iterator<Item = &Member> {
+        let fold = fold.or(self.members.iter().any(|m| m.fold == NONE).then_some(NONE));
+        self.members.iter().filter(move |m| fold.is_none_or(|fold| m.fold == fold))
+    }
+
+    /// What one of its members says of exact inputs.
+    pub(super) fn ask(&self, member: &Member, x: Input<'_>) -> Result<Vec<Said>> {
+        let averaged = |each: &[Calibration]| each.iter().all(Calibration::is_averaged);
+        member.say(x, !matches!(&self.calibration, Calibrated::Values(each) if averaged(each)))
     }
 
     /// What its members say of points, pooled by rows. Means of points stay inside the `range` of each output before they are pooled.

@@ -15,12 +15,6 @@ impl Network {
         by_kind(x, |x| self.predict_independent(x), |x| self.predict_by_rows(x))
     }
 
-    /// With covariances between units for all rows.
-    #[doc(hidden)]
-    pub fn predict_with_covariances(&self, x: Input<'_>) -> Result<Predicted> {
-        by_kind(x, |x| self.predict_by_rows(x), |x| self.predict_by_rows(x))
-    }
-
     fn predict_independent(&self, x: Input<'_>) -> Result<Predicted> {
         self.in_parts(x.rows(), |rows| {
             let n = rows.len();

@@ -77,7 +77,7 @@ fn quantiles_densities_scores_and_samples_are_of_one_mixture() {
 fn what_it_learns_is_the_same_in_memory_in_a_copy_and_in_its_file() {
     for outside in [true, false] {
         let (x, y) = plane(60, 1);
-        let settings = Settings::default().visits(2000).outside(outside);
+        let settings = Settings::default().visits(2000);
         let mut model = fit(&Dataset::new(x, y).unwrap(), &settings);
         let far = Matrix::new(vec![5.0, 5.0, 0.1, 0.2], 2).unwrap();
         let before = model.predict(&far).unwrap();
@@ -236,7 +236,7 @@ fn a_line_is_conditioned_and_searched() {
     let y =
         x.chunks_exact(d).map(|x| x.iter().sum::<f64>() + 0.3 * rng::standard_normal(&mut random)).collect();
     let data = Dataset::new(Matrix::new(x, d).unwrap(), Matrix::column(y).unwrap()).unwrap();
-    let model = fit(&data, &Settings::default().visits(1000).outside(false));
+    let model = fit(&data, &Settings::default().visits(1000));
     let prior = Gaussian::new(vec![0.0; d], vec![1.0; d], d).unwrap();
     let x =
         model.condition(&prior, Wanted::from(&Matrix::column(vec![10.0]).unwrap()).noise_var(0.1)).unwrap();
