@@ -5,6 +5,7 @@ use crate::run::{Place, json_lines, wait_until};
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use tractable::rng;
 
 fn started(place: &Place, args: &[&str]) -> Child {
     let mut command = place.command(args);
@@ -62,6 +63,59 @@ fn killed_and_resumed_ends_in_the_same_bits() {
     };
     assert_eq!(past("run"), past("whole"));
     assert_eq!(fs::read_dir(place.path("run")).unwrap().count(), 5, "no temporary file is left");
+}
+
+/// Killed and interrupted at random moments, also before the first epoch and while it saves, whatever is trained: networks continue, other
+/// models begin again.
+#[test]
+fn stopped_at_any_moment_a_training_ends_in_the_same_bits() {
+    // How often, and how many seconds later at most.
+    let kinds: [(&str, usize, f64); 4] = [
+        (
+            "classes.csv --target kind --classes --hidden 9 --epochs 1500 --validation 0.2 --patience 2000",
+            12,
+            0.5,
+        ),
+        ("digits --net mlp --limit 200 --epochs 40", 12, 0.5),
+        ("data.csv --target y --stream", 3, 0.05),
+        ("data.csv --target y --single", 3, 0.5),
+    ];
+    for (kind, times, most) in kinds {
+        let place = Place::new();
+        let train = |out| {
+            kind.split(' ').fold(vec!["train", "-q", "-o", out], |words, word| [&words[..], &[word]].concat())
+        };
+        place.ok(&train("whole"));
+        let again = |place: &Place| match place.path("run/config.json").exists() {
+            true => vec!["train", "--resume", "-o", "run", "-q"],
+            false => [&train("run")[..], &["--force"]].concat(),
+        };
+        let (mut random, mut stops) = (rng::stream(2, kind, 0), 0);
+        for n in 0..times {
+            let child = started(&place, &again(&place));
+            std::thread::sleep(Duration::from_secs_f64(rng::uniform(0.0, most, &mut random)));
+            let (code, err) = stopped(child, if n % 3 == 0 { "-INT" } else { "-KILL" });
+            assert!([None, Some(0), Some(130)].contains(&code), "{kind}: {code:?} {err}");
+            if code == Some(0) {
+                break;
+            }
+            stops += 1;
+        }
+        println!("{kind}: stopped {stops} times");
+        assert!(stops > 0, "{kind}");
+        place.ok(&again(&place));
+        for name in ["model.safetensors", "last.safetensors", "best.safetensors"] {
+            assert_eq!(
+                place.path("run").join(name).exists(),
+                place.path("whole").join(name).exists(),
+                "{kind}: {name}"
+            );
+            if place.path("whole").join(name).exists() {
+                let [run, whole] = ["run", "whole"].map(|run| place.read(&format!("{run}/{name}")));
+                assert!(run == whole, "{kind}: {name}");
+            }
+        }
+    }
 }
 
 /// Runs that go on until they are stopped, and a file that shows they have begun.
