@@ -143,21 +143,14 @@ impl Judged {
 
     /// Adds what a model says of the rows that it left out in training, and returns how many these are.
     pub(crate) fn predict_left_out(&mut self, model: &Ensemble, train: &Dataset) -> Outcome<usize> {
-        let out = model.rows_left_out(train)?;
-        match train.target() {
-            // Several networks leave out every row between them, a single one some.
-            target @ Target::Values { .. } if out.len() == train.rows() => {
-                self.add_values(&model.left_out(train)?, target, 0);
-            }
-            Target::Labels { labels, .. } if out.len() == train.rows() => {
+        let out = train.select(&model.rows_left_out(train)?)?;
+        match out.target() {
+            target @ Target::Values { .. } => self.add_values(&model.left_out(train)?, target, 0),
+            Target::Labels { labels, .. } => {
                 self.add_classes(model, model.left_out_classes(train)?.data(), labels);
             }
-            _ => {
-                let out = train.select(&out)?;
-                self.predict(model, out.input(), out.target())?;
-            }
         }
-        Ok(out.len())
+        Ok(out.rows())
     }
 
     /// Adds predictions of the target's rows from `first` on.

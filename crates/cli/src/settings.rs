@@ -47,6 +47,12 @@ pub(crate) struct TrainSettings {
     /// Columns that identify rows: not used as inputs, but copied to predictions
     #[arg(long = "id", value_name = "COL,...", value_delimiter = ',', value_parser = trimmed)]
     ids: Vec<String>,
+    /// Column that says which rows belong together: left out together, and not an input unless --as gives it a type
+    #[arg(long, value_name = "COL", value_parser = trimmed, conflicts_with = "time")]
+    pub(crate) group: Option<String>,
+    /// Column with the time of a row: rows left out are later than those learned; an input unless --drop names it
+    #[arg(long, value_name = "COL", value_parser = trimmed)]
+    pub(crate) time: Option<String>,
     /// Type of a column: number, category, date, day-first or month-first [default: detected]
     #[arg(long = "as", value_name = "COL=TYPE,...", value_delimiter = ',', value_parser = treated)]
     treat: Vec<(String, As)>,
@@ -191,6 +197,13 @@ impl TrainSettings {
         }
         if self.patience.is_some() && self.validation == 0.0 {
             return refuse("--patience: needs validation rows: add --validation 0.1".into());
+        }
+        for (flag, column) in [("--group", &self.group), ("--time", &self.time)] {
+            if self.stream && column.is_some() {
+                return refuse(format!(
+                    "{flag}: streamed rows are held out at random; leave out --stream, or {flag}"
+                ));
+            }
         }
         if self.stream && self.test > 0.0 {
             let why = "streamed rows cannot be held out for a test; the rows left out are scored";

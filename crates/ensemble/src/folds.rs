@@ -31,11 +31,34 @@ pub(super) struct Folds {
 impl Folds {
     /// Of rows that are related in this way.
     pub(super) fn of(data: &Dataset, related: Option<&Related>, seed: u64) -> Result<Self> {
-        match related {
-            None => Self::plain(data.target(), data.rows(), seed),
-            Some(Related::Groups(groups)) => together(data.target(), groups, seed),
-            Some(Related::Time(time)) => by_time(time),
+        let folds = match related {
+            None => return Self::plain(data.target(), data.rows(), seed),
+            Some(Related::Groups(groups)) => together(data.target(), groups, seed)?,
+            Some(Related::Time(time)) => by_time(time)?,
+        };
+        folds.check_known(data)?;
+        Ok(folds)
+    }
+
+    /// Every network learns something about every output.
+    fn check_known(&self, data: &Dataset) -> Result<()> {
+        let Target::Values { observed: Some(observed), .. } = data.target() else { return Ok(()) };
+        let width = data.output_names().len();
+        for fold in self.networks(false) {
+            let learned = self.rows(fold, false);
+            for (output, name) in data.output_names().iter().enumerate() {
+                if !learned.iter().any(|row| observed[row * width + output]) {
+                    let why = match self.later {
+                        true => {
+                            "it is known in no row of the first sixth by time, from which the first networks learn"
+                        }
+                        false => "the rows where it is known belong to too few groups",
+                    };
+                    return Err(Error::invalid(format!("target `{name}`"), why));
+                }
+            }
         }
+        Ok(())
     }
 
     /// Of rows that are independent.
@@ -206,6 +229,13 @@ mod tests {
             left_out += out.len();
         }
         assert_eq!((left_out, folds.rows(NONE, false).len(), folds.rows(NONE, true).len()), (50, 60, 0));
+        let late = Target::Values {
+            y: data.y().unwrap().clone(),
+            observed: Some(time.iter().map(|t| *t > 12.0).collect()),
+        };
+        let late = data.clone().with_target(late).unwrap();
+        let error = Folds::of(&late, late.related(), 0).unwrap_err().to_string();
+        assert!(error.contains("`y0`") && error.contains("first sixth by time"), "{error}");
         let same = numbers(60).with_time(vec![1.0; 60]).unwrap();
         assert!(Folds::of(&same, same.related(), 0).unwrap_err().to_string().contains("the same"));
     }

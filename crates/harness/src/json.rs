@@ -29,7 +29,7 @@ Exit codes are the same with and without `--json`: see [the command line](comman
 
 /// The verbs, and their lines in the order in which they are printed.
 const ORDER: [(&str, &[&str]); 14] = [
-    ("train", &["start", "epoch", "end", "left_out", "uncalibrated", "test"]),
+    ("train", &["start", "epoch", "end", "note", "left_out", "uncalibrated", "test"]),
     ("predict", &["row"]),
     ("learn", &["score", "total", "end"]),
     ("condition", &["answer"]),

@@ -22,14 +22,21 @@ impl TrainSettings {
 
     /// What is said about the columns, said to a table.
     pub(crate) fn applied(&self, mut table: Table) -> tractable::Result<Table> {
+        for (column, kind) in &self.treat {
+            table = table.treat(column, *kind)?;
+        }
+        // A column that is left out may still say how rows are related.
+        if let Some(column) = &self.group {
+            table = table.groups(column)?;
+        }
+        if let Some(column) = &self.time {
+            table = table.time(column)?;
+        }
         for column in &self.drop {
             table = table.drop(column)?;
         }
         for column in &self.ids {
             table = table.id(column)?;
-        }
-        for (column, kind) in &self.treat {
-            table = table.treat(column, *kind)?;
         }
         Ok(table)
     }

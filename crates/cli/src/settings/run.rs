@@ -28,7 +28,7 @@ impl Kind {
         let (name, heading) = (arg.get_id().as_str(), arg.get_help_heading());
         match self {
             Kind::Ensemble => heading.is_none(),
-            Kind::Network if heading.is_none() => !["single", "stream"].contains(&name),
+            Kind::Network if heading.is_none() => !["single", "stream", "group", "time"].contains(&name),
             Kind::Network => heading == Some(OWN),
             Kind::Images if heading == Some(OWN) => !TABLES.contains(&name),
             Kind::Images => heading == Some(IMAGES) || ["seed", "device"].contains(&name),

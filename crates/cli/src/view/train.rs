@@ -22,6 +22,9 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
         settings: settings(&config),
         ..View::default()
     };
+    for note in log.iter().filter(|l| kind(l, "note")) {
+        view.fact("noticed", text(note, &["text"]).unwrap_or_default());
+    }
     view.scores = score::of_training(&judged);
     for line in judged.iter().filter(|l| l.get("surest").is_some()) {
         surest(&mut view, line);

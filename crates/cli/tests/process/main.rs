@@ -36,6 +36,7 @@ mod out;
 mod report;
 mod resume;
 mod rl;
+mod rows;
 mod run;
 mod tables;
 mod verbs;

@@ -54,7 +54,7 @@ struct Member {
     candidate: Value,
     /// How much the candidate weighs, over all targets.
     weight: Option<f64>,
-    /// The fifth of the rows it left out, from 0.
+    /// The part of the rows it left out, from 0; 5: it left out none.
     fold: Value,
     /// Units of the hidden layers.
     hidden: Vec<usize>,
@@ -157,7 +157,11 @@ fn row(m: &Member) -> Vec<String> {
         m.candidate.as_str().unwrap_or("?").into(),
         hidden.join("-"),
         m.weight.map_or("?".into(), |w| format!("{:.0} %", 100.0 * w)),
-        m.fold.as_u64().map_or("nothing".into(), |fold| format!("fold {}", fold + 1)),
+        match m.fold.as_u64() {
+            Some(fold @ 0..5) => format!("fold {}", fold + 1),
+            Some(_) => "nothing".into(),
+            None => "?".into(),
+        },
         m.parameters.to_string(),
         m.epochs.to_string(),
         noise.join(", "),

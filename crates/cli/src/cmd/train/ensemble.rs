@@ -3,9 +3,10 @@
 use super::source::Source;
 use super::{Args, columns, data_files, describe, say_left_out, say_test};
 use crate::console::{self, note};
+use crate::escape;
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome, Report, count};
+use crate::report::{Exit, Outcome, Report, count, json_line};
 use crate::run::{DataFile, RunFolder, TableConfig};
 use crate::settings::{DeviceName, Kind, RunSettings};
 use crate::team;
@@ -49,6 +50,13 @@ struct End<'a> {
     seconds: f64,
 }
 
+/// Line `note` of `train`.
+#[derive(Serialize)]
+struct Note<'a> {
+    /// What was noticed about the rows and done: copies of rows, outliers that were set aside. One line each, if there is any.
+    text: &'a str,
+}
+
 /// `out` is the folder of the run; `old` its settings if it is restarted.
 pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig>) -> Outcome {
     if args.sync.is_some() {
@@ -84,6 +92,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig>) -> Outcome
     let (train, test) = (source.train(), source.test());
     if let Some(model) = done {
         // Stopped between its model and its scores.
+        say_notes(&folder, report, &model)?;
         say_left_out(&folder, report, &model, &source.judge(&model)?)?;
         return test.map_or(Ok(()), |test| say_test(&folder, report, &model, test));
     }
@@ -152,8 +161,19 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig>) -> Outcome
         let (models, rows) = (count(networks as u64, "model"), count(source.rows() as u64, "row"));
         format!("run {}: {models} learned from {rows} in {seconds:.1} s", out.display())
     })?;
+    say_notes(&folder, report, &model)?;
     say_left_out(&folder, report, &model, &source.judge(&model)?)?;
     test.map_or(Ok(()), |test| say_test(&folder, report, &model, test))
+}
+
+/// What the model noticed about its rows, said and kept.
+fn say_notes(folder: &RunFolder, report: Report, model: &Ensemble) -> Outcome {
+    for text in model.notes() {
+        let line = Note { text };
+        folder.append(&json_line("note", &line))?;
+        report.say("note", &line, || escape::name(text).into_owned())?;
+    }
+    Ok(())
 }
 
 /// What there is to say of a run that has its model.

@@ -27,7 +27,9 @@ enum Storage {
 impl Source {
     /// The rows of a new run, and its settings.
     pub(super) fn new(args: &Args, files: &DataFiles) -> Outcome<(Self, RunSettings)> {
-        if !(args.flags.values.stream || files.bytes() > MOST_IN_MEMORY) {
+        let said = &args.flags.values;
+        let related = said.group.is_some() || said.time.is_some();
+        if !(said.stream || (files.bytes() > MOST_IN_MEMORY && !related)) {
             let (table, settings) = new_table(args, Kind::Ensemble, files)?;
             return Ok((Self::in_memory(table, &settings)?, settings));
         }
