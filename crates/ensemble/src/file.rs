@@ -6,7 +6,7 @@ use super::fit::LeftOut;
 use super::folds::FOLDS;
 use super::line::{About, Line};
 use super::member::{Before, Kept, Member};
-use super::{Ensemble, Spec};
+use super::{Ensemble, Spec, weights};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
@@ -108,7 +108,7 @@ impl Rest1 {
         let weights = vec![1.0; outputs];
         let one =
             CandidateEntry { name: "networks".into(), log: false, by_rows, weights, calibration, members };
-        let spec = Spec { rows, seed, range: Vec::new(), left_out, own };
+        let spec = Spec { rows, seed, range: Vec::new(), left_out, own, class_weights: Vec::new() };
         Some(Rest { spec, candidates: vec![one] })
     }
 }
@@ -326,6 +326,8 @@ impl Ensemble {
         if !(0..outputs).all(sound) || !ranged {
             return Err(refuse("weights", "they do not match the networks".into()));
         }
+        weights::check_classes(&spec.class_weights, candidates[0].members[0].net.output().classes())
+            .map_err(|e| refuse("class weights", e.to_string()))?;
         Ok(Ensemble { candidates, spec })
     }
 }
@@ -333,7 +335,8 @@ impl Ensemble {
 impl Ensemble {
     /// A network as it is.
     fn of_one(net: Network) -> Result<Self> {
-        let spec = Spec { rows: 0, seed: 0, range: Vec::new(), left_out: Vec::new(), own: true };
+        let (range, left_out, class_weights) = (Vec::new(), Vec::new(), Vec::new());
+        let spec = Spec { rows: 0, seed: 0, range, left_out, own: true, class_weights };
         let candidate = Candidate::new("network", false, vec![Member::new(net, 0, 1.0, Vec::new())]);
         Ok(Ensemble { candidates: vec![candidate], spec })
     }

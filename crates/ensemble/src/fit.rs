@@ -12,7 +12,7 @@ use super::folds::{FOLDS, folds, rows_of};
 use super::kind::{CAUTIOUS, CLOSE, Kind, LINE, LOGARITHM, WIDE};
 use super::line::Line;
 use super::member::{Kept, Member};
-use super::{Ensemble, Rarer, Settings, Spec, outside};
+use super::{Ensemble, Rarer, Settings, Spec, outside, weights};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tractable_core::error::{Error, Result};
@@ -155,7 +155,8 @@ impl Ensemble {
         let candidate = Candidate::new("network", false, vec![Member::new(net, 0, 1.0, kept)]);
         let candidates = data.decide(vec![candidate], &[], || true)?.expect("nobody interrupts it");
         let rows = learned.rows() + held_out.rows();
-        let spec = Spec { rows, seed: 0, range: Vec::new(), left_out: Vec::new(), own: true };
+        let (range, left_out, class_weights) = (Vec::new(), Vec::new(), Vec::new());
+        let spec = Spec { rows, seed: 0, range, left_out, own: true, class_weights };
         let mut model = Ensemble { candidates, spec };
         model.spec.left_out = data.judge(&model)?;
         Ok(model)
@@ -233,7 +234,8 @@ impl Ensemble {
         };
         let Some(candidates) = data.decide(candidates, &range, go_on)? else { return Ok(None) };
         let (rows, seed) = (data.all.rows(), settings.seed);
-        let spec = Spec { rows, seed, range, left_out: Vec::new(), own: false };
+        let class_weights = settings.class_weights.clone();
+        let spec = Spec { rows, seed, range, left_out: Vec::new(), own: false, class_weights };
         let mut model = Ensemble { candidates, spec };
         model.spec.left_out = data.judge(&model)?;
         // One copy of how a table is read is enough.
@@ -255,6 +257,13 @@ impl<'a> Data<'a> {
             let why = format!("{} are too few to leave some out; at least {FOLDS} are needed", all.rows());
             return Err(Error::invalid("rows", why));
         }
+        let counting = all.weights().map_or(all.rows(), |w| w.iter().filter(|w| **w > 0.0).count());
+        if counting < FOLDS {
+            let why = format!("{counting} rows have more than none; at least {FOLDS} are needed");
+            return Err(Error::invalid("weights", why));
+        }
+        let classes = if let Target::Labels { names, .. } = all.target() { names.len() } else { 0 };
+        weights::check_classes(&settings.class_weights, classes)?;
         all.check_spread()?;
         let input = all.input_scaler();
         input.check()?;
@@ -293,6 +302,13 @@ impl<'a> Data<'a> {
         }
     }
 
+    /// Of a fold's networks, without those that weigh nothing.
+    fn rows_to_learn(&self, fold: usize) -> Vec<usize> {
+        let mut rows = rows_of(&self.folds, fold, false);
+        rows.retain(|row| self.all.weights().is_none_or(|w| w[*row] > 0.0));
+        rows
+    }
+
     /// `None` when it was stopped; calls `look` as it goes.
     fn train(
         &self,
@@ -303,7 +319,7 @@ impl<'a> Data<'a> {
     ) -> Result<Option<Member>> {
         let (kind, seed) = (self.kinds[job.kind], self.seed(job));
         let (all, output) = self.of_kind(job.kind);
-        let data = all.select(&rows_of(&self.folds, job.fold, false))?;
+        let data = all.select(&self.rows_to_learn(job.fold))?;
         let rows = data.rows();
         let mut net = kind.network(all, rows, seed, self.settings.device())?;
         net.set_scalers(Some(self.input.clone()), output.cloned())?;
@@ -311,6 +327,8 @@ impl<'a> Data<'a> {
             visits.fetch_add(self.cost(job), Ordering::Relaxed);
             return self.lines(job, net, &data).map(Some);
         }
+        let (data, times) = weights::in_proportion(data, seed)?;
+        let rows = data.rows();
         let epochs = self.settings.epochs(rows);
         let each = self.cost(job) / (epochs * rows) as u64;
         let fit = Fit::new().epochs(epochs).batch(kind.batch).anneal(ANNEAL).seed(seed);
@@ -326,7 +344,7 @@ impl<'a> Data<'a> {
             look();
             if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        Ok((!report.interrupted).then(|| self.member(job, net, &data)))
+        Ok((!report.interrupted).then(|| self.member(job, net, &data, times)))
     }
 
     /// A line through each output, by these rows.
@@ -339,30 +357,36 @@ impl<'a> Data<'a> {
             let seen = |row: &usize| observed.as_ref().is_none_or(|o| o[row * width + output]);
             let rows: Vec<usize> = (0..data.rows()).filter(seen).collect();
             let x: Vec<f64> = rows.iter().flat_map(|r| &x[r * inputs..(r + 1) * inputs]).copied().collect();
-            Line::fit(&x, &rows.iter().map(|r| y[r * width + output]).collect::<Vec<_>>(), inputs)
+            let y: Vec<f64> = rows.iter().map(|r| y[r * width + output]).collect();
+            let weights = data.weights().map(|w| rows.iter().map(|r| w[*r]).collect::<Vec<_>>());
+            Line::fit(&x, &y, weights.as_deref(), inputs)
         };
         net.adopt(&Samples::from(data), Some((Some(self.input.clone()), Some(output.clone()))))?;
         net.set_epochs(1);
         Member::of_lines(net, job.fold, 1.0, (0..width).map(line).collect())
     }
 
-    /// A network that has learned these rows.
-    fn member(&self, job: Job, net: Network, data: &Dataset) -> Member {
+    /// A network that has learned these rows, each of which it saw so many times.
+    fn member(&self, job: Job, net: Network, data: &Dataset, times: usize) -> Member {
         let output = self.of_kind(job.kind).1;
         let kept = match self.settings.outside {
             true => self.keep(data, output, &net, self.seed(job)),
             false => Vec::new(),
         };
-        Member::new(net, job.fold, 1.0, kept)
+        let each = |kept: Kept| Kept { of_rows: kept.of_rows.div_ceil(times), ..kept };
+        Member::new(net, job.fold, 1.0, kept.into_iter().map(each).collect())
     }
 
     /// A network that another worker has trained.
     #[cfg(feature = "files")]
     pub(super) fn of_other(&self, job: Job, net: Network) -> Result<Member> {
-        let data = self.of_kind(job.kind).0.select(&rows_of(&self.folds, job.fold, false))?;
+        let data = self.of_kind(job.kind).0.select(&self.rows_to_learn(job.fold))?;
         match self.kinds[job.kind].is_line(&data) {
             true => self.lines(job, net, &data),
-            false => Ok(self.member(job, net, &data)),
+            false => {
+                let (data, times) = weights::in_proportion(data, self.seed(job))?;
+                Ok(self.member(job, net, &data, times))
+            }
         }
     }
 

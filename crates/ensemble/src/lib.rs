@@ -24,6 +24,7 @@ mod settings;
 mod stream;
 mod surprise;
 mod weigh;
+mod weights;
 #[cfg(feature = "files")]
 mod workers;
 
@@ -84,6 +85,9 @@ struct Spec {
     left_out: Vec<LeftOut>,
     /// It is a network of the user's own, who knows which rows were left out.
     own: bool,
+    /// How many times as frequent the classes are where the model is used; none: as among the rows.
+    #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    class_weights: Vec<f64>,
 }
 
 impl std::fmt::Debug for Ensemble {
@@ -132,7 +136,7 @@ impl Ensemble {
     }
 
     /// Predictions for the training rows, each by the networks that left it out, so that they are as good as new
-    /// rows for evaluation. They must be the same rows in the same order.
+    /// rows for evaluation. They must be the same rows in the same order. Rows with weights have the noise of their weights.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -154,6 +158,9 @@ impl Ensemble {
             }
             Ok(())
         })?;
+        if let Some(each) = data.weights() {
+            parts.iter_mut().for_each(|parts| weights::as_noisy(parts, each.iter().copied(), width));
+        }
         self.mixed(&parts)
     }
 
@@ -354,6 +361,7 @@ impl Ensemble {
             let p = candidate.calibrated_classes(said)?;
             sum.iter_mut().zip(p).for_each(|(s, p)| *s += candidate.weights[0] * p);
         }
+        weights::shifted(&mut sum, &self.spec.class_weights);
         Matrix::new(sum, said[0][0].1.width())
     }
 

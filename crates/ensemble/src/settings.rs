@@ -26,11 +26,20 @@ pub struct Settings {
     /// Whether to compute the uncertainty away from the data; predictions are several times faster without it. Weight uncertainty then comes from
     /// a forward pass, and left-out rows decide whether it includes covariances between units.
     pub outside: bool,
+    /// Of each class, how many times as frequent it is where the model will be used as among the rows; none: as frequent.
+    pub class_weights: Vec<f64>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { seed: 0, threads: 0, single: false, visits: 50_000, outside: true }
+        Settings {
+            seed: 0,
+            threads: 0,
+            single: false,
+            visits: 50_000,
+            outside: true,
+            class_weights: Vec::new(),
+        }
     }
 }
 
@@ -82,6 +91,17 @@ impl Settings {
     /// ```
     pub fn outside(mut self, outside: bool) -> Self {
         self.outside = outside;
+        self
+    }
+
+    /// How many times as frequent each class is where the model will be used as among the rows. Probabilities are shifted by Bayes' rule,
+    /// `p'(k) = w_k p(k) / sum_j w_j p(j)`; nothing else changes.
+    ///
+    /// ```
+    /// assert_eq!(tractable::ensemble::Settings::default().class_weights(vec![1.0, 9.0]).class_weights, [1.0, 9.0]);
+    /// ```
+    pub fn class_weights(mut self, weights: Vec<f64>) -> Self {
+        self.class_weights = weights;
         self
     }
 
