@@ -55,6 +55,8 @@ pub enum Target {
 pub struct Dataset {
     x: Matrix,
     gaps: Option<Gaps>,
+    /// Of rows; the mean of those that are not 0 was 1 where they were given.
+    weights: Option<Vec<f64>>,
     target: Target,
     inputs: Vec<String>,
     outputs: Vec<String>,
@@ -161,6 +163,7 @@ impl Dataset {
         Self {
             x,
             gaps: None,
+            weights: None,
             target,
             inputs,
             outputs,
@@ -325,6 +328,64 @@ impl Dataset {
         check_rows("target", &self.x, rows)?;
         self.target = target;
         Ok(self)
+    }
+
+    /// The same rows with features that are not known exactly, `[rows, width]` variances: those above 0 count as missing.
+    ///
+    /// # Errors
+    /// When there are more or fewer than features, or one is negative or not finite.
+    ///
+    /// ```
+    /// use tractable::{Matrix, data::Dataset};
+    /// let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// let data = data.with_variances(vec![0.0, 0.5])?;
+    /// assert_eq!((data.input().var().unwrap()[1], data.missing()), (0.5, 0.5));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn with_variances(mut self, var: Vec<f64>) -> Result<Self> {
+        Input::uncertain(self.x.data(), &var, self.x.width())?;
+        let missing: Vec<bool> = var.iter().map(|v| *v > 0.0).collect();
+        self.gaps = missing.contains(&true).then_some(Gaps { var, missing });
+        Ok(self)
+    }
+
+    /// The same rows, each with a weight; only the ratios count, so they are divided by the mean of those that are not 0. An [`Ensemble`] takes the noise variance
+    /// of a row for that of the others divided by its weight; a network by itself does not look at them.
+    ///
+    /// [`Ensemble`]: https://docs.rs/tractable/latest/tractable/struct.Ensemble.html
+    ///
+    /// # Errors
+    /// When there is not one for every row, one is negative or not finite, or all are 0.
+    ///
+    /// ```
+    /// use tractable::{Matrix, data::Dataset};
+    /// let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert_eq!(data.with_weights(&[1.0, 3.0])?.weights().unwrap(), [0.5, 1.5]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn with_weights(mut self, weights: &[f64]) -> Result<Self> {
+        check_rows("weights", &self.x, weights.len())?;
+        if let Some(row) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
+            return Err(Error::OutOfRange {
+                what: "weights".into(),
+                row,
+                column: 0,
+                value: weights[row],
+                why: "a weight is a finite number of at least 0".into(),
+            });
+        }
+        let counting = weights.iter().filter(|w| **w > 0.0).count();
+        if counting == 0 {
+            return Err(Error::invalid("weights", "all are 0"));
+        }
+        let mean = weights.iter().map(|w| w / counting as f64).sum::<f64>();
+        self.weights = Some(weights.iter().map(|w| w / mean).collect());
+        Ok(self)
+    }
+
+    /// The weights of the rows; `None` where all count the same.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
     }
 
     /// Whether none of these features is missing in a row.
@@ -494,6 +555,7 @@ impl Dataset {
         Ok(Self {
             x: self.x.select(rows),
             gaps: self.gaps.as_ref().and_then(|g| g.select(rows, self.width())),
+            weights: self.weights.as_ref().map(|w| rows.iter().map(|&r| w[r]).collect()),
             target,
             inputs: self.inputs.clone(),
             outputs: self.outputs.clone(),
@@ -563,9 +625,11 @@ impl Dataset {
         let gaps = missing.contains(&true).then_some(Gaps { var, missing });
         let (inputs, outputs) = (self.inputs.clone(), self.outputs.clone());
         let preparation = self.preparation.clone();
+        let weights = self.weights.clone();
         Dataset {
             x,
             gaps,
+            weights,
             target,
             inputs,
             outputs,

@@ -4,15 +4,15 @@ use super::candidate::Candidate;
 use super::folds::{FOLDS, Folds, NONE};
 use super::line::Line;
 use super::member::{Form, Member, scaled};
-use super::process::{Kernel, Process, Readings};
+use super::process::{Kernel, Process, Readings, Told};
 use std::sync::Arc;
 use tractable_core::error::Result;
 use tractable_core::team::Team;
 use tractable_data::{Dataset, Target};
 use tractable_network::network::Network;
 
-/// The rows in which an output is known, and its values: standardised as a network does it, values as logarithms if it learns these.
-fn rows(net: &Network, log: bool, data: &Dataset, output: usize) -> (Vec<f64>, Vec<f64>) {
+/// The rows in which an output is known, its values and weights: standardised as a network does it, values as logarithms if it learns these.
+fn rows(net: &Network, log: bool, data: &Dataset, output: usize) -> Told {
     let Target::Values { y, observed } = data.target() else { unreachable!("the target is numbers") };
     let (inputs, width) = (data.width(), y.width());
     let seen = |row: &usize| observed.as_ref().is_none_or(|o| o[row * width + output]);
@@ -24,7 +24,8 @@ fn rows(net: &Network, log: bool, data: &Dataset, output: usize) -> (Vec<f64>, V
         let y = y.row(*row)[output];
         ((if log { libm::log(y) } else { y }) - mean) / std
     };
-    (x, rows.iter().map(value).collect())
+    let weights = data.weights().map(|w| rows.iter().map(|r| w[*r]).collect());
+    Told { x, y: rows.iter().map(value).collect(), weights }
 }
 
 fn outputs(net: &Network) -> std::ops::Range<usize> {
@@ -34,8 +35,8 @@ fn outputs(net: &Network) -> std::ops::Range<usize> {
 /// A line through each output.
 pub(super) fn lines(net: &Network, log: bool, data: &Dataset) -> Form {
     let line = |output: usize| {
-        let (x, y) = rows(net, log, data, output);
-        Line::fit(&x, &y, data.width())
+        let Told { x, y, weights } = rows(net, log, data, output);
+        Line::fit(&x, &y, weights.as_deref(), data.width())
     };
     Form::Lines(outputs(net).map(line).collect())
 }
@@ -64,12 +65,11 @@ pub(super) fn kernels(
     mut go_on: impl FnMut() -> bool,
 ) -> Vec<Kernel> {
     let kernel = |output: usize| {
-        let (x, y) = rows(net, log, data, output);
         let from = match from {
             Some(Form::Processes(processes)) => Some(&processes[output].kernel),
             _ => None,
         };
-        Process::tuned(readings, (&x, &y), log, from, net.seed(), &mut go_on)
+        Process::tuned(readings, &rows(net, log, data, output), log, from, net.seed(), &mut go_on)
     };
     outputs(net).map(kernel).collect()
 }
@@ -84,8 +84,8 @@ pub(super) fn processes(
     seed: u64,
 ) -> Form {
     let process = |output: usize| {
-        let (x, y) = rows(net, log, data, output);
-        Process::fit(readings.clone(), (&x, &y), log, kernels[output].clone(), seed)
+        let told = rows(net, log, data, output);
+        Process::fit(readings.clone(), &told, log, kernels[output].clone(), seed)
     };
     Form::Processes(outputs(net).map(process).collect())
 }

@@ -7,7 +7,7 @@ use super::folds::{FOLDS, NONE};
 use super::line::{About, Line};
 use super::member::{Form, Member};
 use super::process::{self, Process, Readings};
-use super::{Ensemble, Spec};
+use super::{Ensemble, Spec, weights};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tractable_core::error::{Error, Result};
@@ -318,6 +318,8 @@ impl Ensemble {
         if !(0..outputs).all(sound) || !ranged {
             return Err(refuse("weights", "they do not match the networks".into()));
         }
+        weights::check_classes(&spec.class_weights, candidates[0].members[0].net.output().classes())
+            .map_err(|e| refuse("class weights", e.to_string()))?;
         Ok(Ensemble { candidates, spec })
     }
 }

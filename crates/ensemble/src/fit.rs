@@ -14,7 +14,7 @@ use super::kind::{self, Kind, MANY_ROWS};
 use super::member::{self, Member};
 use super::process::{Kernel, Process, Readings};
 use super::rows::Rows;
-use super::{Ensemble, Rarer, Settings, Spec};
+use super::{Ensemble, Rarer, Settings, Spec, weights};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -261,7 +261,8 @@ impl Ensemble {
         let Some(candidates) = data.decide(candidates, &range, go_on)? else { return Ok(None) };
         let (rows, seed) = (data.all.rows(), settings.seed);
         let (folds, notes) = (looked.related.is_some().then(|| data.folds.clone()), looked.notes.clone());
-        let spec = Spec { rows, seed, range, left_out: Vec::new(), own: false, folds, notes };
+        let class_weights = settings.class_weights.clone();
+        let spec = Spec { rows, seed, range, left_out: Vec::new(), own: false, folds, notes, class_weights };
         let mut model = Ensemble { candidates, spec };
         model.spec.left_out = data.judge(&model)?;
         if !settings.single {
@@ -287,6 +288,13 @@ impl<'a> Data<'a> {
             let why = format!("{} are too few to leave some out; at least {FOLDS} are needed", all.rows());
             return Err(Error::invalid("rows", why));
         }
+        let counting = all.weights().map_or(all.rows(), |w| w.iter().filter(|w| **w > 0.0).count());
+        if counting < FOLDS {
+            let why = format!("{counting} rows have more than none; at least {FOLDS} are needed");
+            return Err(Error::invalid("weights", why));
+        }
+        let classes = if let Target::Labels { names, .. } = all.target() { names.len() } else { 0 };
+        weights::check_classes(&settings.class_weights, classes)?;
         all.check_spread()?;
         let input = all.input_scaler();
         input.check()?;
@@ -326,7 +334,9 @@ impl<'a> Data<'a> {
         let kind = self.kinds[kind];
         let network = kind.log && kind.form(self.all) == kind::Form::Network;
         let all = self.logarithms.as_ref().filter(|_| network).map_or(self.all, |(data, _)| data);
-        all.select(&self.folds.rows(fold, false))
+        let mut rows = self.folds.rows(fold, false);
+        rows.retain(|row| self.all.weights().is_none_or(|w| w[*row] > 0.0));
+        all.select(&rows)
     }
 
     /// A network that knows the units of what a kind learns.
@@ -356,7 +366,6 @@ impl<'a> Data<'a> {
     ) -> Result<Option<Member>> {
         let kind = self.kinds[job.kind];
         let data = self.rows_for(job)?;
-        let rows = data.rows();
         let mut net = self.network(job, &data)?;
         let stopped = || stop.load(Ordering::Relaxed);
         let form = match kind.form(self.all) {
@@ -374,6 +383,8 @@ impl<'a> Data<'a> {
                 self.closed(job, &net, &data, &kernels)
             }
             kind::Form::Network => {
+                let data = weights::in_proportion(data, net.seed())?;
+                let rows = data.rows();
                 let epochs = self.settings.epochs(rows);
                 let each = self.cost(job) / (epochs * rows) as u64;
                 let fit = Fit::new().epochs(epochs).batch(kind.batch).anneal(ANNEAL).seed(net.seed());

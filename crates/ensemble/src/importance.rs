@@ -10,6 +10,7 @@ use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::Input;
 use tractable_core::rng;
 use tractable_data::{Dataset, Target};
+use tractable_network::output::Prediction;
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,8 +107,8 @@ pub struct ColumnImportance {
     pub std: Vec<f64>,
 }
 
-/// Rows, and which fold's networks are asked about them; all networks about new rows.
-type Part = (Option<usize>, Dataset);
+/// Which fold's networks are asked, all of them about new rows, and about which rows.
+type Part = (Option<usize>, Vec<usize>);
 
 impl Ensemble {
     /// Which columns count: by how much the loss grows when the cells of a column are dealt out among the rows at random. `None` if
@@ -143,7 +144,8 @@ impl Ensemble {
             return Err(Error::invalid("importance", "at least one repeat and two rows are needed"));
         }
         self.check_target(data.target())?;
-        let parts = self.parts_of(data, settings)?;
+        let parts = self.parts_of(data, settings)?.into_iter();
+        let parts = parts.map(|(fold, rows)| Ok((fold, data.select(&rows)?))).collect::<Result<Vec<_>>>()?;
         let model = if settings.left_out { &self.of_folds(data)? } else { self };
         let (groups, outputs) = (self.columns_of(data.width()), self.calibrated_outputs());
         let (mut done, of) = (0, ((1 + groups.len() * settings.repeats) * parts.len()) as u64);
@@ -187,6 +189,35 @@ impl Ensemble {
         Ok(Some(Importance { rows: before.len() / outputs, loss, columns }))
     }
 
+    /// [`left_out`](Ensemble::left_out) for a random part of the rows, at most so many: which rows, and what was predicted of them.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// # let settings = Settings::default().visits(500);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// let (rows, out) = model.some_left_out(&data, 10, 0)?;
+    /// assert_eq!(out.mean()[3], model.left_out(&data)?.mean()[rows[3]]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn some_left_out(
+        &self,
+        data: &Dataset,
+        most_rows: usize,
+        seed: u64,
+    ) -> Result<(Vec<usize>, Prediction)> {
+        let (mut all, mut parts) = (Vec::new(), vec![Vec::new(); self.candidates.len()]);
+        for (fold, rows) in
+            self.parts_of(data, &ImportanceSettings { most_rows, seed, ..Default::default() })?
+        {
+            let said = self.say(fold, data.select(&rows)?.input())?;
+            parts.iter_mut().zip(said).for_each(|(all, own)| all.extend(own));
+            all.extend(rows);
+        }
+        Ok((all, self.mixed(&parts)?))
+    }
+
     /// The rows to ask about, at most so many.
     fn parts_of(&self, data: &Dataset, settings: &ImportanceSettings) -> Result<Vec<Part>> {
         let some = |mut rows: Vec<usize>| {
@@ -196,14 +227,14 @@ impl Ensemble {
             rows
         };
         if !settings.left_out {
-            return Ok(vec![(None, data.select(&some((0..data.rows()).collect()))?)]);
+            return Ok(vec![(None, some((0..data.rows()).collect()))]);
         }
         let (some, folds) = (some(self.rows_left_out(data)?), self.folds(data)?);
         let mut parts = Vec::with_capacity(FOLDS);
         for fold in self.left_out_folds() {
             let own: Vec<usize> = some.iter().copied().filter(|row| folds.of_row(*row) == fold).collect();
             if !own.is_empty() {
-                parts.push((Some(fold), data.select(&own)?));
+                parts.push((Some(fold), own));
             }
         }
         Ok(parts)

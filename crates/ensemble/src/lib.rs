@@ -28,6 +28,7 @@ mod settings;
 mod stream;
 mod surprise;
 mod weigh;
+mod weights;
 #[cfg(feature = "files")]
 mod workers;
 
@@ -94,13 +95,16 @@ struct Spec {
     /// What was noticed about the rows.
     #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "Vec::is_empty"))]
     notes: Vec<String>,
+    /// How many times as frequent the classes are where the model is used; none: as among the rows.
+    #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    class_weights: Vec<f64>,
 }
 
 impl Spec {
     /// Of a network of the user's own.
     fn of_own(rows: usize) -> Self {
-        let (range, left_out, notes) = (Vec::new(), Vec::new(), Vec::new());
-        Spec { rows, seed: 0, range, left_out, own: true, folds: None, notes }
+        let (range, left_out, notes, class_weights) = Default::default();
+        Spec { rows, seed: 0, range, left_out, own: true, folds: None, notes, class_weights }
     }
 }
 
@@ -151,7 +155,7 @@ impl Ensemble {
 
     /// Predictions for the training rows, each by the networks that left it out, so that they are as good as new rows for evaluation.
     /// They must be the same rows in the same order. Where some rows were left out by no network, the others have a prediction:
-    /// [`rows_left_out`](Ensemble::rows_left_out) lists them.
+    /// [`rows_left_out`](Ensemble::rows_left_out) lists them. Rows with weights have the noise of their weights.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -177,6 +181,9 @@ impl Ensemble {
             }
             Ok(())
         })?;
+        if let Some(each) = data.weights() {
+            parts.iter_mut().for_each(|parts| weights::as_noisy(parts, each.iter().copied(), width));
+        }
         self.mixed(&parts)
     }
 
@@ -379,6 +386,7 @@ impl Ensemble {
             let p = candidate.calibrated_classes(said)?;
             sum.iter_mut().zip(p).for_each(|(s, p)| *s += candidate.weights[0] * p);
         }
+        weights::shifted(&mut sum, &self.spec.class_weights);
         Matrix::new(sum, said[0][0].1.width())
     }
 

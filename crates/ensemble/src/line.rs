@@ -39,18 +39,19 @@ pub(super) struct About {
 }
 
 impl Line {
-    /// Through rows of `inputs` numbers each.
-    pub(super) fn fit(x: &[f64], y: &[f64], inputs: usize) -> Self {
+    /// Through rows of `inputs` numbers each. The noise variance of a row is divided by its weight; without weights all are 1.
+    pub(super) fn fit(x: &[f64], y: &[f64], weights: Option<&[f64]>, inputs: usize) -> Self {
+        let weight = |row: usize| weights.map_or(1.0, |w| w[row]);
         let (d, n) = (inputs + 1, y.len() as f64);
         let (mut squares, mut products) = (vec![0.0; d * d], vec![0.0; d]);
-        for (x, y) in x.chunks_exact(inputs).zip(y) {
+        for (at, (x, y)) in x.chunks_exact(inputs).zip(y).enumerate() {
             let row = with_bias(x);
-            for (i, a) in row.iter().enumerate() {
+            for (i, a) in row.iter().map(|a| weight(at) * a).enumerate() {
                 products[i] += a * y;
                 squares[i * d..=i * d + i].iter_mut().zip(&row).for_each(|(s, b)| *s += a * b);
             }
         }
-        let total: f64 = y.iter().map(|y| y * y).sum();
+        let total: f64 = y.iter().enumerate().map(|(row, y)| weight(row) * y * y).sum();
         let mut best: Option<(f64, About, Vec<f64>)> = None;
         for pull in pulls() {
             let mut factor = squares.clone();
@@ -176,9 +177,9 @@ mod tests {
     #[test]
     fn learning_row_by_row_is_learning_at_once() {
         let (x, y) = rows(60, 0.2);
-        let mut line = Line::fit(&x[..90], &y[..30], 3);
+        let mut line = Line::fit(&x[..90], &y[..30], None, 3);
         x[90..].chunks_exact(3).zip(&y[30..]).for_each(|(x, y)| line.learn(x, *y));
-        let all = Line::fit(&x, &y, 3);
+        let all = Line::fit(&x, &y, None, 3);
         // The same but for the pull, which stays what it was: with 60 rows it hardly matters.
         for (a, b) in line.weights.iter().zip(&all.weights) {
             assert!((a - b).abs() < 2e-3, "{a} {b}");
@@ -191,12 +192,30 @@ mod tests {
         );
     }
 
+    /// Rows with whole weights say what rows that are repeated say, except that these are more.
+    #[test]
+    fn a_weight_is_a_number_of_times() {
+        let (x, y) = rows(60, 0.2);
+        let weights: Vec<f64> = (0..60).map(|i| f64::from(1 + i % 3)).collect();
+        let weighted = Line::fit(&x, &y, Some(&weights), 3);
+        let often: Vec<usize> = (0..60).flat_map(|i| std::iter::repeat_n(i, 1 + i % 3)).collect();
+        let again: Vec<f64> = often.iter().flat_map(|i| &x[3 * i..3 * i + 3]).copied().collect();
+        let repeated = Line::fit(&again, &often.iter().map(|i| y[*i]).collect::<Vec<_>>(), None, 3);
+        for (a, b) in weighted.weights.iter().zip(&repeated.weights) {
+            assert!((a - b).abs() < 2e-3, "{a} {b}");
+        }
+        assert!((weighted.about.rest / repeated.about.rest - 1.0).abs() < 1e-2);
+        assert_eq!((weighted.about.rows, repeated.about.rows), (60.0, 120.0));
+        let plain = Line::fit(&x, &y, None, 3);
+        assert!(weighted.weights.iter().zip(&plain.weights).any(|(a, b)| (a - b).abs() > 5e-3));
+    }
+
     #[test]
     fn noise_pulls_all_weights_to_nothing() {
         let (x, _) = rows(40, 0.0);
         let mut random = rng::stream(6, "noise", 0);
         let y: Vec<f64> = (0..40).map(|_| rng::standard_normal(&mut random)).collect();
-        let line = Line::fit(&x, &y, 3);
+        let line = Line::fit(&x, &y, None, 3);
         assert!(line.weights[..3].iter().all(|w| w.abs() < 0.15), "{:?}", line.weights);
         assert!((0.5..1.6).contains(&line.noise()), "{}", line.noise());
     }
@@ -204,7 +223,7 @@ mod tests {
     #[test]
     fn what_counts_less_is_less_certain() {
         let (x, y) = rows(60, 0.2);
-        let mut line = Line::fit(&x, &y, 3);
+        let mut line = Line::fit(&x, &y, None, 3);
         let before = line.predict(&[1.0, 1.0, 0.0]).map(|v| v[0]);
         line.discount(2.0);
         let after = line.predict(&[1.0, 1.0, 0.0]).map(|v| v[0]);

@@ -32,6 +32,14 @@ const BLOCK: usize = 96;
 /// Half the distance over which a slope is measured.
 const BESIDE: f64 = 0.1;
 
+/// Rows to learn from, their targets, and by what the noise of each is divided; nothing if they are alike.
+#[derive(Default)]
+pub(super) struct Told {
+    pub(super) x: Vec<f64>,
+    pub(super) y: Vec<f64>,
+    pub(super) weights: Option<Vec<f64>>,
+}
+
 #[derive(Clone)]
 pub(super) struct Process {
     pub(super) readings: Arc<Readings>,
@@ -49,6 +57,19 @@ pub(super) struct Process {
     seen: Seen,
     /// `K^-1`, for learning when no more rows are kept.
     inverse: OnceLock<Vec<f64>>,
+}
+
+impl Told {
+    fn weight(&self, row: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |w| w[row])
+    }
+
+    /// The mean target, and what is left.
+    fn centred(&self) -> (f64, Vec<f64>) {
+        let sum: f64 = (0..self.y.len()).map(|i| self.weight(i)).sum();
+        let mean = self.y.iter().enumerate().map(|(i, y)| self.weight(i) * y).sum::<f64>() / sum;
+        (mean, self.y.iter().map(|y| y - mean).collect())
+    }
 }
 
 /// A line, and the variance of the function where it touches it.
@@ -70,49 +91,48 @@ impl Process {
     /// The kernel that rows alone lead to; `from` suits similar rows.
     pub(super) fn tuned(
         readings: &Readings,
-        (x, y): (&[f64], &[f64]),
+        told: &Told,
         log: bool,
         from: Option<&Kernel>,
         seed: u64,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Kernel {
-        let few = some(y.len(), TUNED_ON, seed);
-        let (x, y) = (chosen(x, &few, x.len() / y.len()), chosen(y, &few, 1));
-        let mean = y.iter().sum::<f64>() / y.len() as f64;
-        let y: Vec<f64> = y.iter().map(|y| y - mean).collect();
-        Kernel::tuned(readings, (&x, &y), log, from, STEPS[usize::from(from.is_some())], go_on)
+        let rows = told.y.len();
+        let few = some(rows, TUNED_ON, seed);
+        let (x, y) = (chosen(&told.x, &few, told.x.len() / rows), chosen(&told.y, &few, 1));
+        let weights = told.weights.as_ref().map(|w| chosen(w, &few, 1));
+        let told = Told { x, y, weights };
+        let (_, y) = told.centred();
+        let steps = STEPS[usize::from(from.is_some())];
+        Kernel::tuned(readings, &Told { y, ..told }, log, from, steps, go_on)
     }
 
     /// Of rows and targets, in standardised units.
-    pub(super) fn fit(
-        readings: Arc<Readings>,
-        (x, y): (&[f64], &[f64]),
-        log: bool,
-        kernel: Kernel,
-        seed: u64,
-    ) -> Self {
-        let (width, rows) = (x.len() / y.len(), y.len());
-        let mean = y.iter().sum::<f64>() / rows as f64;
-        let y: Vec<f64> = y.iter().map(|y| y - mean).collect();
+    pub(super) fn fit(readings: Arc<Readings>, told: &Told, log: bool, kernel: Kernel, seed: u64) -> Self {
+        let (x, rows) = (&told.x[..], told.y.len());
+        let (width, (mean, y)) = (x.len() / rows, told.centred());
         let kept = chosen(x, &some(rows, MOST_ROWS, seed), width);
         let seen = kernel.see(&readings, &kept, log);
         let n = seen.rows();
         let prior = with_diagonal(kernel.between(&seen, &seen, log), n, JITTER);
         let (shape, pull);
         if n == rows {
-            shape = definite_inverse(with_diagonal(prior, n, kernel.noise()), n);
+            let mut all = prior;
+            (0..n).for_each(|i| all[i * n + i] += kernel.noise() / told.weight(i));
+            shape = definite_inverse(all, n);
             pull = times(&shape, &y);
         } else {
             // With K = LL': information B = L^-1 (sum of kk'/noise) L^-T, and P = L^-T (1 - (1 + B)^-1) L^-1. No large numbers
             // are subtracted from each other, also where rows are alike.
             let half = cholesky::inverse_factor(&definite_factor(prior, n), n);
             let (mut known, mut sum) = (vec![0.0; n * n], vec![0.0; n]);
-            for (x, y) in x.chunks(AT_ONCE * width).zip(y.chunks(AT_ONCE)) {
+            for (part, (x, y)) in x.chunks(AT_ONCE * width).zip(y.chunks(AT_ONCE)).enumerate() {
                 let at = kernel.see(&readings, x, log);
                 let mut v = times_turned(&kernel.between(&at, &seen, log), &half, n);
-                for ((v, y), own) in v.chunks_exact_mut(n).zip(y).zip(kernel.own(&at)) {
+                for (i, ((v, y), own)) in v.chunks_exact_mut(n).zip(y).zip(kernel.own(&at)).enumerate() {
                     // What the rows that are kept do not say of this one is noise to them.
-                    let noise = kernel.noise() + (own - dot(v, v)).max(0.0);
+                    let noise = kernel.noise() / told.weight(part * AT_ONCE + i);
+                    let noise = noise + (own - dot(v, v)).max(0.0);
                     sum.iter_mut().zip(&*v).for_each(|(s, v)| *s += v * y / noise);
                     v.iter_mut().for_each(|v| *v /= noise.sqrt());
                 }
@@ -340,11 +360,15 @@ mod tests {
         (x, y)
     }
 
+    fn told(x: &[f64], y: &[f64]) -> Told {
+        Told { x: x.to_vec(), y: y.to_vec(), weights: None }
+    }
+
     fn fitted(n: usize, log: bool) -> (Vec<f64>, Vec<f64>, Process) {
         let (x, y) = rows(n);
         let readings = Arc::new(Readings::fit(&x, vec![0, 1]));
-        let kernel = Process::tuned(&readings, (&x, &y), log, None, 0, &mut || true);
-        let process = Process::fit(readings, (&x, &y), log, kernel, 0);
+        let kernel = Process::tuned(&readings, &told(&x, &y), log, None, 0, &mut || true);
+        let process = Process::fit(readings, &told(&x, &y), log, kernel, 0);
         (x, y, process)
     }
 
@@ -380,11 +404,11 @@ mod tests {
     #[test]
     fn learning_row_by_row_is_learning_at_once() {
         let (x, y, all) = fitted(200, false);
-        let part = (&x[..300], &y[..150]);
-        let mut process = Process::fit(all.readings.clone(), part, false, all.kernel.clone(), 0);
+        let part = told(&x[..300], &y[..150]);
+        let mut process = Process::fit(all.readings.clone(), &part, false, all.kernel.clone(), 0);
         process.mean = all.mean;
         // The targets are counted from another mean now.
-        let off: Vec<f64> = part.1.iter().map(|y| y - all.mean).collect();
+        let off: Vec<f64> = part.y.iter().map(|y| y - all.mean).collect();
         process.pull = times(&process.shape, &off);
         x[300..].chunks_exact(2).zip(&y[150..]).for_each(|(x, y)| process.learn(x, *y));
         let at = [0.3, -0.2, 2.0, 2.0];
@@ -394,12 +418,31 @@ mod tests {
     }
 
     #[test]
+    fn a_weight_is_as_many_rows() {
+        let (x, y, process) = fitted(60, false);
+        let twice: Vec<usize> = (0..60).flat_map(|i| vec![i; 1 + i % 2]).collect();
+        let all = told(&chosen(&x, &twice, 2), &chosen(&y, &twice, 1));
+        let weights = Some((0..60).map(|i| (1 + i % 2) as f64).collect());
+        let fit =
+            |told: &Told| Process::fit(process.readings.clone(), told, false, process.kernel.clone(), 0);
+        let (weighed, repeated) = (fit(&Told { weights, ..told(&x, &y) }), fit(&all));
+        for (a, b) in weighed
+            .predict(&[0.3, -0.2, 2.0, 2.0], true)
+            .concat()
+            .iter()
+            .zip(repeated.predict(&[0.3, -0.2, 2.0, 2.0], true).concat())
+        {
+            assert!((a - b).abs() < 0.01 * b.abs(), "{a} {b}");
+        }
+    }
+
+    #[test]
     fn few_rows_stand_for_many_and_learn_like_them() {
         let (x, y) = rows(1600);
         let readings = Arc::new(Readings::fit(&x, vec![0, 1]));
-        let kernel = Process::tuned(&readings, (&x, &y), false, None, 0, &mut || true);
+        let kernel = Process::tuned(&readings, &told(&x, &y), false, None, 0, &mut || true);
         let fit = |rows: usize| {
-            Process::fit(readings.clone(), (&x[..2 * rows], &y[..rows]), false, kernel.clone(), 0)
+            Process::fit(readings.clone(), &told(&x[..2 * rows], &y[..rows]), false, kernel.clone(), 0)
         };
         let (mut less, more) = (fit(1500), fit(1600));
         assert_eq!((less.rows(), more.rows()), (MOST_ROWS, MOST_ROWS));
@@ -421,10 +464,10 @@ mod tests {
             (x[2 * i], x[2 * i + 1], y[i]) = (x[2 * from], x[2 * from + 1], y[from]);
         }
         let readings = Arc::new(Readings::fit(&x, vec![0, 1]));
-        let kernel = Process::tuned(&readings, (&x, &y), false, None, 0, &mut || true);
+        let kernel = Process::tuned(&readings, &told(&x, &y), false, None, 0, &mut || true);
         let mut kernel = kernel;
         kernel.ln[1] = -9.0;
-        let process = Process::fit(readings, (&x, &y), false, kernel.clone(), 0);
+        let process = Process::fit(readings, &told(&x, &y), false, kernel.clone(), 0);
         let n = process.rows();
         assert!((0..n).all(|i| process.shape[i * n + i] > 0.0));
         // By the book: the variance is k(x, x) - k'K^-1 k + k'C^-1 k, by two factors.
@@ -458,7 +501,8 @@ mod tests {
         process.discount(2.0);
         let mut noisier = process.kernel.clone();
         noisier.ln[1] += libm::log(2.0);
-        let want = Process::fit(process.readings.clone(), (&x, &y), false, noisier, 0).predict(&at, true);
+        let want =
+            Process::fit(process.readings.clone(), &told(&x, &y), false, noisier, 0).predict(&at, true);
         let got = process.predict(&at, true);
         assert!(
             (got[0][0] - want[0][0]).abs() < 1e-4 && (got[1][0] / want[1][0] - 1.0).abs() < 1e-3,

@@ -23,11 +23,13 @@ pub struct Settings {
     pub single: bool,
     /// Total number of rows that a network learns from, over all epochs; three times as many from 2,000 rows on.
     pub visits: usize,
+    /// Of each class, how many times as frequent it is where the model will be used as among the rows; none: as frequent.
+    pub class_weights: Vec<f64>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { seed: 0, threads: 0, single: false, visits: 50_000 }
+        Settings { seed: 0, threads: 0, single: false, visits: 50_000, class_weights: Vec::new() }
     }
 }
 
@@ -69,6 +71,17 @@ impl Settings {
     /// ```
     pub fn visits(mut self, visits: usize) -> Self {
         self.visits = visits;
+        self
+    }
+
+    /// How many times as frequent each class is where the model will be used as among the rows. Probabilities are shifted by Bayes' rule,
+    /// `p'(k) = w_k p(k) / sum_j w_j p(j)`; nothing else changes.
+    ///
+    /// ```
+    /// assert_eq!(tractable::ensemble::Settings::default().class_weights(vec![1.0, 9.0]).class_weights, [1.0, 9.0]);
+    /// ```
+    pub fn class_weights(mut self, weights: Vec<f64>) -> Self {
+        self.class_weights = weights;
         self
     }
 

@@ -3,7 +3,7 @@
 use super::candidate::{Calibrated, Candidate, average};
 use super::fit::Data;
 use super::folds::FOLDS;
-use super::points;
+use super::{points, weights};
 use tractable_core::error::Result;
 use tractable_data::Target;
 use tractable_network::output::{Calibration, ClassCalibration, Parts, Prediction, ln_mixed};
@@ -160,6 +160,9 @@ impl Data<'_> {
                 let said = own().map(|m| Ok((m.weight, candidate.ask(m, points.input()?)?)));
                 parts.extend(candidate.pooled(&points, &said.collect::<Result<Vec<_>>>()?, range));
             }
+            if let Some(each) = self.all.weights() {
+                weights::as_noisy(&mut parts, rows.iter().map(|row| each[*row]), candidate.weights.len());
+            }
             Ok((rows, parts))
         };
         let folds = (0..FOLDS).filter(|&f| candidate.members.iter().any(|m| m.fold == f));
@@ -177,13 +180,21 @@ impl Data<'_> {
         Ok(said)
     }
 
+    /// The rows of a fold, each as often as its weight says.
+    fn rows_that_count(&self, fold: usize) -> Vec<usize> {
+        let rows = self.folds.rows(fold, true);
+        let Some(all) = self.all.weights() else { return rows };
+        let own: Vec<f64> = rows.iter().map(|row| all[*row]).collect();
+        weights::often(&own, 1.0, self.settings.seed).into_iter().map(|i| rows[i]).collect()
+    }
+
     /// Probabilities of classes for left-out rows, with the right ones.
     fn left_out_classes(&self, candidate: &Candidate, labels: &[usize]) -> Result<(Vec<f64>, Vec<usize>)> {
         let (mut p, mut seen) = (Vec::new(), Vec::new());
         for fold in 0..FOLDS {
-            let rows = self.folds.rows(fold, true);
+            let rows = self.rows_that_count(fold);
             let own: Vec<_> = candidate.members.iter().filter(|m| m.fold == fold).collect();
-            if own.is_empty() {
+            if own.is_empty() || rows.is_empty() {
                 continue;
             }
             let x = self.all.select(&rows)?;
@@ -216,7 +227,9 @@ impl Data<'_> {
         };
         let each =
             said.iter().flat_map(|(rows, parts)| rows.iter().zip(parts.iter().skip(output).step_by(width)));
-        let seen = each.filter(|(row, _)| observed.as_ref().is_none_or(|o| o[**row * width + output]));
+        let counts = |row: usize| self.all.weights().is_none_or(|w| w[row] > 0.0);
+        let seen = each
+            .filter(|(row, _)| counts(**row) && observed.as_ref().is_none_or(|o| o[**row * width + output]));
         let seen: Vec<(usize, f64, Parts)> = seen.map(|(&row, p)| (row, standard(row), *p)).collect();
         let step = seen.len().div_ceil(MOST_ROWS).max(1);
         let mut out = (Vec::new(), Vec::new(), Vec::new());
@@ -245,7 +258,7 @@ impl Data<'_> {
                     judged.ln.push(ln.clone());
                     judged.fold = (0..FOLDS)
                         .filter(|&f| candidate.members.iter().any(|m| m.fold == f))
-                        .flat_map(|f| self.folds.rows(f, true).into_iter().map(move |_| f))
+                        .flat_map(|f| self.rows_that_count(f).into_iter().map(move |_| f))
                         .collect();
                     continue;
                 }

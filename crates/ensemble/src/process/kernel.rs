@@ -4,8 +4,8 @@
 //! over the G columns of the table, each with a weight of its own. `s` is `exp(-r^2/2)`, or the Matern kernel of 3/2 where the target is a
 //! logarithm. Rows are observed with noise of variance `v`.
 
-use super::descent;
 use super::readings::Readings;
+use super::{Told, descent};
 use tractable_core::cholesky;
 use tractable_core::product::{View, product};
 
@@ -115,14 +115,14 @@ impl Kernel {
     /// The most probable one given rows and targets, from so many steps: starting from one that suits similar rows, or from nowhere.
     pub(super) fn tuned(
         readings: &Readings,
-        (x, y): (&[f64], &[f64]),
+        told: &Told,
         log: bool,
         from: Option<&Kernel>,
         steps: usize,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Self {
         let start = from.cloned().unwrap_or_else(|| Kernel::start(readings.columns()));
-        let evidence = Evidence::new(readings, x, y, log);
+        let evidence = Evidence::new(readings, told, log);
         let of_part = std::iter::once([-12.0, 4.0]).chain(vec![[-12.0, 5.0]; readings.columns()]);
         let bounds: Vec<[f64; 2]> =
             [[-12.0, 4.0], [-9.0, 2.0]].into_iter().chain(of_part.clone()).chain(of_part).collect();
@@ -173,7 +173,7 @@ fn distances(a: &[f64], b: &[f64], width: usize) -> Vec<f64> {
 /// How unlikely targets are, and how that changes with a kernel.
 struct Evidence<'a> {
     readings: &'a Readings,
-    y: &'a [f64],
+    told: &'a Told,
     log: bool,
     read: [Vec<f64>; 2],
     /// `x'y / G`.
@@ -181,18 +181,18 @@ struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    fn new(readings: &'a Readings, x: &[f64], y: &'a [f64], log: bool) -> Self {
-        let read = readings.of(x, log);
-        let (width, n) = (readings.groups.len(), y.len());
+    fn new(readings: &'a Readings, told: &'a Told, log: bool) -> Self {
+        let read = readings.of(&told.x, log);
+        let (width, n) = (readings.groups.len(), told.y.len());
         let rows = View::rows(&read[0], width);
         let mut line = product(rows, rows.turned(), [n, width, n]);
         line.iter_mut().for_each(|v| *v /= readings.columns() as f64);
-        Evidence { readings, y, log, read, line }
+        Evidence { readings, told, log, read, line }
     }
 
     /// Minus the logarithm of the posterior density of a kernel, and its gradient.
     fn of(&self, kernel: &Kernel) -> (f64, Vec<f64>) {
-        let (n, width, columns) = (self.y.len(), self.readings.groups.len(), kernel.columns());
+        let (n, width, columns) = (self.told.y.len(), self.readings.groups.len(), kernel.columns());
         let (line, noise) = (libm::exp(kernel.ln[0]), kernel.noise());
         let parts = [0, 1].map(|part| kernel.part(part));
         let weighted = [0, 1].map(|part| {
@@ -214,12 +214,12 @@ impl<'a> Evidence<'a> {
             for j in i * n..=i * n + i {
                 factor[j] = line * self.line[j] + parts[0].0 * shapes[0][j] + parts[1].0 * shapes[1][j];
             }
-            factor[i * n + i] += noise + JITTER;
+            factor[i * n + i] += noise / self.told.weight(i) + JITTER;
         }
         if !cholesky::factor(&mut factor, n) {
             return (f64::INFINITY, vec![0.0; kernel.ln.len()]);
         }
-        let mut pull = self.y.to_vec();
+        let mut pull = self.told.y.clone();
         cholesky::solve(&factor, n, &mut pull);
         let mut value = 0.5 * (dot(&pull, &pull) + cholesky::ln_det(&factor, n));
         cholesky::solve_turned(&factor, n, &mut pull);
@@ -236,7 +236,7 @@ impl<'a> Evidence<'a> {
                 sums[1] += own * shapes[0][at];
                 sums[2] += own * shapes[1][at];
             }
-            trace += w[i * n + i];
+            trace += w[i * n + i] / self.told.weight(i);
         }
         let mut gradient = vec![line * sums[0], 0.5 * noise * trace];
         for part in 0..2 {
@@ -285,22 +285,22 @@ mod tests {
     use super::*;
     use tractable_core::rng;
 
-    fn rows(n: usize) -> (Vec<f64>, Vec<f64>) {
+    fn rows(n: usize) -> Told {
         let mut random = rng::stream(8, "kernel", 0);
         let x: Vec<f64> = (0..4 * n).map(|_| rng::standard_normal(&mut random)).collect();
         let y = x
             .chunks_exact(4)
             .map(|x| (2.0 * x[0]).sin() + 0.5 * x[1] + 0.1 * rng::standard_normal(&mut random));
-        let y = y.collect();
-        (x, y)
+        let (y, weights) = (y.collect(), Some((0..n).map(|i| 1.0 + 0.1 * i as f64 / n as f64).collect()));
+        Told { x, y, weights }
     }
 
     #[test]
     fn the_gradient_is_that_of_the_value() {
-        let (x, y) = rows(30);
-        let readings = Readings::fit(&x, vec![0, 1, 2, 2]);
+        let told = rows(30);
+        let readings = Readings::fit(&told.x, vec![0, 1, 2, 2]);
         for log in [false, true] {
-            let evidence = Evidence::new(&readings, &x, &y, log);
+            let evidence = Evidence::new(&readings, &told, log);
             let mut kernel = Kernel::start(3);
             kernel.ln.iter_mut().enumerate().for_each(|(i, v)| *v += 0.3 * (i as f64).sin());
             let (_, gradient) = evidence.of(&kernel);
@@ -322,9 +322,9 @@ mod tests {
 
     #[test]
     fn columns_that_say_nothing_lose_their_weight() {
-        let (x, y) = rows(150);
-        let readings = Readings::fit(&x, vec![0, 1, 2, 2]);
-        let kernel = Kernel::tuned(&readings, (&x, &y), false, None, 40, &mut || true);
+        let told = rows(150);
+        let readings = Readings::fit(&told.x, vec![0, 1, 2, 2]);
+        let kernel = Kernel::tuned(&readings, &told, false, None, 40, &mut || true);
         let weights = kernel.part(0).1;
         assert!(weights[0] > 20.0 * weights[2], "{kernel:?}");
         assert!((0.003..0.05).contains(&kernel.noise()), "{}", kernel.noise());

@@ -64,6 +64,98 @@ fn the_rarer_class_is_that_with_fewer_rows_and_of_equals_the_second() {
     assert_eq!(Rarer::of(&[0.2, 0.3, 0.5], &[2], &three, None).unwrap(), None);
 }
 
+/// Half of the rows are five times as noisy as the others and weigh a 25th. It fails where weights are ignored by networks or by what
+/// calibrates them.
+#[test]
+fn rows_count_by_their_weights() {
+    let mut random = rng::stream(8, "weights", 0);
+    let (mut x, mut y, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+    for i in 0..400 {
+        let at = rng::uniform(-2.0, 2.0, &mut random);
+        let weight = if i % 2 == 0 { 1.0 } else { 0.04 };
+        x.push(at);
+        // A fifth of the deviation is a 25th of the variance.
+        y.push((1.5 * at).sin() + 0.1 / f64::sqrt(weight) * rng::standard_normal(&mut random));
+        weights.push(weight);
+    }
+    let data = Dataset::new(Matrix::column(x).unwrap(), Matrix::column(y.clone()).unwrap()).unwrap();
+    let settings = Settings::default().visits(20_000);
+    let new = Matrix::column((0..41).map(|i| -2.0 + 0.1 * f64::from(i)).collect()).unwrap();
+    let error = |model: &Ensemble| -> f64 {
+        let out = model.predict(&new).unwrap();
+        let miss = out.mean().iter().zip(new.data()).map(|(m, x)| (m - (1.5 * x).sin()).powi(2));
+        (miss.sum::<f64>() / 41.0).sqrt()
+    };
+    let weighted = data.clone().with_weights(&weights).unwrap();
+    let (plain, model) = (fit(&data, &settings), fit(&weighted, &settings));
+    assert!(error(&model) < 0.8 * error(&plain), "{} {}", error(&model), error(&plain));
+    // Rows of mean weight, .52, have a noise of .1 / sqrt(.52).
+    let noise = model.predict(&new).unwrap().noise_var().iter().sum::<f64>() / 41.0;
+    assert!((noise.sqrt() / 0.139 - 1.0).abs() < 0.25, "{}", noise.sqrt());
+    // Left-out rows of both kinds are inside their intervals, which are as wide as their weights say.
+    let (lower, upper) = model.left_out(&weighted).unwrap().interval(0.9).unwrap();
+    for kind in 0..2 {
+        let of = || (kind..400).step_by(2);
+        let inside = of().filter(|&i| lower[i] <= y[i] && y[i] <= upper[i]).count();
+        assert!((160..=196).contains(&inside), "{kind}: {inside} of 200");
+    }
+    // Only ratios count, and a row of weight 0 is as if it were not there.
+    let doubled: Vec<f64> = weights.iter().map(|w| 2.0 * w).collect();
+    assert_eq!(data.clone().with_weights(&doubled).unwrap().weights(), weighted.weights());
+    assert!(data.clone().with_weights(&[1.0]).is_err() && data.clone().with_weights(&[-1.0; 400]).is_err());
+    assert!(data.clone().with_weights(&[0.0; 400]).unwrap_err().to_string().contains("all are 0"));
+    let few: Vec<f64> = (0..400).map(|i| f64::from(u8::from(i < 4))).collect();
+    let few = Ensemble::fit(&data.with_weights(&few).unwrap()).unwrap_err().to_string();
+    assert!(few.contains("at least 5 are needed"), "{few}");
+}
+
+/// Labels that are wrong weigh next to nothing; so do those of rows that weigh nothing.
+#[test]
+fn classes_count_by_the_weights_of_their_rows() {
+    let mut random = rng::stream(9, "weights", 0);
+    let x: Vec<f64> = (0..300).map(|_| rng::uniform(-1.0, 1.0, &mut random)).collect();
+    // Every second row has the opposite of the truth.
+    let labels: Vec<usize> =
+        x.iter().enumerate().map(|(i, x)| usize::from((*x > 0.0) == (i % 2 == 0))).collect();
+    let names = || vec!["low".to_string(), "high".to_string()];
+    let data = Dataset::with_labels(Matrix::column(x).unwrap(), labels, names()).unwrap();
+    let at = Matrix::column(vec![-0.7, 0.7]).unwrap();
+    let p = |weight: f64| {
+        let weights: Vec<f64> = (0..300).map(|i| if i % 2 == 0 { 1.0 } else { weight }).collect();
+        let data = data.clone().with_weights(&weights).unwrap();
+        fit(&data, &Settings::default().visits(5000)).predict_classes(&at).unwrap()
+    };
+    let (alike, next_to_nothing) = (p(1.0), p(0.02));
+    assert!((alike.row(1)[1] - 0.5).abs() < 0.2, "{alike:?}");
+    assert!(next_to_nothing.row(1)[1] > 0.9 && next_to_nothing.row(0)[1] < 0.1, "{next_to_nothing:?}");
+}
+
+/// Weights of classes shift the probabilities by Bayes' rule, everywhere, and are kept with the model.
+#[test]
+fn weights_of_classes_are_a_prior() {
+    let ((x, labels), (new, _)) = (rare(200, 1), rare(50, 2));
+    let data = Dataset::with_labels(x, labels, vec!["no".into(), "yes".into()]).unwrap();
+    let settings = Settings::default().visits(2000);
+    let (plain, model) = (fit(&data, &settings), fit(&data, &settings.clone().class_weights(vec![0.5, 8.0])));
+    let (before, after) = (plain.predict_classes(&new).unwrap(), model.predict_classes(&new).unwrap());
+    for row in 0..50 {
+        let [no, yes] = [before.row(row)[0], before.row(row)[1]];
+        let expected = 8.0 * yes / (0.5 * no + 8.0 * yes);
+        assert!((after.row(row)[1] - expected).abs() < 1e-12, "{row}");
+    }
+    let again = Ensemble::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(again.predict_classes(&new).unwrap(), after);
+    let [a, b] = [&plain, &model].map(|m| m.scores()[0].rarer.clone().unwrap());
+    assert!((a.auc - b.auc).abs() < 1e-9 && b.found.threshold > a.found.threshold, "{a:?} {b:?}");
+    for (bad, why) in
+        [(vec![1.0], "class weights"), (vec![1.0, 0.0], "positive"), (vec![1.0, f64::NAN], "positive")]
+    {
+        let refused =
+            Ensemble::fit_with(&data, &settings.clone().class_weights(bad), |_| ControlFlow::Continue(()));
+        assert!(refused.unwrap_err().to_string().contains(why));
+    }
+}
+
 /// Asked of a model whose targets are `3 x0 + x1`, where `x2` says nothing.
 fn known(classes: bool) -> (Ensemble, Dataset) {
     let mut random = rng::stream(4, "known", 0);
