@@ -15,7 +15,7 @@ use tractable::ensemble::Settings;
 use tractable::{Ensemble, metrics, rng};
 use tractable_cli::files;
 use tractable_cli::interrupt;
-use tractable_cli::jobs::side_by_side;
+use tractable_cli::jobs::each;
 use tractable_cli::report::{Exit, Outcome, Report, file_error};
 use tractable_cli::results::Clock;
 
@@ -23,19 +23,19 @@ const AFTER_HELP: &str = "\
 Examples:
   cargo xtask reproduce ordinary --data tables/ tables15/ --export splits.jsonl
   cargo xtask reproduce ordinary --data tables/ tables15/ --peers docs/results/table-peers.jsonl -o docs/results
-  cargo xtask reproduce ordinary --again docs/results/ordinary.json --peers tables/peers.jsonl docs/results/table-peers.jsonl
 
 A table is NAME.csv.gz with a column `split` (train or test) and a column `target`. Columns of numbers have a decimal point; all others
 are categories. The first split is the file's, the others are random fifths. A file of peers has the figures of other methods, one line
 for each table, split and method; a folder's own, peers.jsonl, is read too. Each folder is ranked by itself, by the splits for which the
-figures of all methods are known. NLL and CRPS are in standard deviations of the training targets.";
+figures of all methods are known. With --out, results are saved as they come; --resume fits only what is missing, and ranks all of it
+anew. NLL and CRPS are in standard deviations of the training targets.";
 
 /// The default model beside other methods on ordinary tables
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Folders with NAME.csv.gz
-    #[arg(long, value_name = "DIR", num_args = 1.., required_unless_present = "again")]
+    #[arg(long, value_name = "DIR", num_args = 1.., required = true)]
     data: Vec<PathBuf>,
     /// Figures of other methods
     #[arg(long, value_name = "FILE", num_args = 1..)]
@@ -52,12 +52,12 @@ pub(crate) struct Args {
     /// Write the test rows of every split here, and fit nothing
     #[arg(long, value_name = "FILE")]
     export: Option<PathBuf>,
-    /// Rank what is in this file anew, with more peers perhaps, and fit nothing
-    #[arg(long, value_name = "ordinary.json", conflicts_with_all = ["data", "sets", "splits", "single", "export", "out"])]
-    again: Option<PathBuf>,
     /// Folder for ordinary.json, or with --single for ordinary-single.json
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Skip splits that this file has already
+    #[arg(long, requires = "out")]
+    resume: bool,
     /// Results as JSON Lines
     #[arg(long)]
     json: bool,
@@ -103,6 +103,18 @@ struct Job {
     split: u64,
 }
 
+impl Job {
+    fn key(&self) -> (String, String, u64) {
+        (name_of(&self.folder), self.table.clone(), self.split)
+    }
+}
+
+impl Row {
+    fn key(&self) -> (String, String, u64) {
+        (self.folder.clone(), self.table.clone(), self.split)
+    }
+}
+
 #[derive(Serialize)]
 struct Exported {
     table: String,
@@ -120,29 +132,57 @@ struct All<'a> {
 pub(crate) fn run(args: &Args) -> Outcome {
     interrupt::listen()?;
     let clock = Clock::start();
-    let jobs = jobs(args)?;
+    let mut jobs = jobs(args)?;
     if let Some(path) = &args.export {
         return export(&jobs, path);
     }
     let own = args.data.iter().map(|folder| folder.join("peers.jsonl")).filter(|path| path.exists());
     let peers = Peers::read(own.chain(args.peers.iter().cloned()))?;
-    if let Some(path) = &args.again {
-        return again(path, &peers, args.json);
-    }
-    let rows = side_by_side(&jobs, "splits", |job| Ok(judge(job, args.single)))?;
-    let rows = rows.into_iter().collect::<Outcome<Vec<Row>>>()?;
-    let collections = standing::collections(&rows, &peers);
-    say(&rows, &collections, args.json)?;
     let (name, option) = if args.single { ("ordinary-single", " --single") } else { ("ordinary", "") };
+    let mut rows = match &args.out {
+        Some(out) if args.resume => known(&out.join(format!("{name}.json")))?,
+        _ => Vec::new(),
+    };
+    let order: Vec<_> = jobs.iter().map(Job::key).collect();
+    jobs.retain(|job| rows.iter().all(|row| row.key() != job.key()));
+    let report = Report::new(args.json);
     let command = format!("cargo xtask reproduce ordinary --data DIR... --peers FILE{option}");
-    let all = All { rows: &rows, collections: &collections };
-    args.out.as_ref().map_or(Ok(()), |out| clock.write(out, name, &command, all))
+    // Also where nothing is missing: there may be more peers.
+    let save = |rows: &mut Vec<Row>| -> Outcome<Vec<Collection>> {
+        rows.sort_by_key(|row| order.iter().position(|key| *key == row.key()));
+        let collections = standing::collections(rows, &peers);
+        let all = All { rows, collections: &collections };
+        args.out.as_ref().map_or(Ok(()), |out| clock.write(out, name, &command, all))?;
+        Ok(collections)
+    };
+    each(
+        &jobs,
+        |job| judge(job, args.single),
+        |_, row| {
+            let row = row?;
+            report.say("split", &row, || line(&row))?;
+            rows.push(row);
+            save(&mut rows).map(drop)
+        },
+    )?;
+    let collections = save(&mut rows)?;
+    collections.iter().try_for_each(|one| report.say("collection", one, || one.text()))?;
+    if interrupt::requested() {
+        let known = format!("{} of {} splits are known", rows.len(), order.len());
+        return Err(Exit::Interrupted(known));
+    }
+    Ok(())
 }
 
-fn say(rows: &[Row], collections: &[Collection], json: bool) -> Outcome {
-    let report = Report::new(json);
-    rows.iter().try_for_each(|row| report.say("split", row, || line(row)))?;
-    collections.iter().try_for_each(|one| report.say("collection", one, || one.text()))
+/// What a run before found.
+fn known(path: &Path) -> Outcome<Vec<Row>> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = std::fs::read_to_string(path).map_err(file_error(path, "read this file"))?;
+    let bad = |e| Exit::Error(format!("{}: {e}", path.display()));
+    let file: Value = serde_json::from_str(&text).map_err(bad)?;
+    Vec::deserialize(&file["rows"]).map_err(bad)
 }
 
 fn export(jobs: &[Job], path: &Path) -> Outcome {
@@ -154,18 +194,6 @@ fn export(jobs: &[Job], path: &Path) -> Outcome {
     };
     let text = jobs.iter().map(test).collect::<Outcome<String>>()?;
     files::write(path, text.as_bytes())
-}
-
-/// The times and the machine of the file stay those of its fits.
-fn again(path: &Path, peers: &Peers, json: bool) -> Outcome {
-    let text = std::fs::read_to_string(path).map_err(file_error(path, "read this file"))?;
-    let bad = |e| Exit::Error(format!("{}: {e}", path.display()));
-    let mut file: Value = serde_json::from_str(&text).map_err(bad)?;
-    let rows = Vec::<Row>::deserialize(&file["rows"]).map_err(bad)?;
-    let collections = standing::collections(&rows, peers);
-    say(&rows, &collections, json)?;
-    file["collections"] = serde_json::to_value(&collections).expect("plain structures");
-    files::write_json(path, &file)
 }
 
 /// The first split of all tables, then the second: what is known when there is no more time is known of all. Where a folder has more
@@ -277,7 +305,7 @@ fn judge(job: &Job, single: bool) -> Outcome<Row> {
     let began = Instant::now();
     let go_on = |_| if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     let Some(model) = Ensemble::fit_with(&train, &settings, go_on)? else {
-        return Err(Exit::Error("interrupted".into()));
+        return Err(Exit::Interrupted(format!("in split {} of {}", job.split, job.table)));
     };
     let seconds = began.elapsed().as_secs_f64();
     let candidates = model.candidates().map(|(name, weight)| (name.to_string(), weight)).collect();
