@@ -33,6 +33,7 @@ use member::Member;
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Input, Matrix};
 use tractable_core::shape::Shape;
+use tractable_core::stop;
 use tractable_data::Dataset;
 use tractable_network::condition::Posterior;
 use tractable_network::network::Network;
@@ -203,9 +204,11 @@ impl Ensemble {
             let fold = learned.spec.rows % FOLDS;
             learned.spec.rows += 1;
             for candidate in &mut learned.candidates {
+                stop::check()?;
                 candidate.learn(fold, x, seen)?;
             }
         }
+        stop::check_now()?;
         *self = learned;
         Ok(())
     }
@@ -277,7 +280,7 @@ impl Ensemble {
             .iter()
             .flat_map(|c| c.members.iter().filter(chosen).map(move |m| (c, m)))
             .collect();
-        let one = |&(c, m): &(&Candidate, &Member)| say(c, m);
+        let one = |&(c, m): &(&Candidate, &Member)| stop::check().and_then(|()| say(c, m));
         let mut said = match rows < WORTH_A_THREAD {
             true => all.iter().map(one).collect::<Vec<_>>(),
             false => self.first().device().team().map(all.len(), |i| one(&all[i])),
