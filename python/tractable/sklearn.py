@@ -55,14 +55,12 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
         *,
         single: bool = False,
         visits: int = 50_000,
-        outside: bool = True,
         n_jobs: int | None = None,
         progress: "Progress | bool | None" = False,
         random_state: "int | np.random.RandomState | None" = 0,
     ) -> None:
         self.single = single
         self.visits = visits
-        self.outside = outside
         self.n_jobs = n_jobs
         self.progress = progress
         self.random_state = random_state
@@ -127,7 +125,6 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
             seed=int(seed),
             single=self.single,
             visits=self.visits,
-            outside=self.outside,
             threads=effective_n_jobs(jobs),
             progress=self.progress,
         )
@@ -335,6 +332,40 @@ class TractableClassifier(ClassifierMixin, _Tractable):  # type: ignore[misc]
         """The most probable class."""
         best = self.predict_proba(X).argmax(axis=1)
         classes: np.ndarray = self.classes_[best]
+        return classes
+
+    def predict_by_threshold(self, X: Any) -> np.ndarray:
+        """The rarer of two classes wherever its probability reaches the threshold with the best F1 on left-out rows, otherwise the other.
+
+        A rare class is seldom the most probable one, so `predict` may never give it. The threshold is `model_.threshold`, what it finds is in
+        `model_.scores`.
+
+        Parameters
+        ----------
+        X : array or frame
+            Rows of inputs.
+
+        Returns
+        -------
+        array
+            One class per row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tractable.sklearn import TractableClassifier
+        >>> x = np.linspace(-1, 1, 60).reshape(-1, 1)
+        >>> model = TractableClassifier(single=True, visits=2000).fit(x, np.where(x[:, 0] > 0.8, "rare", "usual"))
+        >>> model.predict_by_threshold([[0.95], [-0.5]])
+        array(['rare', 'usual'], dtype='<U5')
+        """
+        check_is_fitted(self, "model_")
+        threshold = self.model_.threshold
+        if threshold is None:
+            raise ValueError("predict_by_threshold: there is no threshold; it takes two classes, both among the left-out rows")
+        rarer, least = threshold
+        found = self.predict_proba(X)[:, rarer] >= least
+        classes: np.ndarray = self.classes_[np.where(found, rarer, 1 - rarer)]
         return classes
 
     def condition(self, X: Any, want: Any, **settings: Any) -> Posterior:

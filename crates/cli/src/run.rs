@@ -93,7 +93,7 @@ pub(crate) fn load_model(path: &Path) -> Outcome<Ensemble> {
 pub(crate) fn load_any(path: &Path) -> Outcome<Ensemble> {
     let path = locate(path)?;
     let model = Ensemble::load_on(&path, console::device())?;
-    check_trained(model.networks().next().expect("there is one"), &path)?;
+    check_trained(model.first(), &path)?;
     Ok(model)
 }
 
@@ -112,11 +112,14 @@ pub fn load_trained(path: &Path, device: Device) -> Outcome<Network> {
         // A calibrated model may contain one network; other files give their own error.
         Err(_) => {
             let model = Ensemble::load_on(&path, console::device())?;
-            let mut networks = model.networks();
-            match (networks.next(), networks.count()) {
-                (Some(net), 0) => Network::from_bytes(&net.to_bytes()?, device)?,
-                (_, more) => {
-                    let why = format!("has {} networks, but one is needed; train with --single", more + 1);
+            match (model.networks().next(), model.models()) {
+                (Some(net), 1) => Network::from_bytes(&net.to_bytes()?, device)?,
+                (None, 1) => {
+                    let why = "is a Gaussian process, but a network is needed; train one with --hidden";
+                    return Err(Exit::Error(format!("{}: {why}", path.display())));
+                }
+                (_, models) => {
+                    let why = format!("has {models} models, but one network is needed; train with --single");
                     return Err(Exit::Error(format!("{}: {why}", path.display())));
                 }
             }

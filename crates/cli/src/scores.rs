@@ -12,7 +12,7 @@ use crate::console;
 use crate::report::{Outcome, Report, count, short, table};
 use serde::Serialize;
 use tractable::data::{Dataset, Target};
-use tractable::ensemble::LeftOut;
+use tractable::ensemble::{LeftOut, Rarer};
 use tractable::metrics;
 use tractable::{Ensemble, Input, Matrix, Prediction};
 use verdict::Verdict;
@@ -89,6 +89,10 @@ pub(crate) enum Score {
         verdict: Verdict,
         /// `ece` and its bins.
         reliability: metrics::Reliability,
+        /// Of two classes, the rarer `class` and its `rows`; `auc` and `average_precision`; the `threshold` of its probability that was best
+        /// on left-out rows, with the `precision`, the `recall` and the `f1` of what it finds here.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rarer: Option<Rarer>,
         /// Error among the rows the model is most certain of: `share` of the rows, and their `error` rate.
         surest: Surest,
     },
@@ -101,6 +105,9 @@ pub(crate) struct Judged {
     values: Vec<Column>,
     /// Probabilities of all classes, row after row, and the right ones.
     classes: Option<(Vec<f64>, Vec<usize>)>,
+    /// Names of the classes, and the threshold of the rarer one.
+    names: Vec<String>,
+    threshold: Option<(usize, f64)>,
 }
 
 #[derive(Default)]
@@ -121,7 +128,7 @@ impl Judged {
             Target::Labels { labels, .. } => {
                 let p: Vec<Matrix> = in_parts(x, |x| model.predict_classes(x))?;
                 let p: Vec<f64> = p.iter().flat_map(|p| p.data()).copied().collect();
-                self.add_classes(&p, labels);
+                self.add_classes(model, &p, labels);
             }
             Target::Values { .. } => {
                 let mut before = 0;
@@ -143,7 +150,7 @@ impl Judged {
                 self.add_values(&model.left_out(train)?, target, 0);
             }
             Target::Labels { labels, .. } if out.len() == train.rows() => {
-                self.add_classes(model.left_out_classes(train)?.data(), labels);
+                self.add_classes(model, model.left_out_classes(train)?.data(), labels);
             }
             _ => {
                 let out = train.select(&out)?;
@@ -175,7 +182,8 @@ impl Judged {
     }
 
     /// Adds probabilities of the labels' rows.
-    fn add_classes(&mut self, p: &[f64], labels: &[usize]) {
+    fn add_classes(&mut self, model: &Ensemble, p: &[f64], labels: &[usize]) {
+        (self.names, self.threshold) = (model.class_names().to_vec(), model.threshold());
         let all = self.classes.get_or_insert_default();
         all.0.extend(p);
         all.1.extend(labels);
@@ -211,6 +219,7 @@ impl Judged {
                 confidence,
                 verdict: Verdict::of(1.0 - error_rate, confidence, rows),
                 reliability,
+                rarer: Rarer::of(p, labels, &self.names, self.threshold)?,
                 surest: Surest::of_classes(p, labels),
             }]);
         }
@@ -255,8 +264,23 @@ pub(crate) fn left_out(score: &LeftOut) -> String {
         score.rmse.map(|v| format!("rmse {}", short(v))),
         score.error_rate.map(|v| format!("{} wrong", percent(v))),
         score.coverage_90.map(|v| format!("{} inside their 90 % interval", percent(v))),
+        score.rarer.as_ref().map(rarer),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// How well the rarer class is told apart, in words.
+fn rarer(r: &Rarer) -> String {
+    let percent = |v: f64| format!("{:.0} %", 100.0 * v);
+    let Rarer { class, auc, average_precision, found, .. } = r;
+    format!(
+        "auc {}, average precision {}; from {} on, `{class}` is found in {} of its rows, and {} of what is found is right",
+        short(*auc),
+        short(*average_precision),
+        short(found.threshold),
+        percent(found.recall),
+        percent(found.precision)
+    )
 }
 
 /// Predicts rows on several threads: one result per part, in order. Rows are independent.
@@ -354,9 +378,10 @@ impl Score {
                 confidence,
                 verdict,
                 reliability,
+                rarer,
                 surest: _,
             } => {
-                let lines = vec![
+                let mut lines = vec![
                     pair("target", target),
                     pair("rows", rows),
                     pair("error rate", format!("{:.2} %", 100.0 * error_rate)),
@@ -365,6 +390,15 @@ impl Score {
                     pair("confidence", percent(*confidence)),
                     pair("ece", percent(reliability.ece)),
                 ];
+                if let Some(Rarer { class, rows, auc, average_precision, found, .. }) = rarer {
+                    lines.push(pair("rarer class", format!("{class}, {rows} rows")));
+                    lines.push(pair("auc", short(*auc)));
+                    lines.push(pair("average precision", short(*average_precision)));
+                    lines.push(pair("predicted from a probability of", short(found.threshold)));
+                    lines.push(pair("  found of its rows", percent(found.recall)));
+                    lines.push(pair("  right of what is found", percent(found.precision)));
+                    lines.push(pair("  f1", short(found.f1)));
+                }
                 let mut text = table(&lines, &[0]);
                 if detail {
                     text += "\n";

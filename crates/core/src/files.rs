@@ -2,8 +2,7 @@
 //!
 //! A new file is written next to its target under a temporary name, flushed to the disk and renamed, and
 //! the folder is flushed. Until [`NewFile::keep`] returns, a crash or a power cut leaves the old file; afterwards
-//! the new one; never a mixture. Files have no checksum, so corruption by the disk itself is not
-//! detected.
+//! the new one; never a mixture. What the disk itself corrupts is not detected here; models and agents have a checksum.
 //!
 //! The temporary file is locked while it is written. An unlocked one was left by a killed process
 //! and is removed when the next file is created in that folder.

@@ -10,7 +10,7 @@ mod regression;
 mod tails;
 
 pub use classification::{Bin, Reliability, argmax, brier, class_nll, ece, error_rate};
-pub use detection::auroc;
+pub use detection::{Detected, auroc, average_precision};
 pub use quantile::normal_quantile;
 pub use regression::{
     Calibration, calibration, coverage, crps, gaussian_nll, innovation_squared, inside, mae, nll, rmse,

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "csv")]
 use super::preparation::Preparation;
+use super::related::Related;
 use super::scaler::Scaler;
 #[cfg(feature = "csv")]
 use std::sync::Arc;
@@ -58,6 +59,7 @@ pub struct Dataset {
     inputs: Vec<String>,
     outputs: Vec<String>,
     standardize: bool,
+    pub(super) related: Option<Related>,
     #[cfg(feature = "csv")]
     preparation: Option<Arc<Preparation>>,
 }
@@ -163,6 +165,7 @@ impl Dataset {
             inputs,
             outputs,
             standardize: false,
+            related: None,
             #[cfg(feature = "csv")]
             preparation: None,
         }
@@ -324,6 +327,63 @@ impl Dataset {
         Ok(self)
     }
 
+    /// Whether none of these features is missing in a row.
+    ///
+    /// ```
+    /// # use tractable::{Matrix, data::Dataset};
+    /// let data = Dataset::new(Matrix::column(vec![1.0, 2.0])?, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert!(data.knows(1, 0..1));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn knows(&self, row: usize, features: std::ops::Range<usize>) -> bool {
+        let at = row * self.width();
+        let missing = |gaps: &Gaps| gaps.missing[at + features.start..at + features.end].contains(&true);
+        !self.gaps.as_ref().is_some_and(missing)
+    }
+
+    /// The same rows, of which some features are those of other rows: row `i` has those of row `rows[i]`.
+    ///
+    /// # Errors
+    /// When there are no such features or rows, or not as many rows.
+    ///
+    /// ```
+    /// use tractable::{Matrix, data::Dataset};
+    /// let x = Matrix::new(vec![1.0, 10.0, 2.0, 20.0], 2)?;
+    /// let data = Dataset::new(x, Matrix::column(vec![3.0, 4.0])?)?;
+    /// assert_eq!(data.with_inputs_of(1..2, &[1, 0])?.x().data(), [1.0, 20.0, 2.0, 10.0]);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn with_inputs_of(&self, features: std::ops::Range<usize>, rows: &[usize]) -> Result<Dataset> {
+        let width = self.width();
+        if features.start >= features.end || features.end > width {
+            return Err(Error::invalid("features", format!("{features:?} are not among the {width}")));
+        }
+        check_rows("rows to take from", &self.x, rows.len())?;
+        if let Some(row) = rows.iter().find(|row| **row >= self.rows()) {
+            return Err(Error::invalid("rows to take from", format!("there is no row {row}")));
+        }
+        fn moved<T: Copy>(
+            all: &[T],
+            width: usize,
+            features: &std::ops::Range<usize>,
+            rows: &[usize],
+        ) -> Vec<T> {
+            let mut new = all.to_vec();
+            for (row, from) in new.chunks_exact_mut(width).zip(rows) {
+                let from = from * width;
+                row[features.clone()].copy_from_slice(&all[from + features.start..from + features.end]);
+            }
+            new
+        }
+        let mut data = self.clone();
+        data.x = Matrix::new(moved(self.x.data(), width, &features, rows), width)?;
+        data.gaps = self.gaps.as_ref().map(|gaps| Gaps {
+            var: moved(&gaps.var, width, &features, rows),
+            missing: moved(&gaps.missing, width, &features, rows),
+        });
+        Ok(data)
+    }
+
     /// Standardise features and numeric targets when a network is fitted to these data.
     ///
     /// Nothing is computed here: the [`Scaler`](super::Scaler) must come from the training part,
@@ -354,7 +414,8 @@ impl Dataset {
         self.standardize
     }
 
-    /// A random part of `round(fraction_train * rows)` rows for training, and the rest for testing.
+    /// A random part of `round(fraction_train * rows)` rows for training, and the rest for testing. Groups stay together, and where rows
+    /// have a time, the last ones are for testing ([`related`](Self::related)).
     ///
     /// The rows are shuffled with [`rng::stream`]`(seed, "split", 0)`: the same seed gives the same parts.
     ///
@@ -374,13 +435,16 @@ impl Dataset {
             return Err(Error::invalid("split", why));
         }
         let rows = self.rows();
-        let train = (fraction_train * rows as f64).round() as usize;
+        let mut train = (fraction_train * rows as f64).round() as usize;
+        let mut order: Vec<usize> = (0..rows).collect();
+        rng::shuffle(&mut order, &mut rng::stream(seed, "split", 0));
+        if let Some(related) = self.related.as_ref().filter(|_| train > 0) {
+            (order, train) = related.order(order, train);
+        }
         if train == 0 || train >= rows {
             let why = format!("{fraction_train} of {rows} rows leaves one part empty");
             return Err(Error::invalid("split", why));
         }
-        let mut order: Vec<usize> = (0..rows).collect();
-        rng::shuffle(&mut order, &mut rng::stream(seed, "split", 0));
         #[cfg_attr(not(feature = "csv"), expect(unused_mut))]
         let (mut train, mut test) = (self.select(&order[..train])?, self.select(&order[train..])?);
         // What is missing is known by the rows to train on alone.
@@ -434,6 +498,7 @@ impl Dataset {
             inputs: self.inputs.clone(),
             outputs: self.outputs.clone(),
             standardize: self.standardize,
+            related: self.related.as_ref().map(|related| related.select(rows)),
             #[cfg(feature = "csv")]
             preparation: self.preparation.clone(),
         })
@@ -498,7 +563,16 @@ impl Dataset {
         let gaps = missing.contains(&true).then_some(Gaps { var, missing });
         let (inputs, outputs) = (self.inputs.clone(), self.outputs.clone());
         let preparation = self.preparation.clone();
-        Dataset { x, gaps, target, inputs, outputs, standardize: self.standardize, preparation }
+        Dataset {
+            x,
+            gaps,
+            target,
+            inputs,
+            outputs,
+            standardize: self.standardize,
+            related: None,
+            preparation,
+        }
     }
 
     /// Marks inputs as missing, `[rows, width]`: whatever number is there, they become uncertain, with the mean and variance

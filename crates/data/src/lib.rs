@@ -45,6 +45,7 @@ mod opened;
 mod preparation;
 #[cfg(feature = "csv")]
 mod records;
+mod related;
 #[cfg(feature = "csv")]
 mod rows;
 mod scaler;
@@ -78,6 +79,7 @@ pub use digits::digits;
 pub use idx::idx;
 pub use images::unit;
 pub use images::{Images, PixelScaling};
+pub use related::Related;
 pub use scaler::Scaler;
 pub use sets::{
     CIFAR10, FASHION_MNIST, cifar10, cifar10_test, fashion_mnist, fashion_mnist_test, mnist, mnist_test,

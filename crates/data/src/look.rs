@@ -11,6 +11,8 @@ const MOST_TEXTS: usize = 1024;
 const MOST_LEVELS: usize = 256;
 /// A category of more levels than this has fewer than half as many as rows.
 const FEW_LEVELS: usize = 20;
+/// Missing cells of a category are a level of their own if there are so many, and one in a hundred.
+const MISSING_LEVEL: usize = 5;
 /// A column of numbers may have up to one cell in ten that cannot be read.
 const MOST_ODD: usize = 10;
 
@@ -176,7 +178,7 @@ impl Look {
             return Verdict::Use(self.as_date(dates));
         }
         match self.texts() {
-            Some(texts) if texts.len() == 1 => {
+            Some(texts) if texts.len() == 1 && !self.missing_is_a_level() => {
                 let rest = if known < self.cells { " that have one" } else { "" };
                 Verdict::Leave(format!("one value in all rows{rest}"))
             }
@@ -224,8 +226,14 @@ impl Look {
         let kept = levels.iter().take(MOST_LEVELS).filter(|(_, n)| !rare(*n)).count();
         let other = kept < levels.len();
         let mut levels: Vec<String> = levels[..kept].iter().map(|(t, _)| t.to_string()).collect();
+        levels.extend(self.missing_is_a_level().then(String::new));
         levels.sort();
         Kind::Category { levels, other }
+    }
+
+    /// Whether what is missing says something.
+    fn missing_is_a_level(&self) -> bool {
+        self.missing >= MISSING_LEVEL.max(self.cells / 100)
     }
 
     /// The form that most cells have; the first of several.
@@ -276,6 +284,22 @@ mod tests {
             Verdict::Use(kind) => kind,
             Verdict::Leave(why) => panic!("{cells:?}: {why}"),
         }
+    }
+
+    #[test]
+    fn missing_cells_of_a_category_are_a_level_if_there_are_several() {
+        let cells = |missing: usize| [vec!["pool", "shed", "pool"], vec![""; missing]].concat();
+        assert!(matches!(used(&cells(4)), Kind::Category { levels, .. } if levels == ["pool", "shed"]));
+        let kind = used(&cells(5));
+        assert!(matches!(&kind, Kind::Category { levels, .. } if *levels == ["", "pool", "shed"]));
+        assert_eq!(kind.names("x"), ["x=(missing)", "x=pool", "x=shed"]);
+        let mut inputs = Vec::new();
+        assert_eq!(kind.push("NA", &mut inputs), super::super::preparation::Cell::Known);
+        assert_eq!(inputs, [1.0, 0.0, 0.0]);
+        // Where all that is known is alike, that it is known says something.
+        assert!(
+            matches!(used(&[vec!["shed"; 3], vec![""; 9]].concat()), Kind::Category { levels, .. } if levels == ["", "shed"])
+        );
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(super) enum Kind {
         decimal_comma: bool,
     },
     YesNo,
-    /// With `other`, levels that are not in the list have an input in common.
+    /// With `other`, levels that are not in the list have an input in common. The level "" is that of missing cells, if it is one.
     Category {
         levels: Vec<String>,
         other: bool,
@@ -124,7 +124,8 @@ impl Kind {
                 let rest = other.then_some("(other)");
                 let all: Vec<&str> = levels.iter().map(String::as_str).chain(rest).collect();
                 let shown = if all.len() == 2 { &all[1..] } else { &all[..] };
-                shown.iter().map(|level| format!("{column}={level}")).collect()
+                let name = |level: &&str| if level.is_empty() { "(missing)" } else { *level }.to_string();
+                shown.iter().map(|level| format!("{column}={}", name(level))).collect()
             }
             Kind::Date { parts, .. } => parts.iter().flat_map(|p| p.names(column)).collect(),
         }
@@ -138,7 +139,8 @@ impl Kind {
             Kind::YesNo => "yes or no".into(),
             Kind::Category { levels, other } => {
                 let rest = if *other { ", rare ones together" } else { "" };
-                format!("category, {} levels{rest}", levels.len())
+                let missing = if levels[0].is_empty() { ", missing is one" } else { "" };
+                format!("category, {} levels{missing}{rest}", levels.len())
             }
             Kind::Date { form, parts } => {
                 let part = |p: &Part| match p {
@@ -161,9 +163,12 @@ impl Kind {
             out.extend(std::iter::repeat_n(0.0, width));
             cell
         };
-        if is_missing(cell) {
+        let missing = is_missing(cell);
+        let is_level = matches!(self, Kind::Category { levels, .. } if levels[0].is_empty());
+        if missing && !is_level {
             return nothing(Cell::Missing);
         }
+        let cell = if missing { "" } else { cell };
         match self {
             Kind::Number { decimal_comma } => match number(cell, *decimal_comma) {
                 Some(value) => out.push(value),
@@ -241,6 +246,17 @@ impl Preparation {
         let from = self.columns[..at].iter().map(|c| c.kind.width()).sum::<usize>();
         let kind = &self.columns[at].kind;
         Some((from..from + kind.width(), kind.describe()))
+    }
+
+    /// What the cells of a column with levels can be, in the order of its inputs; `None` for numbers and dates.
+    pub fn levels(&self, name: &str) -> Option<Vec<String>> {
+        match &self.columns.iter().find(|c| c.name == name)?.kind {
+            Kind::YesNo => Some(vec!["no".into(), "yes".into()]),
+            Kind::Category { levels, other } => {
+                Some(levels.iter().cloned().chain(other.then(|| "(other)".into())).collect())
+            }
+            Kind::Number { .. } | Kind::Date { .. } => None,
+        }
     }
 
     /// Whether a column is one number, and its input has its name.

@@ -9,6 +9,7 @@ use super::dataset::{Dataset, Target};
 use super::look::{As, Look, Verdict};
 use super::missing::Joint;
 use super::preparation::{Cell, Kind, Preparation, Prepared};
+use super::related::Related;
 use super::text::{is_missing, number};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::Matrix;
@@ -99,6 +100,8 @@ pub struct Table {
     commas: bool,
     said: Vec<(String, As)>,
     ids: Vec<String>,
+    /// How rows are related, and by which column.
+    related: Option<(String, Related)>,
     /// How a trained network takes the features.
     trained: Option<Box<Preparation>>,
 }
@@ -113,7 +116,8 @@ impl Table {
     ) -> Self {
         let commas = columns.iter().any(|c| c.look.has_decimal_commas())
             || (semicolons && columns.iter().any(|c| c.text.contains(',')));
-        Self { path, names, columns, rows, commas, said: Vec::new(), ids: Vec::new(), trained: None }
+        let (said, ids) = (Vec::new(), Vec::new());
+        Self { path, names, columns, rows, commas, said, ids, related: None, trained: None }
     }
 
     /// A table from columns of cells, as texts; an empty one is missing.
@@ -225,6 +229,81 @@ impl Table {
         Ok(self)
     }
 
+    /// Rows with the same cell in this column belong together: none of them is left out while others are learned. The column is
+    /// not an input, unless [`treat`](Self::treat) gives it a type.
+    ///
+    /// # Errors
+    /// When there is no such column, one of its cells is missing, or rows are related already.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("a.csv");
+    /// # std::fs::write(&path, "who,b,y\nx,2,1\nx,3,2\nz,1,3\n")?;
+    /// use tractable::data::{self, Related};
+    /// let data = data::csv(&path)?.groups("who")?.target("y")?;
+    /// assert_eq!(data.related(), Some(&Related::Groups(vec![0, 0, 1])));
+    /// assert_eq!(data.input_names(), ["b"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn groups(self, name: &str) -> Result<Self> {
+        let mut known = HashMap::new();
+        let column = self.related_by(name)?;
+        let number = |cell| {
+            let next = known.len();
+            *known.entry(cell).or_insert(next)
+        };
+        let related = Related::Groups(column.cells().map(number).collect());
+        Ok(Table { related: Some((name.into(), related)), ..self })
+    }
+
+    /// Rows have a time, a number or a date in this column: a model is to predict later rows, so rows that are left out are later than
+    /// those that were learned. The column stays the input that it is; [`drop`](Self::drop) leaves it out.
+    ///
+    /// # Errors
+    /// When there is no such column, one of its cells is missing or no time, or rows are related already.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("a.csv");
+    /// # std::fs::write(&path, "day,b,y\n2024-01-02,2,1\n2024-01-01,3,2\n")?;
+    /// use tractable::data::{self, Related};
+    /// let data = data::csv(&path)?.time("day")?.drop("day")?.target("y")?;
+    /// assert_eq!(data.related(), Some(&Related::Time(vec![19724.0, 19723.0])));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn time(self, name: &str) -> Result<Self> {
+        let column = self.related_by(name)?;
+        let kind = match self.kind(name, column) {
+            Ok(Verdict::Use(kind)) => Ok(kind),
+            _ => column.look.forced(As::Number, self.commas),
+        };
+        let of = |cell: &str| match &kind {
+            Ok(Kind::Number { decimal_comma }) => number(cell, *decimal_comma),
+            Ok(Kind::Date { form, .. }) => form.days(cell),
+            _ => None,
+        };
+        let time = |cell: &str| {
+            let why = || format!("{} is no number and no date, and every row needs a time", quoted(cell));
+            of(cell).ok_or_else(|| data_error(&self.path, 0, Some(name), why()))
+        };
+        let related = Related::Time(column.cells().map(time).collect::<Result<_>>()?);
+        Ok(Table { related: Some((name.into(), related)), ..self })
+    }
+
+    /// A column with a cell in every row.
+    fn related_by(&self, name: &str) -> Result<&Column> {
+        let column = &self.columns[find(&self.path, &self.names, name)?];
+        if let Some((other, _)) = &self.related {
+            let why = format!("rows are related by `{}` already", printable(other));
+            return Err(data_error(&self.path, 0, Some(name), why));
+        }
+        let why = |row| format!("row {} has none, and every row needs one", row + 1);
+        match column.cells().position(is_missing) {
+            Some(row) => Err(data_error(&self.path, 0, Some(name), why(row))),
+            None => Ok(column),
+        }
+    }
+
     /// Sets the type of a column.
     ///
     /// # Errors
@@ -284,7 +363,10 @@ impl Table {
     fn kind(&self, name: &str, column: &Column) -> std::result::Result<Verdict, String> {
         match self.said.iter().find(|(n, _)| n == name) {
             Some((_, kind)) => column.look.forced(*kind, self.commas).map(Verdict::Use),
-            None => Ok(column.look.verdict(name, self.commas)),
+            None => match &self.related {
+                Some((by, Related::Groups(_))) if by == name => Ok(Verdict::Leave("groups of rows".into())),
+                _ => Ok(column.look.verdict(name, self.commas)),
+            },
         }
     }
 
@@ -499,7 +581,8 @@ impl Table {
                 }
             }
         }
-        Ok(Features { x: Matrix::new(x, width)?, missing, preparation, new })
+        let related = self.related.map(|(_, all)| rows.map_or(all.clone(), |rows| all.select(&rows)));
+        Ok(Features { x: Matrix::new(x, width)?, missing, preparation, new, related })
     }
 
     /// What every column becomes; all that is wrong at once.
@@ -534,11 +617,13 @@ struct Features {
     preparation: Preparation,
     /// The rows say how inputs are distributed.
     new: bool,
+    related: Option<Related>,
 }
 
 impl Features {
     fn dataset(self, target: Target, outputs: Vec<String>) -> Result<Dataset> {
-        let data = Dataset::from_parts(self.x, target, self.preparation.inputs(), outputs);
+        let mut data = Dataset::from_parts(self.x, target, self.preparation.inputs(), outputs);
+        data.related = self.related;
         Ok(data.with_gaps(self.missing, self.preparation, self.new))
     }
 }

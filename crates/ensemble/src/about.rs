@@ -1,7 +1,8 @@
 //! The data of a model, and a faster form of it.
 
-use super::folds::{FOLDS, folds, rows_of};
+use super::folds::{FOLDS, Folds};
 use super::{Calibrated, Ensemble, Member};
+use std::borrow::Cow;
 use tractable_core::error::{Error, Result};
 use tractable_data::Dataset;
 
@@ -82,8 +83,8 @@ impl Ensemble {
         self.candidates.iter().map(|c| (&c.name[..], c.weight()))
     }
 
-    /// Which training rows were left out by a network: all of them or, for a single network, the fifth
-    /// that it was calibrated on.
+    /// Which training rows were left out by a network: all of them; for a single network the fifth that it was calibrated on; and where
+    /// rows have a time, all but the first sixth.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -96,10 +97,40 @@ impl Ensemble {
     /// ```
     pub fn rows_left_out(&self, data: &Dataset) -> Result<Vec<usize>> {
         self.check_fitted(data)?;
-        let folds = folds(data.target(), data.rows(), self.spec.seed);
-        let out = (0..FOLDS)
-            .filter(|&fold| self.candidates.iter().any(|c| c.members.iter().any(|m| m.fold == fold)));
-        Ok(out.flat_map(|fold| rows_of(&folds, fold, true)).collect())
+        let folds = self.folds(data)?;
+        let mut rows: Vec<usize> = self.left_out_folds().flat_map(|fold| folds.rows(fold, true)).collect();
+        rows.sort_unstable();
+        Ok(rows)
+    }
+
+    /// The folds that networks left out.
+    pub(super) fn left_out_folds(&self) -> impl Iterator<Item = usize> {
+        (0..FOLDS).filter(|&fold| self.members().any(|m| m.fold == fold || m.knows_folds()))
+    }
+
+    /// The folds of the rows it was fitted to.
+    pub(super) fn folds(&self, data: &Dataset) -> Result<Cow<'_, Folds>> {
+        match &self.spec.folds {
+            None => Folds::plain(data.target(), data.rows(), self.spec.seed).map(Cow::Owned),
+            Some(folds) => folds.check(data.rows()).map(|()| Cow::Borrowed(folds)),
+        }
+    }
+
+    /// What was noticed about the rows when it was fitted, and what was done: outliers that were set aside, copies of rows. A program
+    /// should say it.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..40).map(f64::from).collect();
+    /// # let y: Vec<f64> = x.iter().map(|x| if *x == 7.0 { 1e6 } else { *x }).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(y)?)?;
+    /// # let settings = Settings::default().visits(500).single(true);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert!(model.notes()[0].contains("set aside"));
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn notes(&self) -> &[String] {
+        &self.spec.notes
     }
 
     /// Refuses what is not, by its size, the data it was fitted to.
@@ -116,9 +147,9 @@ impl Ensemble {
         Ok(())
     }
 
-    /// The same model without its own uncertainty away from the data: every row has that of an average row. Predictions
+    /// The same model without the doubt of lines and Gaussian processes at each row: every row has that of an average row. Predictions
     /// are several times faster, their means are the same, and so are their intervals where there are data. Elsewhere
-    /// the intervals widen only as far as the networks disagree.
+    /// the intervals widen only as far as the networks are in doubt.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -135,12 +166,11 @@ impl Ensemble {
     /// ```
     pub fn quick(mut self) -> Self {
         for candidate in &mut self.candidates {
-            // Of networks without rows to work it out from, the doubt is their own, and quick already.
+            // Of networks it is quick already.
             if let Calibrated::Values(each) = &mut candidate.calibration
-                && candidate.members.iter().all(|m| !m.kept.is_empty() || !m.lines.is_empty())
+                && !candidate.members.iter().any(Member::is_network)
             {
                 each.iter_mut().for_each(|c| c.average_doubt());
-                candidate.members.iter_mut().for_each(Member::forget_rows);
             }
         }
         self

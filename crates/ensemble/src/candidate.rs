@@ -1,6 +1,7 @@
-//! A candidate: networks of one kind, one for every fold, with a calibration and a weight of its own.
+//! A candidate: models of one kind, one for every fold or one of all rows, with a calibration and a weight of its own.
 
-use super::member::{Member, Said, together};
+use super::folds::NONE;
+use super::member::{Doubt, Member, Said, together};
 use super::points::Points;
 use std::ops::Range;
 use tractable_core::error::{Error, Result};
@@ -61,6 +62,23 @@ impl Candidate {
         let (name, weights, calibration) =
             (self.name.clone(), self.weights.clone(), self.calibration.clone());
         Ok(Candidate { name, log: self.log, by_rows: self.by_rows, weights, calibration, members })
+    }
+
+    /// Those of its members that answer: what has learned all rows, if there is one, or all; or what has left out this fold.
+    pub(super) fn answering(&self, fold: Option<usize>) -> impl Iterator<Item = &Member> {
+        let fold = fold.or(self.members.iter().any(|m| m.fold == NONE).then_some(NONE));
+        self.members.iter().filter(move |m| fold.is_none_or(|fold| m.fold == fold))
+    }
+
+    /// What one of its members says of exact inputs.
+    pub(super) fn ask(&self, member: &Member, x: Input<'_>) -> Result<Vec<Said>> {
+        let averaged = matches!(&self.calibration, Calibrated::Values(each) if each.iter().all(Calibration::is_averaged));
+        let doubt = match self.by_rows {
+            _ if averaged => Doubt::Unasked,
+            true => Doubt::OfRows,
+            false => Doubt::OfUnits,
+        };
+        member.say(x, doubt)
     }
 
     /// What its members say of points, pooled by rows. Means of points stay inside the `range` of each output before they are pooled.

@@ -1,13 +1,22 @@
-//! Conditioning with all networks of a model: points are weighted by the calibrated predictions there.
+//! Conditioning with all candidates of a model: points are weighted by the calibrated predictions there.
 
+use super::member::{Form, scaled, set_weights};
+use super::process::Process;
 use super::{Candidate, Ensemble};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Input, Matrix};
 use tractable_network::condition::{Answer, Covariance, EXACTLY, MOST_POINTS, Posterior, Prior, pool};
-use tractable_network::output::{Aim, DefaultNoise, ObservationBuffer, Output, Wanted, ln_mixed};
+use tractable_network::network::Network;
+use tractable_network::output::{
+    Aim, DefaultNoise, Observation, ObservationBuffer, Output, Wanted, ln_mixed,
+};
 
 /// The largest number that is wanted: its square must not overflow.
 const LARGEST: f64 = 1e150;
+/// How often a line touches a Gaussian process, each time where the last one answered.
+const TOUCHES: usize = 5;
+/// Places among which the largest or smallest output is looked for.
+const PLACES: usize = 2048;
 
 pub(super) fn condition(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> Result<Posterior> {
     if wanted.layer.is_some_and(|layer| layer != "input") {
@@ -99,15 +108,24 @@ fn least_noise(model: &Ensemble, prior: &Prior) -> Result<Vec<f64>> {
     Ok((0..units).map(|o| EXACTLY * EXACTLY * var(o)).collect())
 }
 
-/// Every network answers for itself, and the answers are pooled. The answer of a single network is left as it is.
+/// Every model answers for itself, and the answers are pooled. The answer of a single one is left as it is.
 fn pooled(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> Result<Posterior> {
     // The slope of a line is the same everywhere: it cannot tell where a maximum is.
     let curved = |c: &&Candidate| c.members[0].net.layers().len() > 1;
-    let only_curved = !matches!(wanted.goal, Aim::Output(_)) && model.candidates.iter().any(|c| curved(&c));
+    let to_output = matches!(wanted.goal, Aim::Output(_));
+    let only_curved = !to_output && model.candidates.iter().any(|c| curved(&c));
+    if let Aim::Stationary { towards, output, .. } = wanted.goal
+        && !only_curved
+    {
+        return extreme(model, x, wanted, (towards, output.unwrap_or(0)));
+    }
     let answers = |c: &&Candidate| !only_curved || curved(c);
-    let said = model.ask(None, x.rows(), |c, m| match answers(&c) {
-        true => c.with_wish(wanted, |wanted| m.net.condition(x, wanted)).map(Some),
-        false => Ok(None),
+    let said = model.ask(None, x.rows(), |c, m| match (answers(&c), &m.form) {
+        (false, _) => Ok(None),
+        (true, Form::Processes(processes)) => {
+            c.with_wish(wanted, |wanted| touching(&m.net, processes, x, wanted)).map(Some)
+        }
+        (true, _) => c.with_wish(wanted, |wanted| m.net.condition(x, wanted)).map(Some),
     })?;
     let all: f64 = model.candidates.iter().filter(answers).map(Candidate::weight).sum();
     let own = model.candidates.iter().zip(said);
@@ -117,4 +135,58 @@ fn pooled(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> Result<Posterio
         return Ok(said.swap_remove(0).1);
     }
     pool::pooled(&said)
+}
+
+/// Gaussian processes answer as the line does that touches them where the answer is.
+fn touching(net: &Network, processes: &[Process], x: Input<'_>, wanted: Wanted<'_>) -> Result<Posterior> {
+    let mut line = net.try_clone()?;
+    line.set_noise_std(processes.iter().map(|p| p.noise().sqrt()))?;
+    let mut answers = Vec::with_capacity(x.rows());
+    for row in 0..x.rows() {
+        let one = x.rows_between(row, row + 1);
+        let goal = match wanted.goal {
+            Aim::Output(observation) => Aim::Output(observation.row(row)),
+            other => other,
+        };
+        let mut at = one.mean().to_vec();
+        let mut answer = None;
+        for _ in 0..TOUCHES {
+            let standard = scaled(net.input_scaler(), &at);
+            let each: Vec<_> = processes.iter().map(|p| p.touched(&standard)).collect();
+            let slopes: Vec<f64> = each.iter().flat_map(|t| t.slope.clone()).collect();
+            let none = vec![0.0; slopes.len()];
+            let (bias, var) = each.iter().map(|t| (t.bias, t.var)).unzip();
+            set_weights(&mut line, [slopes, none], [bias, var])?;
+            let found = line.condition(one, Wanted { goal, ..wanted })?;
+            at = found.mean().to_vec();
+            answer = Some(found.answer(0)?);
+        }
+        answers.extend(answer);
+    }
+    Ok(Posterior::of(answers, None).expect("means of finite places are finite"))
+}
+
+/// Where no network tells where a maximum or minimum is: the best of many places is what is wanted.
+fn extreme(
+    model: &Ensemble,
+    x: Input<'_>,
+    wanted: Wanted<'_>,
+    (towards, output): (f64, usize),
+) -> Result<Posterior> {
+    let shared = wanted.covariance.map(|c| Covariance::given(c, x.width(), |_| 1.0)).transpose()?;
+    let (units, sign) = (model.output().units(), if towards < 0.0 { -1.0 } else { 1.0 });
+    let mut wish = Vec::with_capacity(x.rows() * units);
+    for row in 0..x.rows() {
+        let one = x.rows_between(row, row + 1);
+        let var = one.var().map_or(vec![0.0; x.width()], <[f64]>::to_vec);
+        let covariance = shared.clone().unwrap_or(Covariance::Diagonal(var));
+        let prior = Prior { mean: one.mean().to_vec(), covariance };
+        let out = model.predict(&Matrix::new(prior.draws(PLACES), x.width())?)?;
+        let each = out.mean().iter().skip(output).step_by(units);
+        let best = each.map(|y| sign * y).fold(f64::NEG_INFINITY, f64::max);
+        wish.extend((0..units).map(|o| if o == output { sign * best } else { 0.0 }));
+    }
+    let known: Vec<bool> = (0..wish.len()).map(|i| i % units == output).collect();
+    let goal = Aim::Output(Observation::values(&wish, units)?.seen(&known));
+    condition(model, x, Wanted { goal, ..wanted })
 }

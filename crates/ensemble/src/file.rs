@@ -1,15 +1,15 @@
-//! A model's file: a safetensors file whose tensors are the bytes of its networks' files and the rows that their doubt is worked
-//! out from; its metadata hold the rest as JSON.
+//! A model's file: a safetensors file whose tensors are the bytes of its networks' files and the numbers of lines and Gaussian processes;
+//! its metadata hold the rest as JSON.
 
 use super::candidate::{Calibrated, Candidate};
 use super::fit::LeftOut;
-use super::folds::FOLDS;
+use super::folds::{FOLDS, NONE};
 use super::line::{About, Line};
-use super::member::{Before, Kept, Member};
+use super::member::{Form, Member};
+use super::process::{self, Process, Readings};
 use super::{Ensemble, Spec};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use std::sync::Arc;
 use tractable_core::error::{Error, Result};
 use tractable_core::files;
 use tractable_devices::Device;
@@ -19,11 +19,10 @@ use tractable_network::network::Network;
 use tractable_network::output::Output;
 
 const FORMAT: &str = "tractable-ensemble";
-/// What this build writes; it reads version 1 too.
-const VERSION: &str = "2";
-/// Networks that a file may have, and rows kept for each.
+/// What this build writes; it reads versions 1 and 2 too.
+const VERSION: &str = "3";
+/// Models that a file may have.
 const MOST_MEMBERS: usize = 1000;
-const MOST_KEPT: usize = 10_000;
 
 /// What is not in the networks' own files.
 #[derive(Serialize, Deserialize)]
@@ -44,28 +43,26 @@ struct CandidateEntry {
     members: Vec<Place>,
 }
 
-/// A network's place in its candidate.
+/// A model's place in its candidate.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Place {
     fold: usize,
     weight: f64,
-    /// How many rows those that are kept stand for, one entry an output.
+    /// Until version 2: rows that its doubt away from the data was worked out from.
+    #[serde(default, skip_serializing)]
     kept: Vec<usize>,
+    #[serde(default, skip_serializing, rename = "before")]
+    _before: serde_json::Value,
     /// Of lines, one entry an output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     lines: Vec<About>,
-    /// Of a network that has learned since its uncertainty away from the data was worked out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    before: Option<PlaceBefore>,
-}
-
-/// Rows learned since, and of how many rows those kept then were.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PlaceBefore {
-    since: usize,
-    kept: Vec<usize>,
+    /// Likewise of Gaussian processes,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    processes: Vec<process::About>,
+    /// and the column of each of their inputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    columns: Vec<usize>,
 }
 
 /// The same in version 1: one candidate of networks of several kinds.
@@ -101,14 +98,16 @@ impl Rest1 {
     fn current(self) -> Option<Rest> {
         let Spec1 { rows, seed, weights, calibration, left_out, own, by_rows } = self.spec;
         let place = |Place1 { kind, fold, kept }| {
-            Some(Place { fold, weight: *weights.get(kind)?, kept, lines: Vec::new(), before: None })
+            let (_before, lines, processes, columns) = Default::default();
+            let weight = *weights.get(kind)?;
+            Some(Place { fold, weight, kept, _before, lines, processes, columns })
         };
         let members = self.members.into_iter().map(place).collect::<Option<_>>()?;
         let outputs = if let Calibrated::Values(each) = &calibration { each.len() } else { 1 };
         let weights = vec![1.0; outputs];
         let one =
             CandidateEntry { name: "networks".into(), log: false, by_rows, weights, calibration, members };
-        let spec = Spec { rows, seed, range: Vec::new(), left_out, own };
+        let spec = Spec { rows, seed, left_out, own, ..Spec::of_own(0) };
         Some(Rest { spec, candidates: vec![one] })
     }
 }
@@ -145,35 +144,34 @@ impl Ensemble {
 
     fn bytes_of_file(&self, path: &Path) -> Result<Vec<u8>> {
         // A single network that was read as such stays one.
-        if !self.is_calibrated() && self.networks().count() == 1 {
+        if !self.is_calibrated() && self.models() == 1 {
             return self.first().bytes_of_file(path);
         }
         let refuse = |at: &str, why: String| Error::Model { path: path.into(), at: at.into(), why };
         let mut tensors = Vec::new();
-        for (i, member) in self.candidates.iter().flat_map(|c| &c.members).enumerate() {
+        for (i, member) in self.members().enumerate() {
             let bytes = member.net.bytes_of_file(path)?;
             tensors.push((format!("network{i}"), U8, vec![bytes.len()], bytes));
-            let mut numbers = |name: String, parts: [&[f64]; 2], shape: [usize; 2]| {
+            let mut numbers = |name: String, parts: [&[f64]; 2], shape: &[usize]| {
                 let bytes = parts.concat().iter().flat_map(|v| v.to_le_bytes()).collect();
                 tensors.push((name, F64, shape.to_vec(), bytes));
             };
-            let mut rows = |of: String, kept: &[Kept]| {
-                for (output, kept) in kept.iter().enumerate() {
-                    let rows = kept.y.len();
-                    numbers(kept_name(&of, output), [&kept.x, &kept.y], [kept.x.len() / rows + 1, rows]);
+            match &member.form {
+                Form::Network => {}
+                Form::Lines(lines) => {
+                    for (output, line) in lines.iter().enumerate() {
+                        let d = line.weights.len();
+                        numbers(line_name(i, output), [&line.weights, &line.shape], &[d + 1, d]);
+                    }
                 }
-            };
-            rows(format!("network{i}"), &member.kept);
-            if let Some(before) = &member.before {
-                rows(format!("before{i}"), &before.kept);
-            }
-            for (output, line) in member.lines.iter().enumerate() {
-                let d = line.weights.len();
-                numbers(line_name(i, output), [&line.weights, &line.shape], [d + 1, d]);
-            }
-            if let Some(before) = &member.before {
-                let bytes = before.net.bytes_of_file(path)?;
-                tensors.push((format!("before{i}"), U8, vec![bytes.len()], bytes));
+                Form::Processes(processes) => {
+                    let (columns, read) = processes[0].readings.parts();
+                    numbers(readings_name(i), [read, &[]], &Readings::numbers(columns.len()));
+                    for (output, process) in processes.iter().enumerate() {
+                        let all = process.to_numbers();
+                        numbers(process_name(i, output), [&all, &[]], &[all.len()]);
+                    }
+                }
             }
         }
         let rest = Rest { spec: self.spec.clone(), candidates: self.candidates.iter().map(entry).collect() };
@@ -231,7 +229,7 @@ impl Ensemble {
         let json = entry("ensemble");
         let rest: serde_json::Result<Option<Rest>> = match entry("version") {
             "1" => serde_json::from_str(json).map(Rest1::current),
-            VERSION => serde_json::from_str(json).map(Some),
+            "2" | VERSION => serde_json::from_str(json).map(Some),
             other => {
                 return Err(refuse("metadata", format!("version {other} is unknown to this build")));
             }
@@ -245,72 +243,58 @@ impl Ensemble {
         }
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut number = 0..;
-        for entry in entries {
+        for mut entry in entries {
             let mut members: Vec<Member> = Vec::new();
-            for (place, i) in entry.members.iter().zip(&mut number) {
-                let network = |name: &str| {
-                    let info = tensors.info(name).filter(|info| info.dtype == U8);
-                    let info =
-                        info.ok_or_else(|| refuse(name, "is missing or not the bytes of a model".into()))?;
-                    Network::read(path, file, tensors.place(info), device.clone())
-                };
+            for (place, i) in std::mem::take(&mut entry.members).into_iter().zip(&mut number) {
                 let name = format!("network{i}");
-                let net = network(&name)?;
-                let inputs = net.input().len();
-                let rows = |of: &str, counts: &[usize]| -> Result<Vec<Kept>> {
-                    let one = |(output, &of_rows): (usize, &usize)| {
-                        let name = kept_name(of, output);
-                        let info = tensors.info(&name).filter(|info| info.dtype == F64);
-                        let info = info.ok_or_else(|| refuse(&name, "is missing".into()))?;
-                        let rows = match info.shape[..] {
-                            [width, rows] if width == inputs + 1 && (1..=MOST_KEPT).contains(&rows) => rows,
-                            _ => return Err(refuse(&name, format!("has shape {:?}", info.shape))),
-                        };
-                        let mut x = tensors.numbers(info, 0..rows * (inputs + 1))?;
-                        if let Some(at) = x.iter().position(|v| !v.is_finite()) {
-                            return Err(refuse(&name, format!("entry {at} is {}", x[at])));
-                        }
-                        let y = x.split_off(rows * inputs);
-                        Ok(Kept { x, y, of_rows })
-                    };
-                    counts.iter().enumerate().map(one).collect()
-                };
-                let kept = rows(&name, &place.kept)?;
+                let info = tensors.info(&name).filter(|info| info.dtype == U8);
+                let info =
+                    info.ok_or_else(|| refuse(&name, "is missing or not the bytes of a model".into()))?;
+                let net = Network::read(path, file, tensors.place(info), device.clone())?;
                 let first = candidates.first().map(|c| &c.members[0]).or(members.first());
-                check(&entry, first.map(|m| &m.net), &net, place, kept.len())
+                check(&entry, first.map(|m| &m.net), &net, &place)
                     .map_err(|why| refuse(&name, why.into()))?;
                 if members.first().is_some_and(|m| m.net.output_scaler() != net.output_scaler()) {
                     return Err(refuse(&name, "has other units than the networks before it".into()));
                 }
-                let lines = place.lines.iter().enumerate().map(|(output, &about)| {
-                    let (name, d) = (line_name(i, output), net.input().len() + 1);
-                    let info =
-                        tensors.info(&name).filter(|info| info.dtype == F64 && info.shape == [d + 1, d]);
+                // Their doubt was worked out in another way: here every row has the average of it.
+                if let (Calibrated::Values(each), false) = (&mut entry.calibration, place.kept.is_empty()) {
+                    each.iter_mut().for_each(|c| c.average_doubt());
+                }
+                let numbers = |name: String, shape: &[usize]| -> Result<Vec<f64>> {
+                    let info = tensors.info(&name).filter(|info| info.dtype == F64 && info.shape == shape);
                     let info = info.ok_or_else(|| refuse(&name, "is missing or has another shape".into()))?;
-                    let mut weights = tensors.numbers(info, 0..d * (d + 1))?;
+                    tensors.numbers(info, 0..shape.iter().product())
+                };
+                let d = net.input().len() + 1;
+                let line = |(output, about): (usize, About)| {
+                    let mut weights = numbers(line_name(i, output), &[d + 1, d])?;
                     let shape = weights.split_off(d);
                     let line = Line { weights, shape, about };
                     let finite = line.weights.iter().chain(&line.shape).all(|v| v.is_finite());
-                    (finite && line.is_sound())
-                        .then_some(line)
-                        .ok_or_else(|| refuse(&name, "is no line".into()))
-                });
-                let lines = lines.collect::<Result<Vec<_>>>()?;
-                let mut member = match lines.is_empty() {
-                    true => Member::new(net, place.fold, place.weight, kept),
-                    false => Member::of_lines(net, place.fold, place.weight, lines)?,
+                    let sound = (finite && line.is_sound()).then_some(line);
+                    sound.ok_or_else(|| refuse(&line_name(i, output), "is no line".into()))
                 };
-                if let Some(PlaceBefore { since, kept }) = &place.before {
-                    let name = format!("before{i}");
-                    let (net, kept) = (network(&name)?, rows(&name, kept)?);
-                    let alike = (net.input(), net.output(), net.layers(), kept.len())
-                        == (member.net.input(), member.net.output(), member.net.layers(), member.kept.len());
-                    if !alike || kept.is_empty() {
-                        return Err(refuse(&name, "does not fit the network that learned since".into()));
-                    }
-                    (member.before, member.since) = (Some(Arc::new(Before { net, kept })), *since);
-                }
-                members.push(member);
+                let form = if !place.lines.is_empty() {
+                    Form::Lines(place.lines.into_iter().enumerate().map(line).collect::<Result<_>>()?)
+                } else if !place.processes.is_empty() {
+                    let none = |name: String| refuse(&name, "is no Gaussian process".into());
+                    let read = numbers(readings_name(i), &Readings::numbers(d - 1))?;
+                    let readings =
+                        Readings::of_parts(place.columns, read).ok_or_else(|| none(readings_name(i)))?;
+                    let process = |(output, about): (usize, process::About)| {
+                        let name = process_name(i, output);
+                        let most = about.numbers(d - 1).ok_or_else(|| none(name.clone()))?;
+                        let all = numbers(name.clone(), &[most])?;
+                        Process::of_parts(about, &readings, entry.log, all).ok_or_else(|| none(name))
+                    };
+                    Form::Processes(
+                        place.processes.into_iter().enumerate().map(process).collect::<Result<_>>()?,
+                    )
+                } else {
+                    Form::Network
+                };
+                members.push(Member::new(net, form, place.fold, place.weight)?);
             }
             let CandidateEntry { name, log, by_rows, weights, calibration, .. } = entry;
             candidates.push(Candidate { name, log, by_rows, weights, calibration, members });
@@ -333,22 +317,25 @@ impl Ensemble {
 impl Ensemble {
     /// A network as it is.
     fn of_one(net: Network) -> Result<Self> {
-        let spec = Spec { rows: 0, seed: 0, range: Vec::new(), left_out: Vec::new(), own: true };
-        let candidate = Candidate::new("network", false, vec![Member::new(net, 0, 1.0, Vec::new())]);
-        Ok(Ensemble { candidates: vec![candidate], spec })
+        let member = Member::new(net, Form::Network, 0, 1.0)?;
+        let candidate = Candidate::new("network", false, vec![member]);
+        Ok(Ensemble { candidates: vec![candidate], spec: Spec::of_own(0) })
     }
 }
 
 fn entry(c: &Candidate) -> CandidateEntry {
-    let place = |m: &Member| Place {
-        fold: m.fold,
-        weight: m.weight,
-        kept: m.kept.iter().map(|k| k.of_rows).collect(),
-        lines: m.lines.iter().map(|line| line.about).collect(),
-        before: m.before.as_ref().map(|before| PlaceBefore {
-            since: m.since,
-            kept: before.kept.iter().map(|k| k.of_rows).collect(),
-        }),
+    let place = |m: &Member| {
+        let (mut lines, mut processes, mut columns) = Default::default();
+        match &m.form {
+            Form::Network => {}
+            Form::Lines(of) => lines = of.iter().map(|line| line.about).collect(),
+            Form::Processes(of) => {
+                processes = of.iter().map(Process::about).collect();
+                columns = of[0].readings.parts().0.to_vec();
+            }
+        }
+        let (kept, _before) = Default::default();
+        Place { fold: m.fold, weight: m.weight, kept, _before, lines, processes, columns }
     };
     CandidateEntry {
         name: c.name.clone(),
@@ -364,8 +351,12 @@ fn line_name(member: usize, output: usize) -> String {
     format!("network{member}.line{output}")
 }
 
-fn kept_name(of: &str, output: usize) -> String {
-    format!("{of}.rows{output}")
+fn process_name(member: usize, output: usize) -> String {
+    format!("network{member}.process{output}")
+}
+
+fn readings_name(member: usize) -> String {
+    format!("network{member}.readings")
 }
 
 /// Whether a network belongs to its candidate and to the first of all.
@@ -374,7 +365,6 @@ fn check(
     first: Option<&Network>,
     net: &Network,
     place: &Place,
-    kept: usize,
 ) -> std::result::Result<(), &'static str> {
     let outputs = match (&of.calibration, net.output()) {
         (Calibrated::Values(c), Output::Values { width, .. }) => {
@@ -404,16 +394,19 @@ fn check(
     if !alike {
         return Err("has different inputs or outputs from the networks before it");
     }
-    if place.fold >= FOLDS || !(place.weight >= 0.0 && place.weight <= 1.0) {
+    if place.fold > NONE || !(place.weight >= 0.0 && place.weight <= 1.0) {
         return Err("has no place in the model");
     }
-    let dense = net.is_dense() && matches!(net.output(), Output::Values { .. });
-    if !place.lines.is_empty() {
-        let line = kept == 0 && dense && place.lines.len() == net.output().units() && net.layers().len() == 1;
-        return if line { Ok(()) } else { Err("has lines that do not fit it") };
+    let bare = matches!(net.output(), Output::Values { .. }) && net.is_dense() && net.layers().len() == 1;
+    let closed = [place.lines.len(), place.processes.len()];
+    let fits = closed == [0, 0]
+        || (bare && (closed == [net.output().units(), 0] || closed == [0, net.output().units()]));
+    let columns = place.processes.is_empty() || place.columns.len() == net.input().len();
+    if !(fits && columns) {
+        return Err("has lines or Gaussian processes that do not fit it");
     }
-    match kept == 0 || (dense && kept == net.output().units()) {
+    match place.processes.iter().all(|p| p.folds() == 0 || (p.folds() == FOLDS && place.fold == NONE)) {
         true => Ok(()),
-        false => Err("has rows for outputs that it does not have"),
+        false => Err("does not say which rows it has not learned"),
     }
 }

@@ -8,17 +8,19 @@
 // (disagreement between networks and candidates, and weight uncertainty), and noise.
 
 use super::candidate::Candidate;
-use super::folds::{FOLDS, folds, rows_of};
-use super::kind::{CAUTIOUS, CLOSE, Kind, LINE, LOGARITHM, WIDE};
-use super::line::Line;
-use super::member::{Kept, Member};
-use super::{Ensemble, Settings, Spec, outside};
+use super::closed;
+use super::folds::{FOLDS, Folds};
+use super::kind::{self, Kind, MANY_ROWS};
+use super::member::{self, Member};
+use super::process::{Kernel, Process, Readings};
+use super::rows::Rows;
+use super::{Ensemble, Rarer, Settings, Spec};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::Matrix;
 use tractable_core::metrics;
-use tractable_core::rng;
 use tractable_core::workers::Transport;
 use tractable_data::{Dataset, Scaler, Target};
 use tractable_network::network::Network;
@@ -72,6 +74,9 @@ pub struct LeftOut {
     pub coverage_90: Option<f64>,
     /// Error rate, for classes.
     pub error_rate: Option<f64>,
+    /// Of two classes, how well the rarer one is told apart, and the threshold that is chosen for it.
+    #[cfg_attr(feature = "files", serde(default))]
+    pub rarer: Option<Rarer>,
 }
 
 /// A network to be trained.
@@ -86,11 +91,13 @@ pub(super) struct Job {
 /// The rows, cut into folds, with what all networks share.
 pub(super) struct Data<'a> {
     pub(super) all: &'a Dataset,
-    pub(super) folds: Vec<usize>,
+    pub(super) folds: Folds,
     input: Scaler,
     output: Option<Scaler>,
     /// The targets' logarithms, if all are positive.
     logarithms: Option<(Dataset, Scaler)>,
+    /// How Gaussian processes read the rows; nothing where there are none.
+    readings: Option<Arc<Readings>>,
     pub(super) kinds: Vec<&'static Kind>,
     pub(super) settings: &'a Settings,
 }
@@ -112,8 +119,7 @@ impl Ensemble {
         Ok(fitted.expect("nobody interrupts it"))
     }
 
-    /// Makes a model from your own network, calibrated on rows that it was not trained on; `learned` are some training rows, for
-    /// the uncertainty away from them.
+    /// Makes a model from your own network, calibrated on rows that it was not trained on; `learned` are those that it was.
     ///
     /// ```
     /// # use tractable::{Activation, Ensemble, Fit, Matrix, Network, data::Dataset};
@@ -131,7 +137,7 @@ impl Ensemble {
         // All rows that are left out are one fold.
         let data = Data {
             all: held_out,
-            folds: vec![0; held_out.rows()],
+            folds: Folds::one(held_out.rows()),
             input: net.input_scaler().cloned().unwrap_or_else(|| Scaler::identity(net.input().len())),
             output: match net.output() {
                 Output::Values { width, .. } => {
@@ -140,6 +146,7 @@ impl Ensemble {
                 Output::Classes { .. } => None,
             },
             logarithms: None,
+            readings: None,
             kinds: Vec::new(),
             settings: &settings,
         };
@@ -148,11 +155,11 @@ impl Ensemble {
         }
         net.check_fit(held_out, &Fit::new())?;
         net.check_fit(learned, &Fit::new())?;
-        let kept = data.keep(learned, data.output.as_ref(), &net, net.seed());
-        let candidate = Candidate::new("network", false, vec![Member::new(net, 0, 1.0, kept)]);
+        let member = Member::new(net, member::Form::Network, 0, 1.0)?;
+        let candidate = Candidate::new("network", false, vec![member]);
         let candidates = data.decide(vec![candidate], &[], || true)?.expect("nobody interrupts it");
         let rows = learned.rows() + held_out.rows();
-        let spec = Spec { rows, seed: 0, range: Vec::new(), left_out: Vec::new(), own: true };
+        let spec = Spec::of_own(rows);
         let mut model = Ensemble { candidates, spec };
         model.spec.left_out = data.judge(&model)?;
         Ok(model)
@@ -170,7 +177,7 @@ impl Ensemble {
     ///     eprintln!("{}: {} of {}", stage.what, stage.done, stage.of);
     ///     ControlFlow::Continue(())
     /// })?;
-    /// assert_eq!(model.unwrap().networks().count(), 1); // the most likely one
+    /// assert_eq!(model.unwrap().models(), 1); // the most likely one
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn fit_with(
@@ -188,51 +195,78 @@ impl Ensemble {
         workers: Option<&dyn Transport>,
         mut progress: impl FnMut(Stage) -> ControlFlow<()>,
     ) -> Result<Option<Self>> {
-        let data = &Data::new(data, settings)?;
+        let looked = Rows::look(data)?;
+        let data = &Data::new(&looked, settings)?;
         let device = settings.device();
-        let folds = if settings.single { 1 } else { FOLDS };
-        let mut jobs: Vec<Job> =
-            (0..data.kinds.len()).flat_map(|kind| (0..folds).map(move |fold| Job { kind, fold })).collect();
+        let folds = data.folds.networks(settings.single);
+        let of_kind = |kind| folds.clone().map(move |fold| Job { kind, fold });
+        let mut jobs: Vec<Job> = (0..data.kinds.len()).flat_map(of_kind).collect();
         // Long jobs first, so that no core is left with one at the end.
         jobs.sort_by_key(|job| std::cmp::Reverse(data.cost(*job)));
-        let of: u64 = jobs.iter().map(|job| data.cost(*job)).sum();
-        let (stop, visits) = (AtomicBool::new(false), AtomicU64::new(0));
+        let all_of = |jobs: &[Job]| jobs.iter().map(|job| data.cost(*job)).sum::<u64>();
+        let (stop, done, of) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(all_of(&jobs)));
         let mut watch = |what: &'static str| {
-            let done = visits.load(Ordering::Relaxed).min(of);
+            let of = of.load(Ordering::Relaxed);
+            let done = done.load(Ordering::Relaxed).min(of);
             if progress(Stage { what, done, of }).is_break() {
                 stop.store(true, Ordering::Relaxed);
             }
         };
-        let (rank, ranks) = workers.map_or((0, 1), |w| (w.rank(), w.ranks()));
-        let mine: Vec<Job> = jobs.iter().skip(rank).step_by(ranks).copied().collect();
-        let work = |i: usize, look: &mut dyn FnMut()| data.train(mine[i], &visits, &stop, look);
-        let own = device.team().watched(mine.len(), work, || watch("learning"));
-        let own = own.into_iter().collect::<Result<Option<Vec<Member>>>>();
-        let trained = match workers {
-            None => own?,
-            #[cfg(feature = "files")]
-            Some(workers) => data.gather(workers, &jobs, own?)?,
-            #[cfg(not(feature = "files"))]
-            Some(_) => own?,
-        };
-        let Some(trained) = trained else { return Ok(None) };
+        let range = data.range();
         let mut members: Vec<Vec<Member>> = data.kinds.iter().map(|_| Vec::new()).collect();
-        jobs.iter().zip(trained).for_each(|(job, member)| members[job.kind].push(member));
+        // The first fold of every kind, then the others of those that are promising.
+        let (first, mut others): (Vec<Job>, Vec<Job>) =
+            jobs.iter().partition(|job| job.fold == data.folds.lead());
+        for round in 0..2 {
+            let jobs = if round == 0 { &first } else { &others };
+            let (rank, ranks) = workers.map_or((0, 1), |w| (w.rank(), w.ranks()));
+            let mine: Vec<Job> = jobs.iter().skip(rank).step_by(ranks).copied().collect();
+            let work = |i: usize, look: &mut dyn FnMut()| {
+                data.train(mine[i], members[mine[i].kind].first(), &done, &stop, look)
+            };
+            let own = device.team().watched(mine.len(), work, || watch("learning"));
+            let own = own.into_iter().collect::<Result<Option<Vec<Member>>>>();
+            let trained = match workers {
+                None => own?,
+                #[cfg(feature = "files")]
+                Some(workers) => data.gather(workers, jobs, own?)?,
+                #[cfg(not(feature = "files"))]
+                Some(_) => own?,
+            };
+            let Some(trained) = trained else { return Ok(None) };
+            jobs.iter().zip(trained).for_each(|(job, member)| members[job.kind].push(member));
+            if round == 0 && data.all.rows() > MANY_ROWS && !settings.single {
+                let of_kind = |(kind, own): (&&Kind, Vec<Member>)| Candidate::new(kind.name, kind.log, own);
+                let mut all: Vec<Candidate> = data.kinds.iter().zip(members).map(of_kind).collect();
+                let promising = data.promising(&mut all, &range)?;
+                members = all.into_iter().map(|c| c.members).collect();
+                let dropped = |job: &Job| !promising[job.kind];
+                of.fetch_sub(
+                    all_of(&others.iter().copied().filter(dropped).collect::<Vec<_>>()),
+                    Ordering::Relaxed,
+                );
+                others.retain(|job| promising[job.kind]);
+                members.iter_mut().zip(promising).filter(|(_, p)| !p).for_each(|(own, _)| own.clear());
+            }
+        }
         let of_kind = |(kind, mut own): (&&Kind, Vec<Member>)| {
             own.sort_by_key(|m| m.fold);
-            Candidate::new(kind.name, kind.log, own)
+            (!own.is_empty()).then(|| Candidate::new(kind.name, kind.log, own))
         };
-        let candidates: Vec<Candidate> = data.kinds.iter().zip(members).map(of_kind).collect();
-        let range = data.range();
+        let candidates: Vec<Candidate> = data.kinds.iter().zip(members).filter_map(of_kind).collect();
         let go_on = || {
             watch("calibrating");
             !stop.load(Ordering::Relaxed)
         };
         let Some(candidates) = data.decide(candidates, &range, go_on)? else { return Ok(None) };
         let (rows, seed) = (data.all.rows(), settings.seed);
-        let spec = Spec { rows, seed, range, left_out: Vec::new(), own: false };
+        let (folds, notes) = (looked.related.is_some().then(|| data.folds.clone()), looked.notes.clone());
+        let spec = Spec { rows, seed, range, left_out: Vec::new(), own: false, folds, notes };
         let mut model = Ensemble { candidates, spec };
         model.spec.left_out = data.judge(&model)?;
+        if !settings.single {
+            model.candidates.iter_mut().try_for_each(|c| c.complete(data.all, seed))?;
+        }
         // One copy of how a table is read is enough.
         #[cfg(feature = "csv")]
         model
@@ -246,8 +280,9 @@ impl Ensemble {
 }
 
 impl<'a> Data<'a> {
-    fn new(all: &'a Dataset, settings: &'a Settings) -> Result<Self> {
+    fn new(rows: &'a Rows<'_>, settings: &'a Settings) -> Result<Self> {
         settings.check()?;
+        let all: &Dataset = &rows.data;
         if all.rows() < FOLDS {
             let why = format!("{} are too few to leave some out; at least {FOLDS} are needed", all.rows());
             return Err(Error::invalid("rows", why));
@@ -264,17 +299,21 @@ impl<'a> Data<'a> {
             }
             Target::Labels { .. } => None,
         };
-        let folds = folds(all.target(), all.rows(), settings.seed);
+        let folds = Folds::of(all, rows.related.as_deref(), settings.seed)?;
         let logarithms = logarithms(all)?;
-        let mut kinds = vec![&LINE, &CLOSE, &CAUTIOUS, &WIDE];
-        kinds.extend(logarithms.is_some().then_some(&LOGARITHM));
-        Ok(Data { all, folds, input, output, logarithms, kinds, settings })
+        let kinds = kind::kinds(all, logarithms.is_some());
+        let process = kinds.iter().any(|kind| kind.form == kind::Form::Process);
+        let readings = process.then(|| closed::readings(&input.apply(all.x().data()), all));
+        Ok(Data { all, folds, input, output, logarithms, readings, kinds, settings })
     }
 
-    /// How much work a network is: weights times visits.
+    /// How much work a model is: weights times visits.
     fn cost(&self, Job { kind, fold }: Job) -> u64 {
-        let rows = self.folds.iter().filter(|f| **f != fold).count();
-        (self.settings.epochs(rows) * rows) as u64 * self.kinds[kind].weights(self.all)
+        let rows = self.folds.rows(fold, false).len();
+        match self.kinds[kind].form(self.all) {
+            kind::Form::Process => Process::cost(rows, self.all.width(), fold != self.folds.lead()),
+            _ => (self.settings.epochs(rows) * rows) as u64 * self.kinds[kind].weights(self.all),
+        }
     }
 
     /// Of a network.
@@ -282,111 +321,130 @@ impl<'a> Data<'a> {
         self.settings.seed.wrapping_mul(1000).wrapping_add((kind * FOLDS + fold) as u64)
     }
 
-    /// What a kind learns: the rows as they are or with the targets' logarithms.
-    fn of_kind(&self, kind: usize) -> (&Dataset, Option<&Scaler>) {
-        match &self.logarithms {
-            Some((data, scaler)) if self.kinds[kind].log => (data, Some(scaler)),
-            _ => (self.all, self.output.as_ref()),
-        }
+    /// The rows that a job learns. Closed forms take the logarithm of targets themselves.
+    fn rows_for(&self, Job { kind, fold }: Job) -> Result<Dataset> {
+        let kind = self.kinds[kind];
+        let network = kind.log && kind.form(self.all) == kind::Form::Network;
+        let all = self.logarithms.as_ref().filter(|_| network).map_or(self.all, |(data, _)| data);
+        all.select(&self.folds.rows(fold, false))
     }
 
-    /// `None` when it was stopped; calls `look` as it goes.
+    /// A network that knows the units of what a kind learns.
+    fn network(&self, job: Job, data: &Dataset) -> Result<Network> {
+        let kind = self.kinds[job.kind];
+        let mut net = kind.network(self.all, data.rows(), self.seed(job), self.settings.device())?;
+        let output = match &self.logarithms {
+            Some((_, scaler)) if kind.log => Some(scaler),
+            _ => self.output.as_ref(),
+        };
+        net.set_scalers(Some(self.input.clone()), output.cloned())?;
+        if kind.form(self.all) != kind::Form::Network {
+            net.adopt(&Samples::from(data), Some((Some(self.input.clone()), output.cloned())))?;
+            net.set_epochs(1);
+        }
+        Ok(net)
+    }
+
+    /// `None` when it was stopped; calls `look` as it goes. `first` is of the same kind and left out another fold.
     fn train(
         &self,
         job: Job,
-        visits: &AtomicU64,
+        first: Option<&Member>,
+        done: &AtomicU64,
         stop: &AtomicBool,
         look: &mut dyn FnMut(),
     ) -> Result<Option<Member>> {
-        let (kind, seed) = (self.kinds[job.kind], self.seed(job));
-        let (all, output) = self.of_kind(job.kind);
-        let data = all.select(&rows_of(&self.folds, job.fold, false))?;
+        let kind = self.kinds[job.kind];
+        let data = self.rows_for(job)?;
         let rows = data.rows();
-        let mut net = kind.network(all, rows, seed, self.settings.device())?;
-        net.set_scalers(Some(self.input.clone()), output.cloned())?;
-        if kind.is_line(all) {
-            visits.fetch_add(self.cost(job), Ordering::Relaxed);
-            return self.lines(job, net, &data).map(Some);
-        }
-        let epochs = self.settings.epochs(rows);
-        let each = self.cost(job) / (epochs * rows) as u64;
-        let fit = Fit::new().epochs(epochs).batch(kind.batch).anneal(ANNEAL).seed(seed);
-        let mut told = 0;
-        let report = net.fit_with(&data, &fit, |p| {
-            let now = match p {
-                Progress::Rows(done, _) => done,
-                Progress::Epoch(..) => rows,
-            };
-            visits.fetch_add((now - told) as u64 * each, Ordering::Relaxed);
-            told = if matches!(p, Progress::Epoch(..)) { 0 } else { now };
-            look();
-            look();
-            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        Ok((!report.interrupted).then(|| self.member(job, net, &data)))
-    }
-
-    /// A line through each output, by these rows.
-    fn lines(&self, job: Job, mut net: Network, data: &Dataset) -> Result<Member> {
-        let Target::Values { y, observed } = data.target() else { unreachable!("the target is numbers") };
-        let (inputs, width) = (data.width(), y.width());
-        let output = self.of_kind(job.kind).1.expect("numbers are scaled");
-        let (x, y) = (self.input.apply(data.x().data()), output.apply(y.data()));
-        let line = |output: usize| {
-            let seen = |row: &usize| observed.as_ref().is_none_or(|o| o[row * width + output]);
-            let rows: Vec<usize> = (0..data.rows()).filter(seen).collect();
-            let x: Vec<f64> = rows.iter().flat_map(|r| &x[r * inputs..(r + 1) * inputs]).copied().collect();
-            Line::fit(&x, &rows.iter().map(|r| y[r * width + output]).collect::<Vec<_>>(), inputs)
-        };
-        net.adopt(&Samples::from(data), Some((Some(self.input.clone()), Some(output.clone()))))?;
-        net.set_epochs(1);
-        Member::of_lines(net, job.fold, 1.0, (0..width).map(line).collect())
-    }
-
-    /// A network that has learned these rows.
-    fn member(&self, job: Job, net: Network, data: &Dataset) -> Member {
-        let output = self.of_kind(job.kind).1;
-        let kept = match self.settings.outside {
-            true => self.keep(data, output, &net, self.seed(job)),
-            false => Vec::new(),
-        };
-        Member::new(net, job.fold, 1.0, kept)
-    }
-
-    /// A network that another worker has trained.
-    #[cfg(feature = "files")]
-    pub(super) fn of_other(&self, job: Job, net: Network) -> Result<Member> {
-        let data = self.of_kind(job.kind).0.select(&rows_of(&self.folds, job.fold, false))?;
-        match self.kinds[job.kind].is_line(&data) {
-            true => self.lines(job, net, &data),
-            false => Ok(self.member(job, net, &data)),
-        }
-    }
-
-    /// Rows that stand for all of a network's, one set an output; none of classes.
-    fn keep(&self, data: &Dataset, output: Option<&Scaler>, net: &Network, seed: u64) -> Vec<Kept> {
-        let (Target::Values { y, observed }, Some(output)) = (data.target(), output) else {
-            return Vec::new();
-        };
-        if !net.is_dense() {
-            return Vec::new();
-        }
-        let (x, scaled) = (self.input.apply(data.x().data()), output.apply(y.data()));
-        let (inputs, width) = (data.width(), y.width());
-        let mut order: Vec<usize> = (0..data.rows()).collect();
-        rng::shuffle(&mut order, &mut rng::stream(seed, "outside", 0));
-        (0..width)
-            .map(|output| {
-                let seen = |row: &usize| observed.as_ref().is_none_or(|o| o[row * width + output]);
-                let seen: Vec<usize> = order.iter().copied().filter(seen).collect();
-                let few = &seen[..seen.len().min(outside::ROWS)];
-                Kept {
-                    x: few.iter().flat_map(|r| &x[r * inputs..(r + 1) * inputs]).copied().collect(),
-                    y: few.iter().map(|r| scaled[r * width + output]).collect(),
-                    of_rows: seen.len(),
+        let mut net = self.network(job, &data)?;
+        let stopped = || stop.load(Ordering::Relaxed);
+        let form = match kind.form(self.all) {
+            kind::Form::Line => self.closed(job, &net, &data, &[]),
+            kind::Form::Process => {
+                let readings = self.readings.as_ref().expect("a process reads");
+                let go_on = || {
+                    look();
+                    !stopped()
+                };
+                let kernels = closed::kernels(&net, kind.log, &data, readings, first.map(|m| &m.form), go_on);
+                if stopped() {
+                    return Ok(None);
                 }
-            })
-            .collect()
+                self.closed(job, &net, &data, &kernels)
+            }
+            kind::Form::Network => {
+                let epochs = self.settings.epochs(rows);
+                let each = self.cost(job) / (epochs * rows) as u64;
+                let fit = Fit::new().epochs(epochs).batch(kind.batch).anneal(ANNEAL).seed(net.seed());
+                let mut told = 0;
+                let report = net.fit_with(&data, &fit, |p| {
+                    let now = match p {
+                        Progress::Rows(done, _) => done,
+                        Progress::Epoch(..) => rows,
+                    };
+                    done.fetch_add((now - told) as u64 * each, Ordering::Relaxed);
+                    told = if matches!(p, Progress::Epoch(..)) { 0 } else { now };
+                    look();
+                    if stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })?;
+                let form = member::Form::Network;
+                return if report.interrupted {
+                    Ok(None)
+                } else {
+                    Member::new(net, form, job.fold, 1.0).map(Some)
+                };
+            }
+        };
+        done.fetch_add(self.cost(job), Ordering::Relaxed);
+        Member::new(net, form, job.fold, 1.0).map(Some)
+    }
+
+    /// A closed form of these rows; processes with these kernels.
+    fn closed(&self, job: Job, net: &Network, data: &Dataset, kernels: &[Kernel]) -> member::Form {
+        let log = self.kinds[job.kind].log;
+        match &self.readings {
+            Some(readings) if !kernels.is_empty() => {
+                closed::processes(net, log, data, readings, kernels, self.settings.seed)
+            }
+            _ => closed::lines(net, log, data),
+        }
+    }
+
+    /// What another worker needs to know of a member to make it too.
+    #[cfg(feature = "files")]
+    pub(super) fn told(&self, member: &Member) -> Result<Vec<u8>> {
+        match &member.form {
+            member::Form::Network => member.net.to_bytes(),
+            member::Form::Lines(_) => Ok(Vec::new()),
+            member::Form::Processes(of) => {
+                let kernels: Vec<&Kernel> = of.iter().map(|p| &p.kernel).collect();
+                Ok(serde_json::to_vec(&kernels).expect("numbers"))
+            }
+        }
+    }
+
+    /// A member that another worker has trained.
+    #[cfg(feature = "files")]
+    pub(super) fn of_other(&self, job: Job, told: &[u8]) -> Result<Member> {
+        let kind = self.kinds[job.kind];
+        let (net, form) = match kind.form(self.all) {
+            kind::Form::Network => {
+                (Network::from_bytes(told, self.settings.device())?, member::Form::Network)
+            }
+            form => {
+                let data = self.rows_for(job)?;
+                let net = self.network(job, &data)?;
+                let kernels: Vec<Kernel> = match form {
+                    kind::Form::Process => serde_json::from_slice(told)
+                        .map_err(|e| Error::invalid("a worker's kernels", e.to_string()))?,
+                    _ => Vec::new(),
+                };
+                let form = self.closed(job, &net, &data, &kernels);
+                (net, form)
+            }
+        };
+        Member::new(net, form, job.fold, 1.0)
     }
 
     /// The smallest and the largest target of each output, and a little beyond.
@@ -405,14 +463,13 @@ impl<'a> Data<'a> {
 
     /// Scores on left-out rows.
     fn judge(&self, model: &Ensemble) -> Result<Vec<LeftOut>> {
-        let rows: Vec<usize> = match self.settings.single {
-            true => rows_of(&self.folds, 0, true),
-            false => (0..self.all.rows()).collect(),
+        let part = match model.spec.own {
+            true => self.all.clone(),
+            false => self.all.select(&model.rows_left_out(self.all)?)?,
         };
-        let part = self.all.select(&rows)?;
         match part.target() {
-            Target::Labels { labels, .. } => {
-                let p = match self.settings.single {
+            Target::Labels { labels, names } => {
+                let p = match model.spec.own {
                     true => model.predict_classes(part.input())?,
                     false => model.left_out_classes(self.all)?,
                 };
@@ -422,12 +479,13 @@ impl<'a> Data<'a> {
                     rmse: None,
                     coverage_90: None,
                     error_rate: Some(metrics::error_rate(p.data(), labels)?),
+                    rarer: Rarer::of(p.data(), labels, names, None)?,
                 }])
             }
             Target::Values { y, observed } => {
-                let out = match self.settings.single {
+                let out = match model.spec.own {
                     true => model.predict(part.input())?,
-                    false => model.left_out(self.all)?,
+                    false => model.left_out_by_folds(self.all)?,
                 };
                 let (density, (lower, upper)) = (out.log_density(y)?, out.interval(0.9)?);
                 let (width, y) = (y.width(), y.data());
@@ -445,6 +503,7 @@ impl<'a> Data<'a> {
                         rmse: known.then(|| mean(&|i| (y[i] - out.mean()[i]).powi(2)).sqrt()),
                         coverage_90: known.then(|| mean(&inside)),
                         error_rate: None,
+                        rarer: None,
                     }
                 };
                 Ok((0..width).map(score).collect())
@@ -483,6 +542,7 @@ fn check_observed(y: &Matrix, observed: Option<&[bool]>, names: &[String]) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tractable_core::rng;
 
     /// A wave observed with noise.
     fn wave(rows: usize, noise: f64, seed: u64) -> Dataset {
@@ -497,7 +557,7 @@ mod tests {
     #[test]
     fn predictions_follow_the_decision_and_files_keep_it() {
         let all = wave(40, 0.1, 7);
-        let settings = Settings::default().single(true).visits(1000).outside(false);
+        let settings = Settings::default().single(true).visits(1000);
         let mut model = Ensemble::fit_with(&all, &settings, |_| ControlFlow::Continue(())).unwrap().unwrap();
         let vars = [false, true].map(|by_rows| {
             model.candidates[0].by_rows = by_rows;

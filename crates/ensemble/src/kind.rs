@@ -9,9 +9,10 @@ use tractable_network::layer::Prior;
 use tractable_network::network::Network;
 use tractable_network::output::Noise;
 
-/// A kind of network and how it learns.
+/// A kind of model and how it learns.
 pub(super) struct Kind {
     pub(super) name: &'static str,
+    pub(super) form: Form,
     hidden: &'static [usize],
     gain: f64,
     /// Rows per parameter that are added where rows are counted: without them every row counts once, and a network learns cautiously;
@@ -23,20 +24,53 @@ pub(super) struct Kind {
     pub(super) log: bool,
 }
 
-pub(super) const LINE: Kind =
-    Kind { name: "line", hidden: &[], gain: 1.0, margin: 0.0, batch: 32, log: false };
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Line,
+    Process,
+    Network,
+}
+
+const LINE: Kind =
+    Kind { name: "line", form: Form::Line, hidden: &[], gain: 1.0, margin: 0.0, batch: 32, log: false };
+/// What a network with infinitely many units would say.
+const PROCESS: Kind = Kind { name: "Gaussian process", form: Form::Process, ..LINE };
 /// Fits closely.
-pub(super) const CLOSE: Kind =
-    Kind { name: "network", hidden: &[50, 50], gain: 0.5, margin: 3.0, batch: 8, log: false };
+pub(super) const CLOSE: Kind = Kind {
+    name: "network",
+    form: Form::Network,
+    hidden: &[50, 50],
+    gain: 0.5,
+    margin: 3.0,
+    batch: 8,
+    log: false,
+};
 /// Fits more closely, where there are more rows.
-pub(super) const WIDE: Kind = Kind { name: "wide network", hidden: &[100, 100], gain: 2.0, ..CLOSE };
+const WIDE: Kind = Kind { name: "wide network", hidden: &[100, 100], gain: 2.0, ..CLOSE };
 /// Counts every row about once.
-pub(super) const CAUTIOUS: Kind = Kind { name: "cautious network", margin: 0.3, batch: 32, ..CLOSE };
+const CAUTIOUS: Kind = Kind { name: "cautious network", margin: 0.3, batch: 32, ..CLOSE };
 /// The same on the logarithm of a target that is positive.
-pub(super) const LOGARITHM: Kind = Kind { name: "cautious network on the logarithm", log: true, ..CAUTIOUS };
+const LOG_PROCESS: Kind = Kind { name: "Gaussian process on the logarithm", log: true, ..PROCESS };
+const LOG_NETWORK: Kind = Kind { name: "cautious network on the logarithm", log: true, ..CAUTIOUS };
 
 /// Noise of the nodes of a class tree.
 const CLASS_NOISE: f64 = 1.0;
+/// More rows than this are learned better by more kinds of networks.
+pub(super) const MANY_ROWS: usize = 2500;
+/// Targets for each of which there is a Gaussian process.
+const MOST_PROCESSES: usize = 8;
+
+/// The kinds that may suit a table.
+pub(super) fn kinds(data: &Dataset, positive: bool) -> Vec<&'static Kind> {
+    let networks: &[&Kind] = match data.target() {
+        Target::Values { .. } if data.rows() <= MANY_ROWS => &[&CLOSE],
+        _ => &[&CLOSE, &CAUTIOUS, &WIDE],
+    };
+    let logarithms: &[&Kind] = if positive { &[&LOG_PROCESS, &LOG_NETWORK] } else { &[] };
+    let all = [&LINE, &PROCESS].into_iter().chain(networks.iter().copied()).chain(logarithms.iter().copied());
+    let few = matches!(data.target(), Target::Values { y, .. } if y.width() <= MOST_PROCESSES);
+    all.filter(|kind| few || kind.form != Form::Process).collect()
+}
 
 impl Kind {
     fn widths(&self, data: &Dataset) -> Vec<usize> {
@@ -52,10 +86,10 @@ impl Kind {
         self.widths(data).windows(2).map(|w| (w[0] * w[1]) as u64).sum()
     }
 
-    /// Whether it is fitted in closed form.
-    pub(super) fn is_line(&self, data: &Dataset) -> bool {
-        let numbers = matches!(data.target(), Target::Values { .. });
-        self.hidden.is_empty() && numbers && data.width() <= MOST_INPUTS
+    /// What it is for these data: with classes or very many inputs, a line is a network without hidden layers.
+    pub(super) fn form(&self, data: &Dataset) -> Form {
+        let closed = matches!(data.target(), Target::Values { .. }) && data.width() <= MOST_INPUTS;
+        if self.form == Form::Line && !closed { Form::Network } else { self.form }
     }
 
     /// A network for data like these that counts so many rows.
@@ -66,7 +100,7 @@ impl Kind {
             .device(device);
         let builder = match data.target() {
             Target::Labels { names, .. } => builder.classes(names.len()).noise_std([CLASS_NOISE]),
-            Target::Values { .. } if self.is_line(data) => builder.noise_std([1.0]),
+            Target::Values { .. } if self.form(data) != Form::Network => builder.noise_std([1.0]),
             Target::Values { .. } if self.hidden.is_empty() => builder.noise(Noise::Inferred),
             Target::Values { .. } => builder.noise(Noise::PerInput),
         };

@@ -6,16 +6,23 @@
 
 mod about;
 mod candidate;
+mod closed;
 mod condition;
+mod copies;
+mod effect;
 #[cfg(feature = "files")]
 mod file;
 mod fit;
 mod folds;
+mod importance;
 mod kind;
 mod line;
 mod member;
-mod outside;
+mod outliers;
 mod points;
+mod process;
+mod rarer;
+mod rows;
 mod settings;
 #[cfg(feature = "csv")]
 mod stream;
@@ -24,12 +31,15 @@ mod weigh;
 #[cfg(feature = "files")]
 mod workers;
 
+pub use effect::{Cells, Effect, EffectSettings};
 pub use fit::{LeftOut, Stage};
+pub use importance::{ColumnImportance, Importance, ImportanceSettings, Loss};
+pub use rarer::Rarer;
 pub use settings::Settings;
 
 use candidate::{Calibrated, Candidate};
-use folds::FOLDS;
-use member::Member;
+use folds::{FOLDS, Folds};
+use member::{Form, Member};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Input, Matrix};
 use tractable_core::shape::Shape;
@@ -79,6 +89,20 @@ struct Spec {
     left_out: Vec<LeftOut>,
     /// It is a network of the user's own, who knows which rows were left out.
     own: bool,
+    /// Where rows are related, or were repeated; all others are cut at random by the seed.
+    #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "Option::is_none"))]
+    folds: Option<Folds>,
+    /// What was noticed about the rows.
+    #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    notes: Vec<String>,
+}
+
+impl Spec {
+    /// Of a network of the user's own.
+    fn of_own(rows: usize) -> Self {
+        let (range, left_out, notes) = (Vec::new(), Vec::new(), Vec::new());
+        Spec { rows, seed: 0, range, left_out, own: true, folds: None, notes }
+    }
 }
 
 impl std::fmt::Debug for Ensemble {
@@ -126,8 +150,9 @@ impl Ensemble {
         self.mixed_classes(None, x)
     }
 
-    /// Predictions for the training rows, each by the networks that left it out, so that they are as good as new
-    /// rows for evaluation. They must be the same rows in the same order.
+    /// Predictions for the training rows, each by the networks that left it out, so that they are as good as new rows for evaluation.
+    /// They must be the same rows in the same order. Where some rows were left out by no network, the others have a prediction:
+    /// [`rows_left_out`](Ensemble::rows_left_out) lists them.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -139,17 +164,30 @@ impl Ensemble {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn left_out(&self, data: &Dataset) -> Result<Prediction> {
-        let width = self.output().units();
-        let mut parts = vec![vec![Parts::default(); data.rows() * width]; self.candidates.len()];
-        self.each_fold(data, |fold, rows, x| {
+        self.of_folds(data)?.left_out_by_folds(data)
+    }
+
+    fn left_out_by_folds(&self, data: &Dataset) -> Result<Prediction> {
+        let (rows, width) = (self.rows_left_out(data)?, self.output().units());
+        let mut parts = vec![vec![Parts::default(); rows.len() * width]; self.candidates.len()];
+        self.each_fold(data, &rows, |fold, places, x| {
             for (all, own) in parts.iter_mut().zip(self.say(Some(fold), x)?) {
-                for (row, own) in rows.iter().zip(own.chunks_exact(width)) {
-                    all[row * width..(row + 1) * width].copy_from_slice(own);
+                for (place, own) in places.iter().zip(own.chunks_exact(width)) {
+                    all[place * width..(place + 1) * width].copy_from_slice(own);
                 }
             }
             Ok(())
         })?;
         self.mixed(&parts)
+    }
+
+    /// The same model with Gaussian processes that leave folds out.
+    fn of_folds(&self, data: &Dataset) -> Result<Self> {
+        self.check_fitted(data)?;
+        let (folds, team) = (self.folds(data)?, self.first().device().team());
+        let looked = rows::Rows::look(data)?;
+        let each = self.candidates.iter().map(|c| c.of_folds(&looked.data, &folds, self.spec.seed, team));
+        Ok(Ensemble { candidates: each.collect::<Result<_>>()?, spec: self.spec.clone() })
     }
 
     /// [`left_out`](Ensemble::left_out) for classes.
@@ -165,12 +203,12 @@ impl Ensemble {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn left_out_classes(&self, data: &Dataset) -> Result<Matrix> {
-        let classes = self.output().classes();
-        let mut all = vec![0.0; data.rows() * classes];
-        self.each_fold(data, |fold, rows, x| {
+        let (rows, classes) = (self.rows_left_out(data)?, self.output().classes());
+        let mut all = vec![0.0; rows.len() * classes];
+        self.each_fold(data, &rows, |fold, places, x| {
             let p = self.mixed_classes(Some(fold), x)?;
-            for (i, row) in rows.iter().enumerate() {
-                all[row * classes..(row + 1) * classes].copy_from_slice(p.row(i));
+            for (i, place) in places.iter().enumerate() {
+                all[place * classes..(place + 1) * classes].copy_from_slice(p.row(i));
             }
             Ok(())
         })?;
@@ -237,8 +275,9 @@ impl Ensemble {
         self.first().check_learn(x, observation)
     }
 
-    /// The network that knows the names.
-    fn first(&self) -> &Network {
+    /// A network that knows the names and units; of a Gaussian process it knows nothing else.
+    #[doc(hidden)]
+    pub fn first(&self) -> &Network {
         &self.candidates[0].members[0].net
     }
 
@@ -273,13 +312,8 @@ impl Ensemble {
         rows: usize,
         say: impl Fn(&Candidate, &Member) -> Result<T> + Sync,
     ) -> Result<Vec<Vec<(f64, T)>>> {
-        let chosen = |m: &&Member| fold.is_none_or(|fold| m.fold == fold);
-        let each = |c: &'_ Candidate| c.members.iter().filter(chosen).count();
-        let all: Vec<(&Candidate, &Member)> = self
-            .candidates
-            .iter()
-            .flat_map(|c| c.members.iter().filter(chosen).map(move |m| (c, m)))
-            .collect();
+        let all: Vec<(&Candidate, &Member)> =
+            self.candidates.iter().flat_map(|c| c.answering(fold).map(move |m| (c, m))).collect();
         let one = |&(c, m): &(&Candidate, &Member)| stop::check().and_then(|()| say(c, m));
         let mut said = match rows < WORTH_A_THREAD {
             true => all.iter().map(one).collect::<Vec<_>>(),
@@ -287,8 +321,8 @@ impl Ensemble {
         }
         .into_iter();
         let of_candidate = |c: &Candidate| {
-            let sum: f64 = c.members.iter().filter(chosen).map(|m| m.weight).sum();
-            let own = c.members.iter().filter(chosen).zip(said.by_ref().take(each(c)));
+            let sum: f64 = c.answering(fold).map(|m| m.weight).sum();
+            let own = c.answering(fold).zip(said.by_ref().take(c.answering(fold).count()));
             own.map(|(m, said)| Ok((m.weight / sum, said?))).collect()
         };
         self.candidates.iter().map(of_candidate).collect()
@@ -298,7 +332,7 @@ impl Ensemble {
     fn say(&self, fold: Option<usize>, x: Input<'_>) -> Result<Vec<Vec<Parts>>> {
         let mut parts = vec![Vec::with_capacity(x.rows() * self.output().units()); self.candidates.len()];
         for points in points::parts(x) {
-            let said = self.ask(fold, points.rows(), |c, m| m.say(points.input()?, c.by_rows))?;
+            let said = self.ask(fold, points.rows(), |c, m| c.ask(m, points.input()?))?;
             for ((candidate, all), said) in self.candidates.iter().zip(&mut parts).zip(said) {
                 all.extend(candidate.pooled(&points, &said, &self.spec.range));
             }
@@ -306,21 +340,18 @@ impl Ensemble {
         Ok(parts)
     }
 
-    /// Calls `f(fold, its rows, their inputs)` for the rows the model was fitted to.
+    /// Calls `f(fold, places of its rows among these, their inputs)` for rows that were left out.
     fn each_fold(
         &self,
         data: &Dataset,
+        rows: &[usize],
         mut f: impl FnMut(usize, &[usize], Input<'_>) -> Result<()>,
     ) -> Result<()> {
-        self.check_fitted(data)?;
-        let folds = folds::folds(data.target(), data.rows(), self.spec.seed);
-        for fold in 0..FOLDS {
-            if !self.candidates.iter().any(|c| c.members.iter().any(|m| m.fold == fold)) {
-                let why = "a single network left out only a part of the rows";
-                return Err(Error::invalid("rows left out", why));
-            }
-            let rows = folds::rows_of(&folds, fold, true);
-            f(fold, &rows, data.select(&rows)?.input())?;
+        let folds = self.folds(data)?;
+        for fold in self.left_out_folds() {
+            let places: Vec<usize> = (0..rows.len()).filter(|&i| folds.of_row(rows[i]) == fold).collect();
+            let own: Vec<usize> = places.iter().map(|&i| rows[i]).collect();
+            f(fold, &places, data.select(&own)?.input())?;
         }
         Ok(())
     }
@@ -384,7 +415,11 @@ impl Ensemble {
         self.first().output()
     }
 
-    /// The networks.
+    fn members(&self) -> impl Iterator<Item = &Member> {
+        self.candidates.iter().flat_map(|c| &c.members)
+    }
+
+    /// The networks; a line is one without hidden layers, a Gaussian process is none.
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
@@ -392,11 +427,26 @@ impl Ensemble {
     /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
     /// # let settings = Settings::default().visits(500);
     /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
-    /// assert!(model.networks().count() >= 5);
+    /// assert!(model.networks().count() <= model.models());
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn networks(&self) -> impl Iterator<Item = &Network> {
-        self.candidates.iter().flat_map(|c| c.members.iter().map(|m| &m.net))
+        self.members().filter(|m| !matches!(m.form, Form::Processes(_))).map(|m| &m.net)
+    }
+
+    /// Number of models: networks, lines and Gaussian processes.
+    ///
+    /// ```
+    /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
+    /// # let x: Vec<f64> = (0..20).map(f64::from).collect();
+    /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(x)?)?;
+    /// let settings = Settings::default().visits(500).single(true);
+    /// # let model = Ensemble::fit_with(&data, &settings, |_| std::ops::ControlFlow::Continue(()))?.unwrap();
+    /// assert_eq!(model.models(), 1);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn models(&self) -> usize {
+        self.members().count()
     }
 
     /// Number of training rows.

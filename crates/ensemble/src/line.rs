@@ -5,6 +5,7 @@
 //! matrix of rank one, so learning takes the same memory always.
 
 use tractable_core::cholesky;
+use tractable_core::product::{View, product};
 
 /// With more inputs than this a line is a network without hidden layers.
 pub(super) const MOST_INPUTS: usize = 512;
@@ -78,10 +79,14 @@ impl Line {
         self.about.rest / self.about.rows
     }
 
-    /// Mean, and variance by the doubt about the weights.
-    pub(super) fn predict(&self, x: &[f64]) -> [f64; 2] {
-        let row = with_bias(x);
-        [dot(&self.weights, &row), self.noise() * dot(&row, &self.seen_from(&row))]
+    /// Means of rows, and variances by the doubt about the weights.
+    pub(super) fn predict(&self, x: &[f64]) -> [Vec<f64>; 2] {
+        let d = self.weights.len();
+        let rows: Vec<f64> = x.chunks_exact(d - 1).flat_map(with_bias).collect();
+        let seen = product(View::rows(&rows, d), View::rows(&self.shape, d), [rows.len() / d, d, d]);
+        let each = rows.chunks_exact(d);
+        let var = each.clone().zip(seen.chunks_exact(d)).map(|(row, seen)| self.noise() * dot(row, seen));
+        [each.map(|row| dot(&self.weights, row)).collect(), var.collect()]
     }
 
     /// Variance of every weight and of the bias by itself.
@@ -179,7 +184,7 @@ mod tests {
             assert!((a - b).abs() < 2e-3, "{a} {b}");
         }
         assert!((line.noise() / all.noise() - 1.0).abs() < 0.1);
-        let [mean, var] = line.predict(&[1.0, 1.0, 0.0]);
+        let [mean, var] = line.predict(&[1.0, 1.0, 0.0]).map(|v| v[0]);
         assert!(
             (mean - 1.2).abs() < 0.15 && (0.2f64.powi(2) / 60.0..0.2f64.powi(2) / 5.0).contains(&var),
             "{mean} {var}"
@@ -200,9 +205,9 @@ mod tests {
     fn what_counts_less_is_less_certain() {
         let (x, y) = rows(60, 0.2);
         let mut line = Line::fit(&x, &y, 3);
-        let before = line.predict(&[1.0, 1.0, 0.0]);
+        let before = line.predict(&[1.0, 1.0, 0.0]).map(|v| v[0]);
         line.discount(2.0);
-        let after = line.predict(&[1.0, 1.0, 0.0]);
+        let after = line.predict(&[1.0, 1.0, 0.0]).map(|v| v[0]);
         assert!((after[1] / before[1] - 2.0).abs() < 0.1 && (after[0] - before[0]).abs() < 0.01);
     }
 }

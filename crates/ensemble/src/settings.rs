@@ -23,14 +23,11 @@ pub struct Settings {
     pub single: bool,
     /// Total number of rows that a network learns from, over all epochs; three times as many from 2,000 rows on.
     pub visits: usize,
-    /// Whether to compute the uncertainty away from the data; predictions are several times faster without it. Weight uncertainty then comes from
-    /// a forward pass, and left-out rows decide whether it includes covariances between units.
-    pub outside: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { seed: 0, threads: 0, single: false, visits: 50_000, outside: true }
+        Settings { seed: 0, threads: 0, single: false, visits: 50_000 }
     }
 }
 
@@ -72,16 +69,6 @@ impl Settings {
     /// ```
     pub fn visits(mut self, visits: usize) -> Self {
         self.visits = visits;
-        self
-    }
-
-    /// Whether to compute the uncertainty away from the data.
-    ///
-    /// ```
-    /// assert!(!tractable::ensemble::Settings::default().outside(false).outside);
-    /// ```
-    pub fn outside(mut self, outside: bool) -> Self {
-        self.outside = outside;
         self
     }
 

@@ -139,14 +139,16 @@ impl Ensemble {
             return Err(Error::shape("input", "one row", x.rows()));
         }
         self.check_learn(x, &observation)?;
-        let surprise = if let Output::Classes { .. } = self.output() {
-            self.surprise(x, observation)?
-        } else {
-            let (out, (y, seen)) = (self.predict(x)?, observation.entries());
-            self.recalibrate(&out, y, seen)?;
-            Surprise::of_values(&out, y, seen)?
-        };
+        if let Output::Classes { .. } = self.output() {
+            let surprise = self.surprise(x, observation)?;
+            self.learn(x, observation)?;
+            return Ok(surprise);
+        }
+        let (out, (y, seen)) = (self.predict(x)?, observation.entries());
+        let surprise = Surprise::of_values(&out, y, seen)?;
+        // First what may be refused: then nothing has changed.
         self.learn(x, observation)?;
+        self.recalibrate(&out, y, seen)?;
         Ok(surprise)
     }
 

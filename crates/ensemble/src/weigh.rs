@@ -2,7 +2,7 @@
 
 use super::candidate::{Calibrated, Candidate, average};
 use super::fit::Data;
-use super::folds::{FOLDS, rows_of};
+use super::folds::FOLDS;
 use super::points;
 use tractable_core::error::Result;
 use tractable_data::Target;
@@ -50,16 +50,7 @@ impl Data<'_> {
             if !go_on() {
                 return Ok(None);
             }
-            said.push(match self.all.target() {
-                Target::Values { .. } => Said::Values(self.calibrate_values(candidate, range)?),
-                Target::Labels { labels, .. } => {
-                    let (p, labels) = self.left_out_classes(candidate, labels)?;
-                    let (calibration, _) = ClassCalibration::fit(&p, &labels);
-                    candidate.calibration = Calibrated::Classes(calibration);
-                    let rows = p.chunks_exact(p.len() / labels.len()).zip(&labels);
-                    Said::Classes(rows.map(|(p, &label)| libm::log(calibration.of(p)[label])).collect())
-                }
-            });
+            said.push(self.calibrate(candidate, range)?);
         }
         for output in 0..all[0].weights.len() {
             let judged = self.judged(&all, &said, range, output, 1.0)?;
@@ -83,6 +74,32 @@ impl Data<'_> {
             all = vec![self.joined(all, labels)?];
         }
         Ok(Some(all))
+    }
+
+    /// Which candidates have a weight on the rows that they have left out so far.
+    pub(super) fn promising(&self, all: &mut [Candidate], range: &[[f64; 2]]) -> Result<Vec<bool>> {
+        let said = all.iter_mut().map(|c| self.calibrate(c, range)).collect::<Result<Vec<_>>>()?;
+        let mut promising = vec![false; all.len()];
+        for output in 0..all[0].weights.len() {
+            let judged = self.judged(all, &said, range, output, 1.0)?;
+            let rows: Vec<usize> = (0..judged.fold.len()).collect();
+            promising.iter_mut().zip(judged.weigh(&rows)).for_each(|(p, weight)| *p |= weight > 0.0);
+        }
+        Ok(promising)
+    }
+
+    /// Calibrates a candidate, and gives what it says of the rows that it left out.
+    fn calibrate(&self, candidate: &mut Candidate, range: &[[f64; 2]]) -> Result<Said> {
+        Ok(match self.all.target() {
+            Target::Values { .. } => Said::Values(self.calibrate_values(candidate, range)?),
+            Target::Labels { labels, .. } => {
+                let (p, labels) = self.left_out_classes(candidate, labels)?;
+                let (calibration, _) = ClassCalibration::fit(&p, &labels);
+                candidate.calibration = Calibrated::Classes(calibration);
+                let rows = p.chunks_exact(p.len() / labels.len()).zip(&labels);
+                Said::Classes(rows.map(|(p, &label)| libm::log(calibration.of(p)[label])).collect())
+            }
+        })
     }
 
     /// Of classes, probabilities are averaged first and then calibrated: averages of calibrated ones are not certain enough.
@@ -135,12 +152,12 @@ impl Data<'_> {
     /// Predictions of a candidate for the rows of each of its folds, with these rows.
     fn left_out(&self, candidate: &Candidate, range: &[[f64; 2]]) -> Result<LeftOutParts> {
         let of_fold = |fold: usize| {
-            let rows = rows_of(&self.folds, fold, true);
+            let rows = self.folds.rows(fold, true);
             let x = self.all.select(&rows)?;
             let own = || candidate.members.iter().filter(|m| m.fold == fold);
             let mut parts = Vec::new();
             for points in points::parts(x.input()) {
-                let said = own().map(|m| Ok((m.weight, m.say(points.input()?, candidate.by_rows)?)));
+                let said = own().map(|m| Ok((m.weight, candidate.ask(m, points.input()?)?)));
                 parts.extend(candidate.pooled(&points, &said.collect::<Result<Vec<_>>>()?, range));
             }
             Ok((rows, parts))
@@ -149,28 +166,14 @@ impl Data<'_> {
         folds.map(of_fold).collect()
     }
 
-    /// Of one candidate, with or without covariances between units if the doubt is that of a pass: whatever makes left-out rows
-    /// more likely.
+    /// Calibrates a candidate of numbers, and gives what it says of left-out rows.
     fn calibrate_values(&self, candidate: &mut Candidate, range: &[[f64; 2]]) -> Result<LeftOutParts> {
-        let from_a_pass = candidate.members.iter().all(|m| m.kept.is_empty() && m.lines.is_empty());
-        let ways: &[bool] = if from_a_pass { &[false, true] } else { &[false] };
-        let mut best: Option<(f64, bool, Vec<Calibration>, LeftOutParts)> = None;
-        for &by_rows in ways {
-            candidate.by_rows = by_rows;
-            let said = self.left_out(candidate, range)?;
-            let fitted: Vec<_> = (0..candidate.weights.len())
-                .map(|output| {
-                    let (_, y, parts) = self.of_output(candidate, &said, output);
-                    Calibration::fit(&y, &parts, candidate.log)
-                })
-                .collect();
-            let ln_likelihood = fitted.iter().map(|f| f.1).sum();
-            if best.as_ref().is_none_or(|b| ln_likelihood > b.0) {
-                best = Some((ln_likelihood, by_rows, fitted.into_iter().map(|f| f.0).collect(), said));
-            }
-        }
-        let (_, by_rows, calibration, said) = best.expect("one way is tried");
-        (candidate.by_rows, candidate.calibration) = (by_rows, Calibrated::Values(calibration));
+        let said = self.left_out(candidate, range)?;
+        let fitted = (0..candidate.weights.len()).map(|output| {
+            let (_, y, parts) = self.of_output(candidate, &said, output);
+            Calibration::fit(&y, &parts, candidate.log).0
+        });
+        candidate.calibration = Calibrated::Values(fitted.collect());
         Ok(said)
     }
 
@@ -178,7 +181,7 @@ impl Data<'_> {
     fn left_out_classes(&self, candidate: &Candidate, labels: &[usize]) -> Result<(Vec<f64>, Vec<usize>)> {
         let (mut p, mut seen) = (Vec::new(), Vec::new());
         for fold in 0..FOLDS {
-            let rows = rows_of(&self.folds, fold, true);
+            let rows = self.folds.rows(fold, true);
             let own: Vec<_> = candidate.members.iter().filter(|m| m.fold == fold).collect();
             if own.is_empty() {
                 continue;
@@ -242,7 +245,7 @@ impl Data<'_> {
                     judged.ln.push(ln.clone());
                     judged.fold = (0..FOLDS)
                         .filter(|&f| candidate.members.iter().any(|m| m.fold == f))
-                        .flat_map(|f| rows_of(&self.folds, f, true).into_iter().map(move |_| f))
+                        .flat_map(|f| self.folds.rows(f, true).into_iter().map(move |_| f))
                         .collect();
                     continue;
                 }
@@ -259,7 +262,7 @@ impl Data<'_> {
             let out = Prediction::mixture(vec![alone])?;
             judged.ln.push(y.iter().enumerate().map(|(i, y)| out.ln_density(i, *y)).collect());
             judged.mean.push(out.mean().to_vec());
-            judged.fold = rows.iter().map(|&r| self.folds[r]).collect();
+            judged.fold = rows.iter().map(|&r| self.folds.of_row(r)).collect();
             judged.y = y;
         }
         Ok(judged)

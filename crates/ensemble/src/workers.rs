@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use tractable_core::error::{Error, Result};
 use tractable_core::workers::{self, Transport};
 use tractable_data::Dataset;
-use tractable_network::network::Network;
 
 impl Ensemble {
     /// Like [`fit_with`](Ensemble::fit_with), together with other workers that call it with the same data and settings: each trains some of the
@@ -53,14 +52,11 @@ impl Data<'_> {
         let mut all = Vec::new();
         for (i, job) in jobs.iter().enumerate() {
             let mine = if i % workers.ranks() == workers.rank() { own.next() } else { None };
-            let bytes = mine.as_ref().map_or(Ok(Vec::new()), |member| member.net.to_bytes())?;
+            let bytes = mine.as_ref().map_or(Ok(Vec::new()), |member| self.told(member))?;
             let said = workers::share(workers, &bytes)?;
             all.push(match mine {
                 Some(member) => member,
-                None => self.of_other(
-                    *job,
-                    Network::from_bytes(&said[i % workers.ranks()], self.settings.device())?,
-                )?,
+                None => self.of_other(*job, &said[i % workers.ranks()])?,
             });
         }
         Ok(Some(all))

@@ -2,13 +2,14 @@
 
 // A model is one safetensors file: tensors `LAYER.weight.mean`, `.weight.var`, `.bias.mean`,
 // `.bias.var` (`.running.mean`, `.running.var` for batch normalisation) in `[out, in]` or `[out, in,
-// row, column]` order, and metadata `format`, `version`, `library`, `spec` (JSON: layers, names,
+// row, column]` order, and metadata `format`, `version`, `library`, `checksum`, `spec` (JSON: layers, names,
 // inputs, output, prior, update rule, seed, noise, scalers, column names, epochs). Version 3 added
 // `noise` to the output (in older files it is known), version 2 added `inputs`, the states that every
 // layer reads; in version 1 layers form a chain. All versions can be read. `load` treats the file as
 // hostile (SECURITY.md). An agent's file is a safetensors file whose tensors `value` and `policy` are
 // the bytes of two model files.
 
+mod checksum;
 mod header;
 pub mod json;
 pub mod tensors;

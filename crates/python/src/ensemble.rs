@@ -104,6 +104,19 @@ impl Ensemble {
             out.set_item("rmse", score.rmse)?;
             out.set_item("coverage_90", score.coverage_90)?;
             out.set_item("error_rate", score.error_rate)?;
+            let rarer = |r: &tractable::ensemble::Rarer| {
+                let out = PyDict::new(py);
+                out.set_item("class", &r.class)?;
+                out.set_item("rows", r.rows)?;
+                out.set_item("auc", r.auc)?;
+                out.set_item("average_precision", r.average_precision)?;
+                out.set_item("threshold", r.found.threshold)?;
+                out.set_item("precision", r.found.precision)?;
+                out.set_item("recall", r.found.recall)?;
+                out.set_item("f1", r.found.f1)?;
+                PyResult::Ok(out)
+            };
+            out.set_item("rarer", score.rarer.as_ref().map(rarer).transpose()?)?;
             Ok(out)
         };
         self.read().scores().iter().map(one).collect()
@@ -136,8 +149,6 @@ impl Ensemble {
     ///     One network, the most likely on a fifth of the rows, in a fifth of the time.
     /// visits : int, default=50_000
     ///     Rows that each network learns from, over all epochs.
-    /// outside : bool, default=True
-    ///     Whether to compute the uncertainty away from the data. Predictions are several times faster without.
     /// threads : int, optional
     ///     By default one per core. The result is the same.
     /// progress : function of (done, of, what), or bool, optional
@@ -156,7 +167,7 @@ impl Ensemble {
     /// 40
     #[staticmethod]
     #[pyo3(signature = (
-        x, y, *, classes=None, seed=0, single=false, visits=50_000, outside=true, threads=None, progress=None
+        x, y, *, classes=None, seed=0, single=false, visits=50_000, threads=None, progress=None
     ))]
     #[allow(clippy::too_many_arguments)]
     fn fit(
@@ -167,12 +178,11 @@ impl Ensemble {
         seed: u64,
         single: bool,
         visits: usize,
-        outside: bool,
         threads: Option<usize>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let (data, columns) = table::to_fit(x, y, classes)?;
-        let settings = Settings::default().seed(seed).single(single).visits(visits).outside(outside);
+        let settings = Settings::default().seed(seed).single(single).visits(visits);
         let settings = settings.threads(threads.unwrap_or(0));
         let mut watch = Watch::new(py, progress)?;
         let model =
@@ -552,9 +562,9 @@ impl Ensemble {
         }
     }
 
-    /// Number of networks.
+    /// Number of models: networks, lines and Gaussian processes.
     fn __len__(&self) -> usize {
-        self.read().networks().count()
+        self.read().models()
     }
 
     /// Rows it has learned.
@@ -569,11 +579,20 @@ impl Ensemble {
         self.scores_dict(py)
     }
 
+    /// Of two classes, the rarer one and the probability from which on a row is taken for it, as (number, threshold); None otherwise.
+    ///
+    /// The threshold is the one with the best F1 on left-out rows: `predict_proba(x)[:, number] >= threshold` finds the class where it is never
+    /// the most probable one. The probabilities do not depend on it. See scores for what it finds.
+    #[getter]
+    fn threshold(&self) -> Option<(usize, f64)> {
+        self.read().threshold()
+    }
+
     /// Mean and standard deviation of the inputs it was fitted to, or None.
     #[getter]
     fn input_range(&self) -> Option<(Vec<f64>, Vec<f64>)> {
         let model = self.read();
-        let scaler = model.networks().next()?.input_scaler()?;
+        let scaler = model.first().input_scaler()?;
         Some((scaler.mean().to_vec(), scaler.std().to_vec()))
     }
 
@@ -584,8 +603,8 @@ impl Ensemble {
 
     fn __repr__(&self) -> String {
         let model = self.read();
-        let networks = model.networks().count();
-        let networks = if networks == 1 { "1 network".into() } else { format!("{networks} networks") };
+        let models = model.models();
+        let models = if models == 1 { "1 model".into() } else { format!("{models} models") };
         let what = match self.output {
             Output::Classes { classes } => format!("{classes} classes"),
             _ => model.output_names().join(", "),
@@ -596,6 +615,6 @@ impl Ensemble {
             _ => String::new(),
         });
         let inputs = if self.width == 1 { "1 input".into() } else { format!("{} inputs", self.width) };
-        format!("<Ensemble of {networks}: {inputs} -> {what}; {} rows{score}>", model.rows())
+        format!("<Ensemble of {models}: {inputs} -> {what}; {} rows{score}>", model.rows())
     }
 }

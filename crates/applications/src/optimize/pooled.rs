@@ -1,8 +1,10 @@
-//! Optima of a model of several networks: each network is searched, and what all of them predict decides between the places.
+//! Optima of a model of several networks: each network is searched, what all predict together is searched by drawing, and the
+//! prediction decides between the places.
 
 use super::{Bounds, Goal, Optimum, SearchSettings, search};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Gaussian, Matrix};
+use tractable_core::rng;
 use tractable_ensemble::Ensemble;
 use tractable_network::network::Network;
 
@@ -10,6 +12,10 @@ use tractable_network::network::Network;
 const OF_EACH: usize = 5;
 /// Nearer than this share of the box, optima of two networks are taken for the same one.
 const SAME: f64 = 0.15;
+/// Rounds of draws, so many places each, and how far beside the best one its neighbours are, as a share of the box.
+const ROUNDS: i32 = 6;
+const DRAWN: usize = 400;
+const BESIDE: f64 = 0.05;
 
 /// The optima of a model's output in a box, best first, as [`search`] finds those of one network. How sure a place is counts how
 /// far the networks' own optima lie apart.
@@ -41,6 +47,7 @@ pub fn search_ensemble(
         optima.truncate(OF_EACH);
         found.push(optima);
     }
+    found.push(vec![drawn(model, bounds, goal, settings)?]);
     let places: Vec<f64> = found.iter().flatten().flat_map(|o| o.x.mean().to_vec()).collect();
     let predicted = model.predict(&Matrix::new(places.clone(), n)?)?;
     let outputs = model.output().units();
@@ -73,6 +80,45 @@ pub fn search_ensemble(
         optima.push(Optimum { x: Gaussian::new(x.to_vec(), var, n)?, value });
     }
     Ok(optima)
+}
+
+/// The best of many places, drawn ever nearer to the best so far.
+fn drawn(model: &Ensemble, bounds: &Bounds, goal: Goal, settings: &SearchSettings) -> Result<Optimum> {
+    let (n, outputs) = (bounds.len(), model.output().units());
+    let mut random = rng::stream(settings.seed, "drawn", 0);
+    let predict = |places: &[f64]| -> Result<Vec<[f64; 2]>> {
+        let out = model.predict(&Matrix::new(places.to_vec(), n)?)?;
+        let at = (settings.output..out.mean().len()).step_by(outputs);
+        Ok(at.map(|i| [goal.sign() * out.mean()[i], out.var()[i]]).collect())
+    };
+    let mut best: Option<(Vec<f64>, [f64; 2])> = None;
+    for round in 0..ROUNDS {
+        let share = 0.4f64.powi(round);
+        let mut places = bounds.spread(DRAWN, &mut random);
+        if let Some((center, _)) = &best {
+            for (i, x) in places.iter_mut().enumerate() {
+                *x = bounds.clamp(i % n, center[i % n] + share * (*x - center[i % n]));
+            }
+        }
+        for (place, said) in places.chunks_exact(n).zip(predict(&places)?) {
+            if best.as_ref().is_none_or(|b| said[0] < b.1[0]) {
+                best = Some((place.to_vec(), said));
+            }
+        }
+    }
+    let (x, [value, doubt]) = best.expect("places were drawn");
+    // A place may be as far off as the mean changes by less than its doubt.
+    let var = |k: usize| -> Result<f64> {
+        let (step, mut beside) = (BESIDE * bounds.half_widths()[k], [x.clone(), x.clone()].concat());
+        (beside[k], beside[n + k]) = (bounds.clamp(k, x[k] + step), bounds.clamp(k, x[k] - step));
+        let rise = predict(&beside)?.iter().map(|b| b[0] - value).fold(0.0, f64::max);
+        Ok((step * step * doubt.sqrt() / rise.max(f64::MIN_POSITIVE)).min(bounds.half_widths()[k].powi(2)))
+    };
+    let var = (0..n).map(var).collect::<Result<Vec<f64>>>()?;
+    Ok(Optimum {
+        x: Gaussian::new(x, var, n)?,
+        value: Gaussian::new(vec![goal.sign() * value], vec![doubt], 1)?,
+    })
 }
 
 /// Where a line is highest or lowest.

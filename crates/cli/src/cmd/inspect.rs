@@ -109,12 +109,12 @@ pub fn run(args: &Args) -> Outcome {
     let bytes = std::fs::read(&path).map_err(file_error(&path, "read it"))?;
     let file = Opened::new(&path, &bytes)?;
     let report = Report::new(args.json);
-    let net = model.networks().next().expect("there is one");
+    let net = model.first();
     if file.entry("format") != ensemble::FORMAT {
         one_network(net, &path, &file, report)?;
         return devices(report);
     }
-    if model.networks().count() == 1 {
+    if model.models() == 1 && model.networks().count() == 1 {
         let inside = file.tensors.tensor("network0").map_err(|e| broken(&path, e))?;
         one_network(net, &path, &Opened::new(&path, inside.data())?, report)?;
         report.text("\n")?;

@@ -4,16 +4,15 @@
 // interrupted) -> for every row `Ensemble::predict`, `recalibrate` (T62), `learn`, and `Drift::count`,
 // which returns the factor by which `Ensemble::discount` widens the weights (T60, T61). In the library,
 // `Network::learn_one` takes the prediction from the same pass that learns the row. The model is saved
-// every `--every` rows and read back, so that a restart continues with the same numbers.
+// every `--every` rows; its file holds all that it is, so how often it is saved and read changes nothing.
 // `run/followed.rs` writes the place in the stream just before the model, with that of the model
 // before: after a crash one of the two fits the model, and `--resume` continues there.
 
-use crate::console;
 use crate::files;
 use crate::interrupt;
 use crate::progress::ProgressDisplay;
 use crate::report::{Exit, Outcome, Report, count, json_line};
-use crate::run::{Followed, Incoming, Next, RunFolder, STREAM, commands, load_any, model_first};
+use crate::run::{FOLLOWED, Followed, Incoming, Next, RunFolder, STREAM, commands, load_any, model_first};
 use crate::scores::{Scored, Tally};
 use crate::settings::whole;
 use serde::Serialize;
@@ -63,8 +62,8 @@ pub struct Args {
     /// Skip the first N rows
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip: u64,
-    /// Continue after the rows of this file that the saved model has read
-    #[arg(long, conflicts_with = "skip")]
+    /// Continue after the rows of this file that the saved model has read, if any
+    #[arg(long)]
     resume: bool,
     /// Never forget, however surprising the rows are
     #[arg(long)]
@@ -114,11 +113,13 @@ pub fn run(args: &Args) -> Outcome {
     let model = load_any(&args.run)?;
     let followed = Followed::of(&args.run, &path);
     let log = args.run.join(STREAM);
-    let before = followed.as_ref().map_or_else(|| logged(&log), |f| f.rows);
-    let skip = match (&followed, args.resume) {
-        (_, false) => args.skip,
-        (Some(at), true) if at.file == args.file => at.read,
-        _ => {
+    let before = followed.last().map_or_else(|| logged(&log), |f| f.rows);
+    let skip = match followed.iter().find(|at| at.file == args.file) {
+        _ if !args.resume => args.skip,
+        Some(at) => at.read,
+        // It was killed before the first row.
+        None if !args.run.join(FOLLOWED).exists() => args.skip,
+        None => {
             let why = "--resume: the model in this folder has read nothing of";
             return Err(Exit::Error(format!("{why} {}", args.file.display())));
         }
@@ -138,14 +139,14 @@ pub fn run(args: &Args) -> Outcome {
         report: Report::new(args.json).ignoring_closed_pipe(),
         log,
         before,
-        drift: followed.as_ref().map_or_else(Drift::default, |f| f.drift.clone()),
+        drift: followed.last().map_or_else(Drift::default, |f| f.drift.clone()),
         followed,
         window: vec![Tally::default(); targets],
         all: vec![Tally::default(); targets],
         in_window: 0,
         seen: 0,
         learned: 0,
-        saved: 0,
+        saved: skip,
         last_save: Instant::now(),
         began: Instant::now(),
         model,
@@ -179,8 +180,8 @@ struct Session<'a> {
     args: &'a Args,
     /// Rows at the start of the file that are left out.
     skip: u64,
-    /// Where the model in the file is.
-    followed: Option<Followed>,
+    /// Where the model in the file is, in every stream that it was given.
+    followed: Vec<Followed>,
     names: Vec<String>,
     classes: bool,
     report: Report,
@@ -208,7 +209,7 @@ impl Session<'_> {
             match rows.next() {
                 Next::Row(row) => {
                     if self.seen == self.skip {
-                        commands::note(&self.args.run, false)?;
+                        self.begin()?;
                     }
                     if self.seen >= self.skip {
                         self.row(&row).map_err(|e| self.failed(e))?;
@@ -267,7 +268,7 @@ impl Session<'_> {
         })
     }
 
-    /// Predicts and learns one row. After an error some networks have learned the row and others have not.
+    /// Predicts and learns one row.
     fn row(&mut self, row: &LabelledRow) -> Outcome {
         if row.label.is_none() && row.y.iter().all(Option::is_none) {
             return Ok(());
@@ -331,17 +332,27 @@ impl Session<'_> {
         Ok(Some(self.model.surprise(&row.x, observation)?))
     }
 
-    /// Saves the model and reads it back, so that learning continues from the file as after a restart.
+    /// Before the first row: from here on `--resume` knows where to continue.
+    fn begin(&mut self) -> Outcome {
+        commands::note(&self.args.run, false)?;
+        let others = std::mem::take(&mut self.followed);
+        self.followed = self.at().begin(&self.args.run, &self.path, others)?;
+        Ok(())
+    }
+
     fn save(&mut self) -> Outcome {
-        if self.seen.max(self.skip) == self.saved.max(self.skip) {
+        if self.seen <= self.saved {
             return Ok(());
         }
-        let at = Followed::new(&self.args.file, self.seen, self.before + self.learned, &self.drift);
-        let at = at.save(&self.args.run, &self.path, &self.model.to_bytes()?, &self.followed)?;
-        self.followed = Some(at);
-        self.model = Ensemble::load_on(&self.path, console::device())?;
+        let before = std::mem::take(&mut self.followed);
+        self.followed = self.at().save(&self.args.run, &self.path, &self.model.to_bytes()?, before)?;
         (self.saved, self.last_save) = (self.seen, Instant::now());
         Ok(())
+    }
+
+    /// Where the model in memory is.
+    fn at(&self) -> Followed {
+        Followed::new(&self.args.file, self.seen, self.before + self.learned, &self.drift)
     }
 
     /// Prints and logs the scores of a window, and begins the next.
@@ -374,7 +385,7 @@ impl Session<'_> {
 
     /// What the model in the file has learned.
     fn stands(&self) -> String {
-        let saved = self.saved.max(self.skip);
+        let saved = self.saved;
         if saved == 0 {
             return "the model is unchanged".into();
         }

@@ -5,7 +5,7 @@ use crate::csv::{self, Fail};
 use crate::interrupt;
 use crate::out::Target;
 use crate::progress::ProgressDisplay;
-use crate::report::{Exit, Outcome, count, json_line};
+use crate::report::{Exit, Outcome, count, json_line, short};
 use crate::run::{DataFile, DataFiles, class_names, load_model, model_first};
 use crate::scores::in_parts;
 use crate::team;
@@ -23,7 +23,8 @@ Examples:
 
 Numbers: TARGET_mean; TARGET_lower and TARGET_upper, which contain 90 % of new values; TARGET_std, the standard deviation of
 a new value, split into TARGET_std_model, which more data would reduce, and TARGET_std_noise, which they would not (their
-squares add up). Classes: TARGET, the most probable class, and p_CLASS for each; unnamed classes have their number, from 0.
+squares add up). Classes: TARGET, the most probable class, and p_CLASS for each; unnamed classes have their number, from 0. Of two
+classes also TARGET_by_threshold: the rarer one wherever its probability reaches the threshold with the best F1 on left-out rows.
 Columns are found by name and read as in training; others are ignored. Missing cells widen the interval. - is stdin. The file may
 be larger than memory.";
 
@@ -88,6 +89,13 @@ pub fn run(args: &Args) -> Outcome {
         team::agree(&format!("{model:x} {:?} {settings:?}", data.content()))?;
     }
     let mut rows = CsvRows::open(&file.paths()[0], &preparation)?;
+    if let Some((class, least)) = model.threshold() {
+        let (class, target) = (&model.class_names()[class], model.output_names().join(","));
+        note(&format!(
+            "{target}_by_threshold: `{class}` where its probability is at least {}, the threshold with the best F1 on left-out rows",
+            short(least)
+        ));
+    }
     csv::write_to(out, &args.file, |out, fail| predict(args, model, &mut rows, out, fail))
 }
 
@@ -159,6 +167,8 @@ enum Header<'a> {
     Classes {
         target: &'a str,
         names: Vec<String>,
+        /// The rarer of two, and where it begins.
+        threshold: Option<(usize, f64)>,
     },
 }
 
@@ -205,6 +215,9 @@ enum Predicted<'a> {
         class: &'a str,
         /// One per class, in the model's order.
         probabilities: &'a [f64],
+        /// Of two classes, the rarer one if its probability reaches the threshold with the best F1 on left-out rows, otherwise the other.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        by_threshold: Option<&'a str>,
     },
 }
 
@@ -213,7 +226,10 @@ impl<'a> Columns<'a> {
         let outputs = model.output_names();
         if let Output::Classes { .. } = model.output() {
             let target = outputs.first().map_or("class", String::as_str);
-            return Columns { ids, said: Header::Classes { target, names: class_names(model) } };
+            return Columns {
+                ids,
+                said: Header::Classes { target, names: class_names(model), threshold: model.threshold() },
+            };
         }
         let ends = match args.quantiles.is_empty() {
             true => vec!["lower".into(), "upper".into()],
@@ -238,8 +254,9 @@ impl<'a> Columns<'a> {
             Header::Values(targets, columns) => {
                 cells.extend(targets.iter().flat_map(|t| columns.iter().map(move |c| format!("{t}_{c}"))));
             }
-            Header::Classes { target, names } => {
+            Header::Classes { target, names, threshold } => {
                 cells.push(target.to_string());
+                cells.extend(threshold.map(|_| format!("{target}_by_threshold")));
                 cells.extend(names.iter().map(|n| format!("p_{n}")));
             }
         };
@@ -268,7 +285,7 @@ impl<'a> Columns<'a> {
                             let predicted = Predicted::values(columns.len(), targets.len(), args, of);
                             json_row(text, &Row { row, id, predicted });
                         } else {
-                            push_ids(text, id);
+                            push_texts(text, id.iter().map(String::as_str));
                             let targets = 0..targets.len();
                             csv::numbers(
                                 text,
@@ -279,19 +296,24 @@ impl<'a> Columns<'a> {
                     }
                 }
             }
-            Header::Classes { names, .. } => {
+            Header::Classes { names, threshold, .. } => {
+                // The rarer class where it reaches its threshold, otherwise the other one.
+                let decided = |p: &[f64]| {
+                    threshold
+                        .map(|(class, least)| &names[if p[class] >= least { class } else { 1 - class }][..])
+                };
                 for p in in_parts(Input::from(x), |x| model.predict_classes(x))? {
                     for at in 0..p.rows() {
                         let p = p.row(at);
                         let class = &names[metrics::argmax(p)];
                         let id = ids.next().unwrap_or(&[]);
                         if args.json {
-                            let predicted = Predicted::Class { class, probabilities: p };
+                            let by_threshold = decided(p);
+                            let predicted = Predicted::Class { class, probabilities: p, by_threshold };
                             json_row(text, &Row { row, id, predicted });
                         } else {
-                            push_ids(text, id);
-                            *text += &csv::quoted(class);
-                            text.push(',');
+                            push_texts(text, id.iter().map(String::as_str));
+                            push_texts(text, [&class[..]].into_iter().chain(decided(p)));
                             csv::numbers(text, p.iter().copied());
                         }
                         row += 1;
@@ -303,9 +325,9 @@ impl<'a> Columns<'a> {
     }
 }
 
-fn push_ids(text: &mut String, ids: &[String]) {
-    for id in ids {
-        *text += &csv::quoted(id);
+fn push_texts<'t>(text: &mut String, cells: impl IntoIterator<Item = &'t str>) {
+    for cell in cells {
+        *text += &csv::quoted(cell);
         text.push(',');
     }
 }

@@ -129,6 +129,21 @@ fn scores(view: &mut View, test: &Value) {
     if let Some(ece) = number(test, &["reliability", "ece"]) {
         rows.push(vec!["expected calibration error".into(), percent(ece)]);
     }
+    if let Some(class) = text(test, &["rarer", "class"]) {
+        rows.push(vec!["rarer class".into(), class.into()]);
+        for (name, key, share) in [
+            ("rows of the rarer class", "rows", false),
+            ("auc", "auc", false),
+            ("average precision", "average_precision", false),
+            ("predicted from a probability of", "threshold", false),
+            ("found of its rows", "recall", true),
+            ("right of what is found", "precision", true),
+            ("f1", "f1", false),
+        ] {
+            let value = number(test, &["rarer", key]);
+            rows.extend(value.map(|v| vec![name.into(), if share { percent(v) } else { neat(v) }]));
+        }
+    }
     let of = if text(test, &["type"]) == Some("left_out") { "Rows left out" } else { "Test" };
     view.table(&format!("{of}: {target}"), &["score", "value"], &rows);
     let pairs = |a: Option<&Value>, b: Option<&Value>| -> Vec<(f64, f64)> {

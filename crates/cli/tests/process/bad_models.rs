@@ -12,6 +12,10 @@ fn tamper(place: &Place, change: impl Fn(&mut Value, &mut Vec<u8>)) {
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let mut header: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
     let mut data = bytes[8 + length..].to_vec();
+    // As if it were written on purpose, so that the checks behind the checksum are reached.
+    if let Some(metadata) = header["__metadata__"].as_object_mut() {
+        metadata.remove("checksum");
+    }
     change(&mut header, &mut data);
     let header = serde_json::to_vec(&header).unwrap();
     let bytes = [&(header.len() as u64).to_le_bytes(), &header[..], &data[..]].concat();

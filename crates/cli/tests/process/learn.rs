@@ -5,6 +5,8 @@ use crate::run::{Place, json_lines, wait_until};
 use serde_json::Value;
 use std::io::Write as _;
 use std::process::Stdio;
+use std::time::Duration;
+use tractable::rng;
 
 /// Rows like those of `data.csv`, but with another slope.
 fn rows(from: usize, to: usize) -> String {
@@ -167,6 +169,91 @@ fn killed_and_resumed_it_learns_every_row_once() {
     place.refused(&["learn", "run", "data.csv", "--resume"], &["has read nothing of data.csv"]);
 }
 
+/// Runs on `data.csv` and `classes.csv`: networks alone and calibrated, lines, ensembles of numbers and of classes.
+const KINDS: [(&str, &[&str]); 4] = [
+    ("ensemble", &["data.csv", "--target", "y"]),
+    ("classes", &["classes.csv", "--target", "kind", "--classes"]),
+    ("single", &["data.csv", "--target", "y", "--single"]),
+    ("network", &["data.csv", "--target", "y", "--epochs", "5", "--hidden", "8", "--calibration", "0"]),
+];
+
+/// Rows to learn for each of them, which differ from those of the training.
+fn stream(place: &Place, kind: &str, rows: usize) {
+    let text = match kind {
+        "classes" => {
+            let lines = place.text("classes.csv");
+            let kinds = ["low", "middle", "\"top, high\""];
+            let row = |(i, line): (usize, &str)| {
+                format!("{},{}\n", line.splitn(3, ',').take(2).collect::<Vec<_>>().join(","), kinds[i % 3])
+            };
+            let rows = lines.lines().skip(1).cycle().take(rows).enumerate().map(row);
+            format!("a,b,kind\n{}", rows.collect::<String>())
+        }
+        _ => with_header(&self::rows(0, rows)),
+    };
+    place.write(&format!("{kind}.csv"), &text);
+}
+
+fn copy(place: &Place, from: &str, to: &str) {
+    std::fs::create_dir(place.path(to)).unwrap();
+    for file in std::fs::read_dir(place.path(from)).unwrap().map(|f| f.unwrap()) {
+        std::fs::copy(file.path(), place.path(to).join(file.file_name())).unwrap();
+    }
+}
+
+/// The last place in a stream that is noted.
+fn last(place: &Place, run: &str) -> Value {
+    let mut kept: Vec<Value> = serde_json::from_str(&place.text(&format!("{run}/stream.json"))).unwrap();
+    kept.pop().unwrap()
+}
+
+/// Killed and interrupted at random moments, also before the first row and while it saves, a model ends with the bits of one that was
+/// left alone, and with what `Drift` has counted.
+#[test]
+fn stopped_at_any_moment_it_ends_in_the_same_bits() {
+    for (kind, train) in KINDS {
+        let place = Place::new();
+        place.ok(&[&["train"], train, &["-o", "run", "-q"]].concat());
+        stream(&place, kind, 150);
+        let file = format!("{kind}.csv");
+        let command =
+            |run: &str, more: &[&str]| place.command(&[&["learn", run, &file, "-q"], more].concat());
+        copy(&place, "run", "whole");
+        assert!(command("whole", &[]).status().unwrap().success());
+        copy(&place, "run", "often");
+        assert!(command("often", &["--every", "5"]).status().unwrap().success());
+        assert!(place.read("often/model.safetensors") == place.read("whole/model.safetensors"), "{kind}");
+        let mut random = rng::stream(1, kind, 0);
+        let mut stops = Vec::new();
+        for n in 0..12 {
+            let before = read(&place, "run");
+            let mut child =
+                command("run", &["--every", "5", "--resume"]).stderr(Stdio::null()).spawn().unwrap();
+            let some = 5 * (rng::uniform(0.0, 4.0, &mut random) as u64);
+            let mut over = false;
+            wait_until("some rows", || {
+                over = child.try_wait().unwrap().is_some();
+                over || read(&place, "run") >= before + some
+            });
+            if over {
+                break;
+            }
+            std::thread::sleep(Duration::from_secs_f64(rng::uniform(0.0, 0.05, &mut random)));
+            signal(&child, if n % 3 == 0 { "-INT" } else { "-KILL" });
+            match child.wait().unwrap().code() {
+                Some(0) => break,
+                code => assert!([None, Some(130)].contains(&code), "{kind}: {code:?}"),
+            }
+            stops.push(read(&place, "run"));
+        }
+        println!("{kind}: stopped after {stops:?} rows");
+        assert!(stops.len() > 3, "{kind}: {stops:?}");
+        assert!(command("run", &["--resume"]).status().unwrap().success());
+        assert!(place.read("run/model.safetensors") == place.read("whole/model.safetensors"), "{kind}");
+        assert_eq!(last(&place, "run"), last(&place, "whole"), "{kind}");
+    }
+}
+
 /// `timeout` sends two signals at once; they are one request to stop.
 #[test]
 fn two_signals_at_once_are_one() {
@@ -176,7 +263,7 @@ fn two_signals_at_once_are_one() {
     let mut pipe = child.stdin.take().unwrap();
     pipe.write_all(with_header(&rows(0, 25)).as_bytes()).unwrap();
     pipe.flush().unwrap();
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    std::thread::sleep(Duration::from_secs(1));
     signal(&child, "-TERM");
     signal(&child, "-TERM");
     let output = child.wait_with_output().unwrap();

@@ -2,6 +2,7 @@
 
 mod cuda;
 mod numerics;
+mod ordinary;
 mod python;
 mod streams;
 mod workers;
@@ -9,10 +10,13 @@ mod workers;
 use serde_json::Value;
 
 /// Every table and the file, without its ending, that it is made of.
-pub(super) const TABLES: [(&str, &str); 38] = [
+pub(super) const TABLES: [(&str, &str); 41] = [
     ("uci", "uci"),
     ("uci-paper", "uci"),
     ("gaps", "uci"),
+    ("ordinary", "ordinary"),
+    ("ordinary-classes", "ordinary"),
+    ("ordinary-tables", "ordinary"),
     ("toys", "toys"),
     ("fit", "toys"),
     ("missing", "missing"),
@@ -63,6 +67,9 @@ pub(super) fn table(name: &str, file: &Value) -> Table {
         "uci" => uci(file),
         "uci-paper" => uci_paper(file),
         "gaps" => gaps(file),
+        "ordinary" => ordinary::ranks(file, "numbers"),
+        "ordinary-classes" => ordinary::ranks(file, "classes"),
+        "ordinary-tables" => ordinary::tables(file),
         "toys" => toys(file),
         "fit" => fit(file),
         "missing" => missing(file),

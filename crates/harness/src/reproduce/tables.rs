@@ -17,7 +17,8 @@ Examples:
   cargo xtask reproduce tables --check README.md
 
 A Markdown file marks a table with <!-- table: NAME --> and <!-- /table: NAME -->. Without files, all tables
-are printed. Names: uci, uci-paper, gaps, toys, fit, missing, table-1, budgets, table-2, table-3, regret, cost, bench, peers, peers-rl, python, python-updates,
+are printed. Names: uci, uci-paper, gaps, ordinary, ordinary-classes,
+ordinary-tables, toys, fit, missing, table-1, budgets, table-2, table-3, regret, cost, bench, peers, peers-rl, python, python-updates,
 python-rl, head, relu, spread, conditioning, cases, goals, precision.";
 
 #[derive(clap::Args)]

@@ -1,5 +1,6 @@
 //! `cargo xtask` as a developer meets it.
 
+mod ordinary;
 #[path = "../../../cli/tests/process/run.rs"]
 #[allow(dead_code, reason = "the program's tests use all of it")]
 mod run;

@@ -4,11 +4,12 @@
 use super::json;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 /// The name under which the metadata are.
-pub(super) const METADATA: &str = "__metadata__";
+const METADATA: &str = "__metadata__";
 /// The longest header.
 pub(super) const MOST_BYTES: u64 = 16 << 20;
 /// The most tensors, and entries of the metadata.
@@ -71,6 +72,14 @@ impl Header {
         // Again, since commas may be written in other ways in a text.
         header.metadata.values().try_for_each(|text| affordable(text.as_bytes()))?;
         Ok(header)
+    }
+
+    /// The text that is read.
+    pub(super) fn to_json(&self) -> Vec<u8> {
+        let metadata = (METADATA, json!(self.metadata));
+        let tensors = self.tensors.iter().map(|(name, info)| (name.as_str(), json!(info)));
+        let all: BTreeMap<&str, Value> = tensors.chain([metadata]).collect();
+        serde_json::to_vec(&all).expect("names, texts and whole numbers")
     }
 
     /// Total size of the tensors, which must have no gaps and not overlap.

@@ -1,10 +1,9 @@
 //! Safetensors files, written at once and read in pieces: the header first, then tensors in parts, so that
 //! reading a model takes little more memory than the model. Files are not trusted.
 
-use super::header::{self, Header, Info, METADATA};
-use serde_json::{Value, json};
+use super::checksum::Checksum;
+use super::header::{self, Header, Info};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -17,6 +16,9 @@ pub(crate) const F32: &str = "F32";
 /// Bytes.
 pub const U8: &str = "U8";
 
+/// Bytes that are compared with the checksum at once.
+const AT_ONCE: usize = 1 << 16;
+
 /// A tensor to be written: its name, type, shape and bytes.
 pub(crate) type Tensor = (String, &'static str, Vec<usize>, Vec<u8>);
 
@@ -28,19 +30,24 @@ pub fn to_file(
     (name, text): (&str, &str),
     mut tensors: Vec<Tensor>,
 ) -> std::result::Result<Vec<u8>, String> {
+    let mut header = Header::default();
     let library = env!("CARGO_PKG_VERSION");
-    let metadata =
-        BTreeMap::from([("format", format), ("version", version), ("library", library), (name, text)]);
-    let mut header: BTreeMap<&str, Value> = BTreeMap::from([(METADATA, json!(metadata))]);
+    for (name, text) in [("format", format), ("version", version), ("library", library), (name, text)] {
+        header.metadata.insert(name.into(), text.into());
+    }
     let width = |dtype| [U8, F32, F64].iter().position(|d| *d == dtype);
     tensors.sort_by(|a, b| (Reverse(width(a.1)), &a.0).cmp(&(Reverse(width(b.1)), &b.0)));
     let mut end = 0;
     for (name, dtype, shape, bytes) in &tensors {
         let data_offsets = (end, end + bytes.len() as u64);
         end = data_offsets.1;
-        header.insert(name, json!(Info { data_offsets, dtype: dtype.to_string(), shape: shape.clone() }));
+        let info = Info { data_offsets, dtype: dtype.to_string(), shape: shape.clone() };
+        header.tensors.insert(name.clone(), info);
     }
-    let mut header = serde_json::to_vec(&header).expect("names, texts and whole numbers");
+    let mut sum = Checksum::of(&header);
+    tensors.iter().for_each(|(.., bytes)| sum.add(bytes));
+    sum.keep(&mut header);
+    let mut header = header.to_json();
     // Tensors are aligned.
     header.resize(header.len().next_multiple_of(8), b' ');
     Header::read(&header)?;
@@ -109,7 +116,23 @@ impl<'a> Tensors<'a> {
         if said != there {
             return Err(refuse(format!("its header describes {said} bytes, but the file has {there}")));
         }
-        Ok(Tensors { path, file, header, start: at.start + 8 + size })
+        let tensors = Tensors { path, file, header, start: at.start + 8 + size };
+        tensors.check(at.end)?;
+        Ok(tensors)
+    }
+
+    /// Whether all is as it was when the file was written, to this end.
+    fn check(&self, end: u64) -> Result<()> {
+        let Some(said) = Checksum::said(&self.header) else { return Ok(()) };
+        let mut sum = Checksum::of(&self.header);
+        for from in (self.start..end).step_by(AT_ONCE) {
+            sum.add(&bytes(self.path, self.file, from, AT_ONCE.min((end - from) as usize))?);
+        }
+        if sum.text() == said {
+            return Ok(());
+        }
+        let why = "it does not fit the content: the file is damaged, or was changed after it was saved";
+        Err(Error::Model { path: self.path.into(), at: "checksum".into(), why: why.into() })
     }
 
     /// An entry of the metadata.

@@ -172,6 +172,11 @@ impl Calibration {
         self.averaged = true;
     }
 
+    /// Whether every row has the average weight uncertainty.
+    pub fn is_averaged(&self) -> bool {
+        self.averaged
+    }
+
     /// The tails of the distribution.
     pub fn tails(&self) -> Tails {
         self.tails

@@ -77,7 +77,7 @@ fn quantiles_densities_scores_and_samples_are_of_one_mixture() {
 fn what_it_learns_is_the_same_in_memory_in_a_copy_and_in_its_file() {
     for outside in [true, false] {
         let (x, y) = plane(60, 1);
-        let settings = Settings::default().visits(2000).outside(outside);
+        let settings = Settings::default().visits(2000);
         let mut model = fit(&Dataset::new(x, y).unwrap(), &settings);
         let far = Matrix::new(vec![5.0, 5.0, 0.1, 0.2], 2).unwrap();
         let before = model.predict(&far).unwrap();
@@ -123,14 +123,73 @@ fn what_it_learns_is_the_same_in_memory_in_a_copy_and_in_its_file() {
     }
 }
 
+/// Learned row by row, forgotten and calibrated again, by all candidates, of numbers and of classes.
+#[test]
+fn every_candidate_is_the_same_in_memory_in_a_copy_and_in_its_file() {
+    let (x, y) = plane(80, 1);
+    let labels: Vec<usize> = y.data().iter().map(|y| usize::from(*y > 2.0)).collect();
+    let positive = Matrix::column(y.data().iter().map(|y| (0.5 * y).exp()).collect()).unwrap();
+    let classes = Dataset::with_labels(x.clone(), labels, vec!["low".into(), "high".into()]).unwrap();
+    let (new, _) = plane(30, 5);
+    for (data, classes) in [(Dataset::new(x, positive).unwrap(), false), (classes, true)] {
+        let mut model = fit(&data, &Settings::default().visits(1000));
+        let said = |model: &Ensemble| match classes {
+            true => model.predict_classes(&new).unwrap().data().to_vec(),
+            false => {
+                let out = model.predict(&new).unwrap();
+                [out.mean(), out.var(), out.noise_var(), &out.quantile(0.05).unwrap()].concat()
+            }
+        };
+        for round in 0..3 {
+            let file = Ensemble::from_bytes(&model.to_bytes().unwrap()).unwrap();
+            let mut others = [model.try_clone().unwrap(), file];
+            let expected = said(&model);
+            assert!(others.iter().all(|other| said(other) == expected), "{classes} {round}");
+            for row in 10 * round..10 * round + 10 {
+                let x = new.select(&[row]);
+                for model in [&mut model].into_iter().chain(&mut others) {
+                    match classes {
+                        true => drop(model.learn_one(&x, &[row % 2]).unwrap()),
+                        false => drop(model.learn_one(&x, &Matrix::column(vec![4.0]).unwrap()).unwrap()),
+                    }
+                    if row % 5 == 0 {
+                        model.discount(1.3).unwrap();
+                    }
+                }
+            }
+            let (bytes, expected) = (model.to_bytes().unwrap(), said(&model));
+            for other in others {
+                assert!(said(&other) == expected && other.to_bytes().unwrap() == bytes, "{classes} {round}");
+            }
+        }
+    }
+}
+
 #[test]
 fn all_rows_are_learned_or_none() {
     let mut model = lines();
     let before = model.to_bytes().unwrap();
     let x = Matrix::new(vec![0.1, 0.2, 0.3, 0.4], 2).unwrap();
-    let bad = Observation::values(&[1.0, 1e300], 1).unwrap();
-    assert!(model.learn(&x, bad).is_err());
+    // The line learns 1e300, and the networks after it do not.
+    let y = [1.0, 1e300];
+    assert!(model.learn(&x, Observation::values(&y, 1).unwrap()).is_err());
     assert!(model.to_bytes().unwrap() == before);
+    assert!(model.learn_one(&x.select(&[1]), Observation::values(&y[1..], 1).unwrap()).is_err());
+    assert!(model.to_bytes().unwrap() == before);
+    assert!(Observation::values(&[1.0, f64::NAN], 1).is_err());
+    for noise in [[0.2, f64::NAN], [0.2, -1.0]] {
+        let y = Observation::values(&[1.0, 2.0], 1).unwrap().noise_var(&noise);
+        assert!(model.learn(&x, y).is_err() && model.to_bytes().unwrap() == before, "{noise:?}");
+    }
+    let wide = Matrix::new(vec![0.1, 0.2, 0.3], 3).unwrap();
+    let columns = |y: &[f64]| Matrix::column(y.to_vec()).unwrap();
+    assert!(model.learn(&wide, &columns(&[1.0])).is_err());
+    assert!(model.learn(&x, &columns(&[1.0])).is_err());
+    assert!(model.learn(&x, &Matrix::new(vec![1.0; 4], 2).unwrap()).is_err());
+    assert!(model.learn(&x, &[0, 1]).is_err());
+    assert!(model.to_bytes().unwrap() == before);
+    model.learn(&x, &columns(&[1.0, 2.0])).unwrap();
+    assert_eq!(model.rows(), 152);
 }
 
 #[test]
@@ -177,7 +236,7 @@ fn a_line_is_conditioned_and_searched() {
     let y =
         x.chunks_exact(d).map(|x| x.iter().sum::<f64>() + 0.3 * rng::standard_normal(&mut random)).collect();
     let data = Dataset::new(Matrix::new(x, d).unwrap(), Matrix::column(y).unwrap()).unwrap();
-    let model = fit(&data, &Settings::default().visits(1000).outside(false));
+    let model = fit(&data, &Settings::default().visits(1000));
     let prior = Gaussian::new(vec![0.0; d], vec![1.0; d], d).unwrap();
     let x =
         model.condition(&prior, Wanted::from(&Matrix::column(vec![10.0]).unwrap()).noise_var(0.1)).unwrap();

@@ -172,7 +172,7 @@ pub(crate) fn bytes(net: &Network) -> Vec<u8> {
     Model::read(&path).canonical()
 }
 
-/// A model file taken apart.
+/// A model file taken apart, without its checksum: what is written may be something else, and gets to the checks behind it.
 #[derive(Clone)]
 pub(crate) struct Model {
     pub(crate) metadata: HashMap<String, String>,
@@ -193,8 +193,9 @@ impl Model {
         let file = SafeTensors::deserialize(&bytes).unwrap();
         let tensors = file.tensors().into_iter();
         let tensors = tensors.map(|(n, t)| (n, (t.dtype(), t.shape().to_vec(), t.data().to_vec())));
+        let metadata = header.metadata().iter().flatten().filter(|(name, _)| *name != "checksum");
         Model {
-            metadata: header.metadata().iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect(),
+            metadata: metadata.map(|(k, v)| (k.clone(), v.clone())).collect(),
             tensors: tensors.collect(),
         }
     }

@@ -66,7 +66,7 @@ fn many_unknowns_are_pooled() {
     let y = (0..80).map(|i| x.row(i).iter().sum::<f64>() / 4.0).collect();
     let data = Dataset::new(x, Matrix::column(y).unwrap()).unwrap();
     let fit = |single: bool| {
-        let settings = Settings::default().single(single).visits(1000).outside(false);
+        let settings = Settings::default().single(single).visits(1000);
         Ensemble::fit_with(&data, &settings, |_| ControlFlow::Continue(())).unwrap().unwrap()
     };
     let (prior, wish) = (draw.gaussian(1, d), Matrix::column(vec![1.0]).unwrap());

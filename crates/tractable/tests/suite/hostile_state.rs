@@ -17,6 +17,7 @@ fn tampered(bytes: &[u8], at: &str, value: Value) -> Vec<u8> {
     let mut agent: Value = serde_json::from_str(&metadata["agent"]).unwrap();
     *agent.pointer_mut(at).unwrap_or_else(|| panic!("no {at}")) = value;
     metadata.insert("agent".into(), agent.to_string());
+    metadata.remove("checksum");
     let views: Vec<(String, TensorView<'_>)> = tensors.tensors();
     safetensors::serialize(views, Some(metadata)).unwrap()
 }

@@ -226,3 +226,39 @@ fn auroc_counts_pairs() {
     assert!(auroc(&low, &[f64::NAN]).unwrap().is_nan());
     assert!(auroc(&[], &high).is_err() && auroc(&low, &[]).is_err());
 }
+
+/// Few values, so that many are equal.
+fn scores() -> impl Strategy<Value = Vec<f64>> {
+    prop::collection::vec((-3i8..4).prop_map(|v| f64::from(v) / 3.0), 1..12)
+}
+
+proptest! {
+    /// By definition: for every member of the high group, how many reach its score.
+    #[test]
+    fn average_precision_and_thresholds_by_counting(low in scores(), high in scores()) {
+        let reach = |of: &[f64], least: f64| of.iter().filter(|s| **s >= least).count() as f64;
+        let precision = |least: f64| reach(&high, least) / (reach(&high, least) + reach(&low, least));
+        let mean = high.iter().map(|h| precision(*h)).sum::<f64>() / high.len() as f64;
+        prop_assert!((average_precision(&low, &high).unwrap() - mean).abs() < 1e-12);
+        let f1 = |least: f64| {
+            let recall = reach(&high, least) / high.len() as f64;
+            2.0 / (1.0 / precision(least) + 1.0 / recall)
+        };
+        let best = Detected::best(&low, &high).unwrap();
+        let most = low.iter().chain(&high).map(|t| f1(*t)).filter(|f| f.is_finite()).fold(0.0, f64::max);
+        prop_assert!((best.f1 - most).abs() < 1e-12, "{best:?} {most}");
+        prop_assert!((f1(best.threshold) - most).abs() < 1e-12);
+        prop_assert_eq!(Detected::at(best.threshold, &low, &high).unwrap(), best);
+    }
+}
+
+/// The example of scikit-learn's documentation, and what cannot be scored.
+#[test]
+fn average_precision_of_others_and_of_nothing() {
+    assert!((average_precision(&[0.1, 0.4], &[0.35, 0.8]).unwrap() - 0.8333333333333333).abs() < 1e-15);
+    assert!(average_precision(&[0.1], &[f64::NAN]).unwrap().is_nan());
+    assert!(Detected::best(&[f64::NAN], &[0.1]).unwrap().f1.is_nan());
+    assert!(average_precision(&[], &[0.1]).is_err() && Detected::best(&[0.1], &[]).is_err());
+    let none = Detected::at(2.0, &[0.1], &[0.5]).unwrap();
+    assert_eq!((none.precision, none.recall, none.f1), (0.0, 0.0, 0.0));
+}

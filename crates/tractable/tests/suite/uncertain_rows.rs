@@ -47,10 +47,10 @@ fn an_ensemble_predicts_every_row_by_itself() {
     let x = draw.matrix(40, 2);
     let y = (0..40).map(|i| (2.0 * x.row(i)[0]).sin() + x.row(i)[1] + 0.02 * draw.normal()).collect();
     let data = Dataset::new(x, Matrix::column(y).unwrap()).unwrap();
-    for (outside, visits) in [(true, 1000), (false, 3000), (false, 300)] {
-        let settings = Settings::default().visits(visits).outside(outside);
+    for visits in [3000, 300] {
+        let settings = Settings::default().visits(visits);
         let model = Ensemble::fit_with(&data, &settings, |_| ControlFlow::Continue(())).unwrap().unwrap();
-        let what = format!("outside {outside}, {visits} visits");
+        let what = format!("{visits} visits");
         check(&what, 2, &|x| model.predict(x).unwrap(), &|x| model.predict(x).unwrap());
     }
 }

@@ -75,7 +75,7 @@ impl<'m> Asked<'m> {
             [] => vec!["class".into()],
             names => names.to_vec(),
         };
-        let training = model.networks().next().and_then(|net| net.input_scaler());
+        let training = model.first().input_scaler();
         Asked {
             model,
             inputs: model.input_names(),
@@ -174,10 +174,10 @@ impl<'m> Asked<'m> {
                 if entries.len() > 1 {
                     return Err(format!("`{name}={value}`: ask for a maximum or minimum alone"));
                 }
-                let networks = self.model.networks().count();
-                if networks > 1 {
+                let models = self.model.models();
+                if models > 1 {
                     return Err(format!(
-                        "`{name}={value}`: needs one network, and the model has {networks}; train with --single"
+                        "`{name}={value}`: needs one network, and the model has {models}; train with --single"
                     ));
                 }
                 return Ok(Wish::Extremum { output, highest: value == "max" });

@@ -74,7 +74,7 @@ pub(super) fn describe(model: &Ensemble, path: &Path, file: &Opened<'_>, report:
         library: file.entry("library"),
         input: model.input(),
         output: model.output(),
-        networks: model.networks().count(),
+        networks: model.models(),
         parameters: model.networks().map(Network::parameters).sum(),
         rows: model.rows(),
         inputs: model.input_names(),
@@ -86,13 +86,19 @@ pub(super) fn describe(model: &Ensemble, path: &Path, file: &Opened<'_>, report:
     let places = about.candidates.as_array().into_iter().flatten();
     let places =
         places.flat_map(|c| c["members"].as_array().into_iter().flatten().map(move |place| (c, place)));
-    let members: Vec<Member> =
-        model.networks().zip(places).enumerate().map(|(i, (net, place))| member(i, net, place)).collect();
+    let mut networks = model.networks();
+    let members: Vec<Member> = places
+        .enumerate()
+        .map(|(i, place)| match place.1["processes"].is_array() {
+            true => process(i, place),
+            false => member(i, networks.next().expect("one for every place"), place),
+        })
+        .collect();
     // One network has been described already.
-    let alone = about.networks == 1;
+    let alone = about.networks == 1 && model.networks().count() == 1;
     report.say("ensemble", &about, || summary(&about, alone))?;
     let rows = members.iter().map(row);
-    let head = ["network", "candidate", "hidden", "counts", "leaves out", "parameters", "epochs", "noise"]
+    let head = ["model", "candidate", "hidden", "counts", "leaves out", "parameters", "epochs", "noise"]
         .map(String::from);
     let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
     let text = || if alone { String::new() } else { format!("\n{}", table(&rows, &[0, 1, 2])) };
@@ -120,6 +126,23 @@ fn member(network: usize, net: &Network, (candidate, place): (&Value, &Value)) -
     }
 }
 
+/// A Gaussian process has rows and a few numbers instead of layers.
+fn process(network: usize, (candidate, place): (&Value, &Value)) -> Member {
+    let each: Vec<&Value> = place["processes"].as_array().into_iter().flatten().collect();
+    let count = |p: &&Value| p["rows"].as_u64().unwrap_or(0) as usize;
+    let ln_noise = |p: &&Value| p["kernel"][1].as_f64().unwrap_or(f64::NAN);
+    Member {
+        network,
+        candidate: candidate["name"].clone(),
+        weight: weight(candidate),
+        fold: place["fold"].clone(),
+        hidden: Vec::new(),
+        parameters: each.iter().map(count).sum(),
+        epochs: 1,
+        noise_std: each.iter().map(|p| (0.5 * ln_noise(p)).exp()).collect(),
+    }
+}
+
 /// Over all outputs.
 fn weight(candidate: &Value) -> Option<f64> {
     let weights: Vec<f64> = candidate["weights"].as_array()?.iter().filter_map(Value::as_f64).collect();
@@ -134,7 +157,7 @@ fn row(m: &Member) -> Vec<String> {
         m.candidate.as_str().unwrap_or("?").into(),
         hidden.join("-"),
         m.weight.map_or("?".into(), |w| format!("{:.0} %", 100.0 * w)),
-        m.fold.as_u64().map_or("?".into(), |fold| format!("fold {}", fold + 1)),
+        m.fold.as_u64().map_or("nothing".into(), |fold| format!("fold {}", fold + 1)),
         m.parameters.to_string(),
         m.epochs.to_string(),
         noise.join(", "),
@@ -144,9 +167,9 @@ fn row(m: &Member) -> Vec<String> {
 fn summary(m: &Model<'_>, alone: bool) -> String {
     let mut lines = Vec::new();
     if !alone {
-        let networks = m.networks;
+        let models = m.networks;
         lines.push(format!(
-            "{}: calibrated model of {networks} networks, tractable {}",
+            "{}: calibrated model of {models} models, tractable {}",
             m.path.display(),
             escape::name(m.library)
         ));

@@ -92,8 +92,8 @@ pub(super) fn of_run(args: &Args, path: &Path) -> Outcome {
     };
     let bounds = Bounds::new(pairs)?;
     let mut networks = model.networks();
-    match (networks.next(), networks.next()) {
-        (Some(net), None) if net.layers().len() > 1 => finish(args, net, &bounds, output, (&[], &[])),
+    match (networks.next(), model.models()) {
+        (Some(net), 1) if net.layers().len() > 1 => finish(args, net, &bounds, output, (&[], &[])),
         _ => of_several(args, &model, &bounds, output),
     }
 }

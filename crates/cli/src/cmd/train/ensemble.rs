@@ -43,7 +43,7 @@ struct End<'a> {
     run: &'a Path,
     /// File of the model to use.
     model: PathBuf,
-    /// Number of networks.
+    /// Number of models: networks, lines and Gaussian processes.
     networks: usize,
     /// In total; 0 if already finished before.
     seconds: f64,
@@ -146,11 +146,11 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig>) -> Outcome
         model.save(folder.model())?;
     }
     interrupt::leave_at_once(&format!("the model is saved in {}, without its scores", out.display()))?;
-    let (networks, seconds) = (model.networks().count(), began.elapsed().as_secs_f64());
+    let (networks, seconds) = (model.models(), began.elapsed().as_secs_f64());
     let end = End { run: out, model: folder.model(), networks, seconds };
     report.say("end", &end, || {
-        let (networks, rows) = (count(networks as u64, "network"), count(source.rows() as u64, "row"));
-        format!("run {}: {networks} learned from {rows} in {seconds:.1} s", out.display())
+        let (models, rows) = (count(networks as u64, "model"), count(source.rows() as u64, "row"));
+        format!("run {}: {models} learned from {rows} in {seconds:.1} s", out.display())
     })?;
     say_left_out(&folder, report, &model, &source.judge(&model)?)?;
     test.map_or(Ok(()), |test| say_test(&folder, report, &model, test))
@@ -158,7 +158,7 @@ pub(super) fn run(args: &Args, out: &Path, old: Option<&TableConfig>) -> Outcome
 
 /// What there is to say of a run that has its model.
 fn finished<'a>(out: &'a Path, folder: &RunFolder, model: &Ensemble) -> End<'a> {
-    End { run: out, model: folder.model(), networks: model.networks().count(), seconds: 0.0 }
+    End { run: out, model: folder.model(), networks: model.models(), seconds: 0.0 }
 }
 
 /// Of the bar: how much there is to do changes on the way.
