@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -155,3 +156,105 @@ def test_interrupting_a_fit_raises() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         tr.Ensemble.fit(x, x[:, 0], visits=10_000_000, progress=stop)
+
+
+def test_quantiles_of_several_levels(fitted: tr.Ensemble) -> None:
+    p = fitted.predict([0.1, 0.5, 1.0])
+    levels = [0.9, 0.1, 0.5]
+    several = p.quantile(levels)
+    assert several.shape == (3, 3)
+    assert np.array_equal(several, np.column_stack([p.quantile(level) for level in levels]))
+    assert np.array_equal(several, p.quantile(np.array(levels)))
+    assert p.quantile(0.5).shape == (3,) and p.quantile([0.5]).shape == (3, 1) and p.quantile([]).shape == (3, 0)
+    two = tr.Network.mlp([1, 8, 2]).predict([[0.1], [0.2], [0.3]])
+    assert two.quantile(levels).shape == (3, 2, 3)
+    assert np.array_equal(two.quantile(levels)[:, :, 1], two.quantile(0.1))
+    with pytest.raises(ValueError, match="1 is not between 0 and 1"):
+        p.quantile([0.5, 1.0])
+    with pytest.raises(ValueError, match="one level or a list"):
+        p.quantile([[0.5]])
+
+
+def flats(rows: int = 200) -> Any:
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "name": [f"flat {i % 150}" for i in range(rows)],
+            "rooms": rng.integers(1, 6, rows).astype(float),
+            "city": rng.choice(["Ulm", "Kiel", "Bonn"], rows),
+            "empty": None,
+        }
+    )
+    frame["price"] = 100 * frame["rooms"] + np.where(frame["city"] == "Ulm", 150, 0) + rng.normal(0, 10, rows)
+    frame.loc[::10, "rooms"] = np.nan
+    return frame
+
+
+def test_left_out_takes_what_fit_took() -> None:
+    frame = flats()
+    with pytest.warns(UserWarning):
+        model = tr.Ensemble.fit(frame, "price", visits=2000)
+    assert model.output_names == ["price"] and "price" not in model.input_names
+    left_out = model.left_out(frame, "price").mean
+    x, y = frame.drop(columns="price"), frame["price"]
+    assert np.array_equal(model.left_out(x, y).mean, left_out)
+    assert np.array_equal(model.left_out(x[x.columns[::-1]], y.to_numpy()).mean, left_out)
+    assert np.corrcoef(left_out, y)[0, 1] > 0.5 and not np.array_equal(left_out, model.predict(frame).mean)
+    with pytest.raises(ValueError, match="expected the 200 rows"):
+        model.left_out(frame.iloc[1:], "price")
+    with pytest.raises(ValueError, match="there is no column `prise`"):
+        tr.Ensemble.fit(frame, "prise")
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    assert np.array_equal(model.left_out(pl.from_pandas(frame), "price").mean, left_out)
+    # The same rows as they were fitted: the scores are theirs.
+    rmse = float(np.sqrt(np.mean((left_out - y) ** 2)))
+    assert rmse == pytest.approx(model.scores[0]["rmse"], rel=1e-6)
+
+
+def test_left_out_numbers_and_classes() -> None:
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=100), "b": rng.normal(size=100)})
+    frame["two"] = frame["a"] + frame["b"]
+    frame["kind"] = np.where(frame["a"] > 0, "up", "down")
+    model = tr.Ensemble.fit(frame[["a", "b", "two"]], ["b", "two"], visits=1000)
+    assert model.input_names == ["a"] and model.output_names == ["b", "two"]
+    out = model.left_out(frame[["a"]].to_numpy(), frame[["b", "two"]])
+    assert np.array_equal(model.left_out(frame, ["b", "two"]).mean, out.mean)
+    model = tr.Ensemble.fit(frame[["a", "kind"]], "kind", visits=1000)
+    p = model.left_out_proba(frame, "kind")
+    assert ((p[:, 1] > 0.5) == (frame["kind"] == "up")).mean() > 0.8
+    assert np.array_equal(model.left_out_proba(frame["a"].to_numpy(), frame["kind"].to_numpy()), p)
+    assert np.mean(p.argmax(axis=1) != (frame["kind"] == "up")) == pytest.approx(model.scores[0]["error_rate"])
+    model.learn(frame.iloc[:2], "kind")
+    assert model.rows == 102
+
+
+def test_what_columns_are_taken_for() -> None:
+    frame = flats()
+    frame["size"] = [*map(str, range(199)), "big"]
+    with pytest.warns(UserWarning) as warned:
+        model = tr.Ensemble.fit(frame, "price", visits=500, single=True)
+    assert [str(w.message) for w in warned] == [
+        "column `name`: left out: text, 150 different ones in 200 rows",
+        "column `empty`: left out: empty",
+        'column `size`: 1 cell is not a number and counted as missing: "big" in line 200',
+    ]
+    assert all(w.filename == __file__ for w in warned)
+    about = {c["name"]: c for c in model.columns}
+    assert list(about) == ["name", "rooms", "city", "empty", "size", "price"]
+    assert about["rooms"] == {"name": "rooms", "what": "number", "missing": 0.1, "problem": None}
+    assert about["city"]["what"] == "category, 3 levels" and about["price"]["what"] == "target"
+    assert about["empty"] == {"name": "empty", "what": "left out: empty", "missing": 1.0, "problem": None}
+    again = tr.Ensemble.from_bytes(model.to_bytes())
+    assert [c["name"] for c in again.columns] == ["rooms", "city", "size", "price"]
+    assert again.columns[1] == {"name": "city", "what": "category, 3 levels", "missing": None, "problem": None}
+    x = np.array([[1.0, np.nan]] * 5 + [[2.0, 3.0], [1.5, 4.0]] * 5)
+    model = tr.Ensemble.fit(x, x[:, 0], visits=500, single=True)
+    assert [(c["name"], c["what"], c["missing"]) for c in model.columns] == [
+        ("x0", "number", 0.0),
+        ("x1", "number", 1 / 3),
+        ("y0", "target", 0.0),
+    ]

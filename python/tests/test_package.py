@@ -1,5 +1,6 @@
 """The package as a whole: import, stubs, types, threads, processes, memory, command line."""
 
+import doctest
 import inspect
 import json
 import os
@@ -47,6 +48,18 @@ def test_everything_listed_is_there() -> None:
     assert set(tr.__all__) <= set(dir(tr))
     with pytest.raises(AttributeError, match="nothing"):
         tr.nothing  # noqa: B018
+
+
+def test_examples_of_the_native_part_hold() -> None:
+    runner, names = doctest.DocTestRunner(), []
+    for kind in vars(native).values():
+        for name in vars(kind) if isinstance(kind, type) else ():
+            text = getattr(kind, name).__doc__ or ""
+            if ">>>" in text and not name.startswith("__"):
+                names.append(f"{kind.__name__}.{name}")
+                runner.run(doctest.DocTestParser().get_doctest(text, {}, names[-1], None, 0))
+    assert {"Ensemble.fit", "Ensemble.learn", "Network.learn", "Prediction.quantile"} <= set(names)
+    assert runner.summarize().failed == 0
 
 
 # --- stubs ---------------------------------------------------------------------------------------------------

@@ -131,8 +131,21 @@ def _are_texts(array: np.ndarray) -> bool:
     return array.dtype.kind != "O" or any(isinstance(v, (str, bool)) for v in array.ravel())
 
 
+def target_inside(x: Any, y: Any) -> tuple[Any, Any]:
+    """The inputs and the target; y may be the name of a column of the frame x, or a list of names."""
+    if isinstance(x, np.ndarray) or not is_frame(x):
+        return x, y
+    names = y if isinstance(y, list) else [y]
+    if not all(isinstance(name, str) and name in x.columns for name in names):
+        return x, y
+    return x[[name for name in x.columns if name not in names]], x[y]
+
+
 def to_data(x: Any, y: Any, classes: bool | None = None) -> dict[str, Any]:
     """A table and its target, as arrays or, where a frame has more than numbers, as columns."""
+    x, y = target_inside(x, y)
+    if isinstance(y, str):
+        raise ValueError(f"y: there is no column `{y}`")
     labels, class_names, outputs = _target(y, classes)
     data: dict[str, Any] = {
         "x": x, "y": labels, "names": None, "class_names": class_names, "columns": None, "kinds": [], "targets": outputs,

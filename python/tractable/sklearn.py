@@ -141,18 +141,18 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
         if first:
             self._kept, self._fitted_rows = [], 0
             self.__dict__.pop("model_", None)
-        elif not self._kept:
+        elif not self._kept and hasattr(self, "model_"):
             self.model_.learn(x, self._as_fitted(y))
             return
-        self._kept.append((x, y))
-        rows = sum(len(y) for _, y in self._kept)
+        kept = [*self._kept, (x, y)]
+        rows = sum(len(y) for _, y in kept)
         if rows >= max(_LEAST_ROWS, min(2 * self._fitted_rows, _KEPT_ROWS)):
-            self._fit(_stack([x for x, _ in self._kept]), _stack([y for _, y in self._kept]))
+            self._fit(_stack([x for x, _ in kept]), _stack([y for _, y in kept]))
             self._fitted_rows = rows
         elif self._fitted_rows:
             self.model_.learn(x, self._as_fitted(y))
-        if rows >= _KEPT_ROWS:
-            self._kept = []
+        # Only now: what was interrupted may be tried again.
+        self._kept = kept if rows < _KEPT_ROWS else []
 
     def condition(self, X: Any, want: Any, **settings: Any) -> Posterior:
         """Which input gives the output I want? X is where to look, std how far: see Ensemble.condition."""

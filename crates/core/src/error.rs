@@ -119,6 +119,8 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// The work was to end early; see [`stop`](crate::stop).
+    Stopped,
     /// The operating system refused a file operation.
     File {
         /// The file.
@@ -174,6 +176,7 @@ impl fmt::Display for Error {
                 "{}: another process is using this folder; wait until it ends or choose another folder",
                 path.display()
             ),
+            Error::Stopped => write!(f, "stopped before it was done"),
             Error::File { path, doing, source } => {
                 write!(f, "{}: cannot {doing}: {source}", path.display())
             }

@@ -13,6 +13,7 @@ pub mod moments;
 pub mod product;
 pub mod rng;
 pub mod shape;
+pub mod stop;
 #[allow(unsafe_code, reason = "work that a round does not outlive")]
 pub mod team;
 pub mod workers;

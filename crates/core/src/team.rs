@@ -4,6 +4,7 @@
 //! stays in one core's cache; members that are done help the others. Longer jobs are begun one after another, in their order.
 //! Every output element belongs to exactly one task, so results do not depend on which thread ran it.
 
+use crate::stop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError, Weak};
@@ -96,12 +97,12 @@ impl Team {
         self.0.size
     }
 
-    /// Calls `job(task, member)` for every task below `tasks`, and returns when all are done. Members are numbered below the
-    /// team's size.
+    /// Calls `job(task, member)` for every task below `tasks`, and returns when all are done, or when the work is to
+    /// [stop](crate::stop). Members are numbered below the team's size.
     pub fn run(&self, tasks: usize, job: &(dyn Fn(usize, usize) + Sync)) {
         match self.turn(tasks) {
             Some(turn) => turn.as_ref().expect("it was started").share(tasks, job),
-            None => (0..tasks).for_each(|task| job(task, 0)),
+            None => (0..tasks).take_while(|_| stop::check().is_ok()).for_each(|task| job(task, 0)),
         }
     }
 
@@ -241,6 +242,8 @@ impl Crew {
     /// Workers that are awake in time do `theirs` while this thread does `mine`; returns when all are done.
     fn round<R>(&self, theirs: &Part<'_>, mine: impl FnOnce() -> R) -> R {
         let s = &*self.shared;
+        let stopped = stop::shared();
+        let theirs: &Part<'_> = &|id| stop::helping(&stopped, || theirs(id));
         // SAFETY: only the lifetime is erased; this function returns after the last worker has let go.
         let erased = unsafe { std::mem::transmute::<*const Part<'_>, *const Part<'static>>(theirs) };
         *lock(&s.offer) = Offer(erased);
@@ -297,6 +300,8 @@ fn wait(over: impl Fn() -> bool, mut look: impl FnMut()) {
             SPINS..YIELDS => std::thread::yield_now(),
             _ => {
                 std::thread::sleep(NAP);
+                // Those who are waited for learn of it.
+                let _ = stop::check();
                 look();
             }
         }
@@ -315,7 +320,7 @@ fn take_tasks(next: &[Next], job: &(dyn Fn(usize, usize) + Sync), tasks: usize, 
         let end = share(member + 1, members, tasks);
         loop {
             let task = next[member].0.fetch_add(1, Ordering::Relaxed);
-            if task >= end {
+            if task >= end || stop::check().is_err() {
                 break;
             }
             job(task, worker);

@@ -69,7 +69,8 @@ pub(super) struct Look {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Verdict {
     Use(Kind),
-    Leave(&'static str),
+    /// With the reason.
+    Leave(String),
 }
 
 impl Look {
@@ -154,10 +155,10 @@ impl Look {
     pub(super) fn verdict(&self, name: &str, file_has_commas: bool) -> Verdict {
         let (known, numbers) = (self.known(), self.point.max(self.comma));
         if known == 0 {
-            return Verdict::Leave("empty");
+            return Verdict::Leave("empty".into());
         }
         if self.counts && known > 2 && is_index_name(name) {
-            return Verdict::Leave("row numbers");
+            return Verdict::Leave("row numbers".into());
         }
         let dates = self.best_form();
         let mostly = |n: usize| n > 0 && (known - n) * MOST_ODD <= known;
@@ -178,12 +179,17 @@ impl Look {
         }
         match self.texts() {
             Some(texts) if texts.len() == 1 && !self.missing_is_a_level() => {
-                Verdict::Leave("one value in all rows")
+                let rest = if known < self.cells { " that have one" } else { "" };
+                Verdict::Leave(format!("one value in all rows{rest}"))
             }
             Some(texts) if texts.len() <= FEW_LEVELS || 2 * texts.len() <= known => {
                 Verdict::Use(self.as_category())
             }
-            _ => Verdict::Leave("text that is different in every row"),
+            Some(texts) if texts.len() == self.cells => {
+                Verdict::Leave("text that is different in every row".into())
+            }
+            Some(texts) => Verdict::Leave(format!("text, {} different ones in {known} rows", texts.len())),
+            None => Verdict::Leave(format!("text, more than {MOST_TEXTS} different ones")),
         }
     }
 
@@ -323,12 +329,23 @@ mod tests {
     #[test]
     fn what_cannot_help_is_left_out() {
         let leave = |cells: &[&str], name: &str| look(cells).verdict(name, false);
-        assert_eq!(leave(&["", "NA"], "x"), Verdict::Leave("empty"));
-        assert_eq!(leave(&["0", "1", "2", "3"], "id"), Verdict::Leave("row numbers"));
+        let because = |why: &str| Verdict::Leave(why.into());
+        assert_eq!(leave(&["", "NA"], "x"), because("empty"));
+        assert_eq!(leave(&["0", "1", "2", "3"], "id"), because("row numbers"));
         assert!(matches!(leave(&["1", "2", "3", "4"], "year"), Verdict::Use(_)));
-        assert_eq!(leave(&["a", "a", "a"], "x"), Verdict::Leave("one value in all rows"));
-        let names: Vec<String> = (0..30).map(|i| format!("person {i}")).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        assert_eq!(leave(&names, "x"), Verdict::Leave("text that is different in every row"));
+        assert_eq!(leave(&["a", "a", "a"], "x"), because("one value in all rows"));
+        assert_eq!(leave(&["a", "", "a"], "x"), because("one value in all rows that have one"));
+        let names: Vec<String> = (0..2000).map(|i| format!("person {i}")).collect();
+        let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert_eq!(leave(&names[..30], "x"), because("text that is different in every row"));
+        assert_eq!(leave(&names, "x"), because("text, more than 1024 different ones"));
+        names[29] = "person 0";
+        assert_eq!(leave(&names[..30], "x"), because("text, 29 different ones in 30 rows"));
+        names[29] = "";
+        assert_eq!(leave(&names[..30], "x"), because("text, 29 different ones in 29 rows"));
+        // As often as twice each they are levels.
+        names[..58].copy_within(..29, 29);
+        assert!(matches!(leave(&names[..58], "x"), Verdict::Use(Kind::Category { .. })));
+        assert_eq!(leave(&names[..57], "x"), because("text, 29 different ones in 57 rows"));
     }
 }

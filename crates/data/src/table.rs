@@ -364,7 +364,7 @@ impl Table {
         match self.said.iter().find(|(n, _)| n == name) {
             Some((_, kind)) => column.look.forced(*kind, self.commas).map(Verdict::Use),
             None => match &self.related {
-                Some((by, Related::Groups(_))) if by == name => Ok(Verdict::Leave("groups of rows")),
+                Some((by, Related::Groups(_))) if by == name => Ok(Verdict::Leave("groups of rows".into())),
                 _ => Ok(column.look.verdict(name, self.commas)),
             },
         }
@@ -374,7 +374,7 @@ impl Table {
     ///
     /// The type of a column follows from most of its cells: numbers (thousands separators, and currency and percent
     /// signs are dropped), yes or no, dates and times, or categories, which get one input per level. Useless columns
-    /// are excluded: empty ones, row numbers, and texts that are different in every row.
+    /// are excluded: empty ones, row numbers, and texts that hardly repeat.
     /// [`columns`](Self::columns) lists the decisions and [`treat`](Self::treat) changes them. Cells that are empty, `NA`,
     /// `nan`, `null` or `?` are missing, and so are cells that cannot be read. A missing feature is uncertain: it has the mean
     /// and variance that the rest of its row gives it. A missing target is not observed.

@@ -44,6 +44,7 @@ use member::{Form, Member};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Input, Matrix};
 use tractable_core::shape::Shape;
+use tractable_core::stop;
 use tractable_data::Dataset;
 use tractable_network::condition::Posterior;
 use tractable_network::network::Network;
@@ -248,9 +249,11 @@ impl Ensemble {
             let fold = learned.spec.rows % FOLDS;
             learned.spec.rows += 1;
             for candidate in &mut learned.candidates {
+                stop::check()?;
                 candidate.learn(fold, x, seen)?;
             }
         }
+        stop::check_now()?;
         *self = learned;
         Ok(())
     }
@@ -318,7 +321,7 @@ impl Ensemble {
     ) -> Result<Vec<Vec<(f64, T)>>> {
         let all: Vec<(&Candidate, &Member)> =
             self.candidates.iter().flat_map(|c| c.answering(fold).map(move |m| (c, m))).collect();
-        let one = |&(c, m): &(&Candidate, &Member)| say(c, m);
+        let one = |&(c, m): &(&Candidate, &Member)| stop::check().and_then(|()| say(c, m));
         let mut said = match rows < WORTH_A_THREAD {
             true => all.iter().map(one).collect::<Vec<_>>(),
             false => self.first().device().team().map(all.len(), |i| one(&all[i])),

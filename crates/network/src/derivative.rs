@@ -26,6 +26,9 @@ use tractable_core::moments::Activation;
 use tractable_core::moments::derivative::Gate;
 use tractable_devices::Purpose;
 
+/// Rows that are differentiated together.
+const AT_ONCE: usize = 1024;
+
 /// What to differentiate with respect to, and which output: made from a layer's name, or by [`Wrt::input`].
 ///
 /// ```
@@ -181,7 +184,7 @@ impl Network {
     pub fn derivative<'a, 'b>(&self, x: impl Into<Input<'a>>, wrt: impl Into<Wrt<'b>>) -> Result<Derivative> {
         let (x, wrt) = (self.check_input(x.into())?, wrt.into());
         let slope = self.slope(wrt.layer, wrt.output, wrt.gate)?;
-        let [mean, var, cov] = self.in_parts(x.rows(), |rows| {
+        let [mean, var, cov] = self.in_parts_of(self.rows_at_once().min(AT_ONCE), x.rows(), |rows| {
             let mut pass = self.forward(x.rows_between(rows.start, rows.end))?;
             let d = self.derivative_in(&mut *pass, slope, rows.len())?;
             let [mean, var] = d.slope.into_parts();

@@ -32,6 +32,7 @@ use tractable_core::error::{Error, Result};
 use tractable_core::moments::Activation;
 use tractable_core::moments::derivative::Gate;
 use tractable_core::shape::Shape;
+use tractable_core::stop;
 use tractable_core::workers::{Numbers, Transport};
 use tractable_devices::{
     Backend, Change, Device, Field, Handle, NoiseSums, NoiseVar, PRIOR, Priors, Seen, Tally, Units, Update,
@@ -296,12 +297,13 @@ impl<B: Backend> Layers<B> {
         }
     }
 
-    /// Runs a plan from top to bottom.
-    fn run(&self, pass: &mut Pass<B>, ops: &[Op], seen: Option<Observed<'_>>) {
+    /// Runs a plan from top to bottom, unless it is to stop.
+    fn run(&self, pass: &mut Pass<B>, ops: &[Op], seen: Option<Observed<'_>>) -> Result<()> {
         let backend = &*self.backend;
         let Pass { states, scratch, spares, noise, status, rows, k, spread, .. } = pass;
         let inferred = NoiseVar::PerOutput(&self.noise.var);
         for &op in ops {
+            stop::check()?;
             match op {
                 Op::Forward { layer, purpose } => {
                     let (below, above) = states.split_at_mut(layer + 1);
@@ -382,6 +384,7 @@ impl<B: Backend> Layers<B> {
                 }
             }
         }
+        stop::check()
     }
 
     /// Errors or counts.
@@ -419,12 +422,13 @@ impl<B: Backend> Layers<B> {
     }
 
     /// The derivative by the units of one state, from the output down, after a forward pass.
-    fn differentiate(&self, pass: &mut Pass<B>, Slope { output, at, gate }: Slope) {
+    fn differentiate(&self, pass: &mut Pass<B>, Slope { output, at, gate }: Slope) -> Result<()> {
         let Pass { states, scratch, derivatives, .. } = pass;
         derivatives.resize_with(states.len(), Default::default);
         let units = |(z, activation, a): Station| Units { z: &states[z], activation, a: &states[a] };
         let above_at = self.graph.above(|s| s == at);
         for a in (at..=self.graph.output()).rev().filter(|&a| above_at[a]) {
+            stop::check()?;
             let below = self.station(a, at);
             // By a state below the one that is asked for: by an activation of something else.
             if !above_at[below.0] {
@@ -462,6 +466,7 @@ impl<B: Backend> Layers<B> {
                 }
             }
         }
+        stop::check()
     }
 }
 
@@ -491,7 +496,11 @@ impl<B: Backend> Engine for Loaded<B> {
         self.layers.set(pass, batch)?;
         pass.noise.begin(self.layers.noise.var.len());
         let joined = self.joined.as_ref().filter(|_| self.layers.joins(pass));
-        self.layers.run(pass, joined.unwrap_or(&self.learn), Some(seen));
+        let ran = self.layers.run(pass, joined.unwrap_or(&self.learn), Some(seen));
+        if ran.is_err() {
+            pass.status = B::Status::default();
+        }
+        ran?;
         // Nothing may fail once the first layer has learned.
         self.layers.reserve(pass, joined.is_some())?;
         if seen.noise.is_none() {
@@ -500,16 +509,20 @@ impl<B: Backend> Engine for Loaded<B> {
         let Layers { backend, graph, blocks, priors, .. } = &mut self.layers;
         let Pass { states, scratch, sums, status, .. } = pass;
         let pool = joined.and_then(|_| blocks[2].pool());
-        for (i, block) in blocks.iter_mut().enumerate() {
-            let Some(priors) = priors[i] else { continue };
-            let (x, z) = (&states[graph.inputs[i][0]], &states[i + 1]);
-            let steps = update.steps(rows, block.uses(), priors);
-            if let (0, Some(fused), Some(pool), Block::Map(w, _)) = (i, backend.fused(), pool, &mut *block) {
-                fused.join_learn(w, &mut scratch[0], pool, [x, &states[3]], steps, status);
-                continue;
+        stop::finish(|| {
+            for (i, block) in blocks.iter_mut().enumerate() {
+                let Some(priors) = priors[i] else { continue };
+                let (x, z) = (&states[graph.inputs[i][0]], &states[i + 1]);
+                let steps = update.steps(rows, block.uses(), priors);
+                if let (0, Some(fused), Some(pool), Block::Map(w, _)) =
+                    (i, backend.fused(), pool, &mut *block)
+                {
+                    fused.join_learn(w, &mut scratch[0], pool, [x, &states[3]], steps, status);
+                    continue;
+                }
+                block.learn(backend, &mut scratch[i], x, z, sums[i].as_mut(), steps, status);
             }
-            block.learn(backend, &mut scratch[i], x, z, sums[i].as_mut(), steps, status);
-        }
+        });
         Ok(())
     }
 

@@ -401,7 +401,7 @@ impl Network {
     }
 
     /// The same, with this many rows at a time.
-    fn in_parts_of<const N: usize>(
+    pub(crate) fn in_parts_of<const N: usize>(
         &self,
         at_once: usize,
         rows: usize,

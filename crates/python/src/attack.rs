@@ -3,6 +3,7 @@
 use crate::arrays::{Numbers, array, labels, rows};
 use crate::errors::{OrRaise, invalid};
 use crate::network::Network;
+use crate::progress::interruptible;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tractable::attack::{Settings, Targets, fgsm, infer, pgd};
@@ -64,7 +65,7 @@ pub(crate) fn attack<'py>(
     if random_start {
         how = how.random_start(seed);
     }
-    let found = py.detach(|| match method {
+    let found = interruptible(py, || match method {
         "infer" => infer(&net, &images, &targets, &how),
         "pgd" => pgd(&net, &images, &targets, &how),
         "fgsm" => fgsm(&net, &images, &targets, &how),
@@ -72,8 +73,7 @@ pub(crate) fn attack<'py>(
             what: "method".into(),
             why: format!("`{other}` is not infer, pgd or fgsm"),
         }),
-    });
-    let found = found.or_raise()?;
+    })?;
     let out = PyDict::new(py);
     let numbers =
         |f: &dyn Fn(&tractable::attack::Attacked) -> f64| array(py, found.iter().map(f).collect(), &[0]);

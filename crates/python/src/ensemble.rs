@@ -1,6 +1,7 @@
 //! The calibrated model of several networks.
 
-use crate::arrays::{Inputs, Numbers, labels, outputs, rows};
+use crate::arrays::{Inputs, Numbers, rows};
+use crate::columns::{self, Column};
 use crate::device::device;
 use crate::errors::{OrRaise, invalid};
 use crate::learned::Surprise;
@@ -8,15 +9,15 @@ use crate::locks;
 use crate::network::{Network, Path, covariance};
 use crate::posterior::Posterior;
 use crate::prediction::Prediction;
-use crate::progress::Watch;
+use crate::progress::{Watch, interruptible};
+use crate::table::{self, Cells, columns_of, target_inside};
 use crate::want::{Classes, Wish, WishSettings, observed};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::{RwLock, RwLockReadGuard};
-use tractable::data::{As, Dataset, Table};
 use tractable::ensemble::Settings;
 use tractable::{
-    Ensemble as Inner, Input, Matrix,
+    Ensemble as Inner, Input,
     network::{Observation, Output},
 };
 
@@ -26,28 +27,14 @@ pub(crate) struct Ensemble {
     inner: RwLock<Inner>,
     width: usize,
     output: Output,
+    /// Of the table that it was fitted to; none where it was read from a file.
+    columns: Vec<Column>,
 }
 
 impl From<Inner> for Ensemble {
     fn from(model: Inner) -> Self {
-        Ensemble { width: model.input().len(), output: model.output(), inner: RwLock::new(model) }
-    }
-}
-
-/// The cells of a column: numbers, or texts of which an empty one is missing.
-#[derive(FromPyObject)]
-enum Cells<'py> {
-    Texts(Vec<String>),
-    Numbers(Bound<'py, PyAny>),
-}
-
-impl Cells<'_> {
-    fn texts(self) -> PyResult<Vec<String>> {
-        let text = |v: &f64| if v.is_nan() { String::new() } else { v.to_string() };
-        match self {
-            Cells::Texts(texts) => Ok(texts),
-            Cells::Numbers(numbers) => Ok(Numbers::of(&numbers, "column")?.data().iter().map(text).collect()),
-        }
+        let (width, output) = (model.input().len(), model.output());
+        Ensemble { width, output, inner: RwLock::new(model), columns: Vec::new() }
     }
 }
 
@@ -58,9 +45,10 @@ impl Ensemble {
 
     /// Inputs as the networks take them: numbers as they are, columns of a frame as the model's table has them.
     fn given<'py>(&self, x: &Bound<'py, PyAny>, std: Option<&Bound<'py, PyAny>>) -> PyResult<Inputs<'py>> {
-        let columns = convert(x.py(), "to_columns")?.call1((x,))?;
-        if !columns.is_none() && self.read().preparation().is_some() {
-            let (mean, own) = self.encode(x.py(), columns.extract()?)?;
+        if let Some(columns) = columns_of(x)?
+            && self.read().preparation().is_some()
+        {
+            let (mean, own) = self.encode(x.py(), columns)?;
             return Inputs::of(&mean, std.or(Some(&own)), self.width);
         }
         self.numbers(x, std)
@@ -90,11 +78,12 @@ impl Ensemble {
         std: Option<&Bound<'_, PyAny>>,
         learn: impl FnOnce(&mut Inner, Input<'_>, Observation<'_>) -> tractable::Result<T> + Send,
     ) -> PyResult<T> {
+        let (x, y) = &target_inside(x, y)?;
         let given = self.given(x, std)?;
         let input = given.input()?;
         if let Output::Classes { .. } = self.output {
             let labels = self.names_of_classes().of(y, "y")?;
-            return py.detach(|| learn(&mut locks::write(&self.inner), input, (&labels).into())).or_raise();
+            return work(py, input.rows(), || learn(&mut locks::write(&self.inner), input, (&labels).into()));
         }
         let width = self.output.units();
         let y = Numbers::of(y, "y")?;
@@ -104,7 +93,7 @@ impl Ensemble {
         if let Some(seen) = &seen {
             observation = observation.seen(seen);
         }
-        py.detach(|| learn(&mut locks::write(&self.inner), input, observation)).or_raise()
+        work(py, input.rows(), || learn(&mut locks::write(&self.inner), input, observation))
     }
 
     fn scores_dict<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
@@ -134,92 +123,48 @@ impl Ensemble {
     }
 }
 
-/// A table as Python read it: either arrays or columns.
-#[derive(FromPyObject)]
-struct Read<'py> {
-    #[pyo3(item)]
-    x: Bound<'py, PyAny>,
-    #[pyo3(item)]
-    y: Bound<'py, PyAny>,
-    /// Names of inputs and outputs.
-    #[pyo3(item)]
-    names: Option<(Vec<String>, Vec<String>)>,
-    #[pyo3(item)]
-    class_names: Option<Vec<String>>,
-    #[pyo3(item)]
-    columns: Option<Vec<(String, Cells<'py>)>>,
-    /// Types of columns that are known.
-    #[pyo3(item)]
-    kinds: Vec<(String, String)>,
-    #[pyo3(item)]
-    targets: Vec<String>,
-}
-
-fn convert<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("tractable._convert")?.getattr(name)
-}
-
-/// Columns of which some are targets.
-fn table(
-    columns: Vec<(String, Cells<'_>)>,
-    kinds: Vec<(String, String)>,
-    targets: Vec<String>,
-    class_names: Option<Vec<String>>,
-) -> PyResult<Dataset> {
-    let columns = columns.into_iter().map(|(name, cells)| Ok((name, cells.texts()?)));
-    let mut table = Table::of_columns(columns.collect::<PyResult<Vec<_>>>()?).or_raise()?;
-    for (name, kind) in kinds {
-        let kind = match kind.as_str() {
-            "number" => As::Number,
-            "category" => As::Category,
-            _ => As::Date,
-        };
-        table = table.treat(&name, kind).or_raise()?;
-    }
-    match class_names {
-        Some(classes) => table.labels(&targets[0], &classes),
-        None => table.targets(&targets.iter().map(String::as_str).collect::<Vec<_>>()),
-    }
-    .or_raise()
-}
-
-/// Rows whose NaNs are missing, with what is known of the columns' names.
-fn dataset(
-    x: &Bound<'_, PyAny>,
-    y: &Bound<'_, PyAny>,
-    class_names: Option<Vec<String>>,
-    names: Option<(Vec<String>, Vec<String>)>,
-) -> PyResult<Dataset> {
-    let x = Numbers::of(x, "input")?;
-    let width = match *x.shape() {
-        [_] => 1,
-        [_, ref rest @ ..] => rest.iter().product(),
-        [] => return Err(invalid("input", "a single number is not a table")),
-    };
-    let missing: Vec<bool> = x.data().iter().map(|v| v.is_nan()).collect();
-    let known = x.data().iter().map(|v| if v.is_nan() { 0.0 } else { *v }).collect();
-    let x = Matrix::new(known, width).or_raise()?;
-    let mut data = match class_names {
-        Some(names) => Dataset::with_labels(x, labels(y, "y")?, names),
-        None => {
-            let y = Numbers::of(y, "y")?;
-            let width = if y.shape().len() < 2 { 1 } else { y.shape()[1..].iter().product() };
-            Dataset::new(x, y.matrix(width, "y")?)
-        }
-    }
-    .or_raise()?;
-    if let Some((inputs, outputs)) = names {
-        data = data.with_names(inputs, outputs).or_raise()?;
-    }
-    if missing.contains(&true) { data.mark_missing(missing).or_raise() } else { Ok(data) }
+/// Work on so many rows; that on a single one is short.
+fn work<T: Send>(
+    py: Python<'_>,
+    rows: usize,
+    work: impl FnOnce() -> tractable::Result<T> + Send,
+) -> PyResult<T> {
+    if rows > 1 { interruptible(py, work) } else { py.detach(work).or_raise() }
 }
 
 #[pymethods]
 impl Ensemble {
-    /// Fits to a table: arrays, or a frame with texts, dates and missing cells. NaN is missing.
+    /// Fits to a table. Columns that are left out, and cells that cannot be read, are warned of; model.columns has all columns. Ctrl-C
+    /// ends it.
     ///
-    /// classes: whether y is classes; by default texts and booleans are. single: one network, the most likely on a fifth of the rows, in a
-    /// fifth of the time. progress: a function of (done, of, what), or False for none.
+    /// Parameters
+    /// ----------
+    /// x : array [rows, inputs], or a pandas or polars frame
+    ///     A frame may have texts, dates and missing cells. NaN is missing.
+    /// y : array [rows] or [rows, outputs], a column or a frame; or the name, or a list of names, of columns of x
+    /// classes : bool, optional
+    ///     Whether y is classes; by default texts and booleans are.
+    /// seed : int, default=0
+    /// single : bool, default=False
+    ///     One network, the most likely on a fifth of the rows, in a fifth of the time.
+    /// visits : int, default=50_000
+    ///     Rows that each network learns from, over all epochs.
+    /// threads : int, optional
+    ///     By default one per core. The result is the same.
+    /// progress : function of (done, of, what), or bool, optional
+    ///     By default a bar on a terminal; False for none.
+    ///
+    /// Returns
+    /// -------
+    /// Ensemble
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, tractable as tr
+    /// >>> x = np.linspace(-1, 1, 40)
+    /// >>> model = tr.Ensemble.fit(x, 3 * x, single=True, visits=2000)
+    /// >>> model.rows
+    /// 40
     #[staticmethod]
     #[pyo3(signature = (
         x, y, *, classes=None, seed=0, single=false, visits=50_000, threads=None, progress=None
@@ -236,17 +181,16 @@ impl Ensemble {
         threads: Option<usize>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let read: Read<'_> = convert(py, "to_data")?.call1((x, y, classes))?.extract()?;
-        let data = match read.columns {
-            Some(columns) => table(columns, read.kinds, read.targets, read.class_names)?,
-            None => dataset(&read.x, &read.y, read.class_names, read.names)?,
-        };
+        let (data, columns) = table::to_fit(x, y, classes)?;
         let settings = Settings::default().seed(seed).single(single).visits(visits);
         let settings = settings.threads(threads.unwrap_or(0));
         let mut watch = Watch::new(py, progress)?;
-        let model = py.detach(|| Inner::fit_with(&data, &settings, |s| watch.look(s.what, s.done, s.of)));
+        let model =
+            interruptible(py, || Inner::fit_with(&data, &settings, |s| watch.look(s.what, s.done, s.of)));
         watch.end()?;
-        model.or_raise()?.map(Ensemble::from).ok_or_else(|| invalid("fit", "was stopped"))
+        let model = model?.ok_or_else(|| invalid("fit", "was stopped"))?;
+        columns::warn(py, &columns)?;
+        Ok(Ensemble { columns, ..model.into() })
     }
 
     /// A model from your own network, calibrated on rows that it was not trained on.
@@ -265,12 +209,32 @@ impl Ensemble {
             Output::Classes { classes } => Some((0..classes).map(|i| i.to_string()).collect::<Vec<_>>()),
             _ => None,
         };
-        let learned = dataset(x, y, names.clone(), None)?;
-        let held_out = dataset(x_held_out, y_held_out, names, None)?;
-        Ok(py.detach(|| Inner::calibrated(net, &learned, &held_out)).or_raise()?.into())
+        let learned = table::of_arrays(x, y, names.clone())?;
+        let held_out = table::of_arrays(x_held_out, y_held_out, names)?;
+        Ok(interruptible(py, || Inner::calibrated(net, &learned, &held_out))?.into())
     }
 
-    /// What comes out? NaN is a missing input, and counts with its uncertainty.
+    /// What comes out? Ctrl-C ends it.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : array [rows, inputs], or a frame with the columns of the fit, in any order
+    ///     NaN is a missing input, and counts with its uncertainty.
+    /// std : float or array, optional
+    ///     Standard deviation of the inputs: one, one per input, or one per cell.
+    ///
+    /// Returns
+    /// -------
+    /// Prediction
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, tractable as tr
+    /// >>> x = np.linspace(-1, 1, 40)
+    /// >>> model = tr.Ensemble.fit(x, 3 * x, single=True, visits=2000)
+    /// >>> lower, upper = model.predict([0.5]).interval(0.9)
+    /// >>> bool(lower[0] < 1.5 < upper[0])
+    /// True
     #[pyo3(signature = (x, *, std=None))]
     fn predict(
         &self,
@@ -280,11 +244,27 @@ impl Ensemble {
     ) -> PyResult<Prediction> {
         let given = self.given(x, std)?;
         let input = given.input()?;
-        let prediction = py.detach(|| self.read().predict(input)).or_raise()?;
+        let prediction = interruptible(py, || self.read().predict(input))?;
         Ok(Prediction::new(prediction, None))
     }
 
-    /// Probability of every class, [rows, classes], calibrated.
+    /// Probability of every class, calibrated. Ctrl-C ends it.
+    ///
+    /// Parameters
+    /// ----------
+    /// x, std : as for predict
+    ///
+    /// Returns
+    /// -------
+    /// array [rows, classes], in the order of class_names
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, tractable as tr
+    /// >>> x = np.linspace(-1, 1, 40)
+    /// >>> model = tr.Ensemble.fit(x, np.where(x > 0, "up", "down"), single=True, visits=2000)
+    /// >>> model.class_names, bool(model.predict_proba([0.9])[0, 1] > 0.5)
+    /// (['down', 'up'], True)
     #[pyo3(signature = (x, *, std=None))]
     fn predict_proba<'py>(
         &self,
@@ -294,11 +274,25 @@ impl Ensemble {
     ) -> PyResult<Bound<'py, PyAny>> {
         let given = self.given(x, std)?;
         let input = given.input()?;
-        let p = py.detach(|| self.read().predict_classes(input)).or_raise()?;
+        let p = interruptible(py, || self.read().predict_classes(input))?;
         rows(py, p.data().to_vec(), p.width())
     }
 
-    /// What do the data say about the weights? More rows, without retraining.
+    /// What do the data say about the weights? More rows, without retraining: all of them, or none if there is an error or Ctrl-C.
+    ///
+    /// Parameters
+    /// ----------
+    /// x, std : as for predict
+    /// y : as for fit
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, tractable as tr
+    /// >>> x = np.linspace(-1, 1, 40)
+    /// >>> model = tr.Ensemble.fit(x, 3 * x, single=True, visits=2000)
+    /// >>> model.learn([0.5, 0.6], [1.5, 1.8])
+    /// >>> model.rows
+    /// 42
     #[pyo3(signature = (x, y, *, std=None))]
     fn learn(
         &self,
@@ -327,7 +321,35 @@ impl Ensemble {
         py.detach(|| locks::write(&self.inner).discount(factor)).or_raise()
     }
 
-    /// Which input gives the output I want? Its posterior, given a prior around x with these standard deviations.
+    /// Which input gives the output I want? Ctrl-C ends it.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : array [rows, inputs], or a frame
+    ///     Where to look.
+    /// want : numbers, classes, or "max", "min" or "stationary"
+    ///     NaN is left free.
+    /// std : float or array, optional
+    ///     How far from x to look: one standard deviation, one per input, or one per cell.
+    /// cov : array [inputs, inputs], optional
+    ///     Covariance of the inputs, instead of std.
+    /// noise_std : float or array, optional
+    ///     How exactly the wanted number must be met.
+    /// known_weights : bool, default=False
+    ///     Whether to ignore the uncertainty of the weights.
+    ///
+    /// Returns
+    /// -------
+    /// Posterior
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, tractable as tr
+    /// >>> x = np.linspace(-1, 1, 40)
+    /// >>> model = tr.Ensemble.fit(x, 3 * x, single=True, visits=2000)
+    /// >>> found = model.condition([0.0], 1.5, std=1.0)
+    /// >>> bool(abs(found.mean[0, 0] - 0.5) < 0.2)
+    /// True
     #[pyo3(signature = (x, want, *, std=None, cov=None, noise_std=None, known_weights=false))]
     #[allow(clippy::too_many_arguments)]
     fn condition(
@@ -346,7 +368,7 @@ impl Ensemble {
         let settings = WishSettings { known_weights, covariance, ..WishSettings::default() };
         let wish = Wish::of(want, noise_std, self.output, &self.names_of_classes(), input.rows(), settings)?;
         let wanted = wish.wanted()?;
-        py.detach(|| self.read().condition(input, wanted)).or_raise().map(Posterior)
+        interruptible(py, || self.read().condition(input, wanted)).map(Posterior)
     }
 
     /// Mean and standard deviation of the inputs that raw columns become, [rows, inputs] each.
@@ -371,6 +393,9 @@ impl Ensemble {
         let n = ordered.first().map_or(0, |c| c.len());
         let (mut mean, mut std) = (Vec::new(), Vec::new());
         for row in 0..n {
+            if row % 1024 == 0 {
+                py.check_signals()?;
+            }
             let cells: Vec<&str> = ordered.iter().map(|c| c.get(row).map_or("", String::as_str)).collect();
             let (m, v) = preparation.encode(&cells).or_raise()?;
             mean.extend(m);
@@ -380,7 +405,23 @@ impl Ensemble {
         Ok((rows(py, mean, width)?, rows(py, std, width)?))
     }
 
-    /// Predictions for the rows it was fitted to, each by the networks that left it out.
+    /// Predictions for the rows it was fitted to, each by the networks that left it out. Ctrl-C ends it.
+    ///
+    /// Parameters
+    /// ----------
+    /// x, y : as they were given to fit, with the rows in the same order
+    ///
+    /// Returns
+    /// -------
+    /// Prediction
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, tractable as tr
+    /// >>> x = np.linspace(-1, 1, 40)
+    /// >>> model = tr.Ensemble.fit(x, 3 * x, visits=500)
+    /// >>> len(model.left_out(x, 3 * x))
+    /// 40
     fn left_out<'py>(
         &self,
         py: Python<'py>,
@@ -390,24 +431,43 @@ impl Ensemble {
         if let Output::Classes { .. } = self.output {
             return Err(invalid("left_out", "this model has classes; use left_out_proba"));
         }
-        let data = dataset(x, y, None, None)?;
-        let prediction = py.detach(|| self.read().left_out(&data)).or_raise()?;
+        let (x, y) = &target_inside(x, y)?;
+        let data = table::as_fitted(&self.read(), x, y, None)?;
+        let prediction = interruptible(py, || self.read().left_out(&data))?;
         Ok(Prediction::new(prediction, None))
     }
 
     /// left_out() for classes.
+    ///
+    /// Parameters
+    /// ----------
+    /// x, y : as they were given to fit, with the rows in the same order
+    ///
+    /// Returns
+    /// -------
+    /// array [rows, classes], in the order of class_names
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, tractable as tr
+    /// >>> x = np.linspace(-1, 1, 40)
+    /// >>> model = tr.Ensemble.fit(x, x > 0, visits=500)
+    /// >>> model.left_out_proba(x, x > 0).shape
+    /// (40, 2)
     fn left_out_proba<'py>(
         &self,
         py: Python<'py>,
         x: &Bound<'py, PyAny>,
         y: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Output::Classes { classes } = self.output else {
+        let Output::Classes { .. } = self.output else {
             return Err(invalid("left_out_proba", "this model has no classes; use left_out"));
         };
-        let data = dataset(x, y, Some((0..classes).map(|i| i.to_string()).collect()), None)?;
-        let p = py.detach(|| self.read().left_out_classes(&data)).or_raise()?;
-        outputs(py, p.data().to_vec(), p.width())
+        let (x, y) = &target_inside(x, y)?;
+        let labels = self.names_of_classes().of(y, "y")?;
+        let data = table::as_fitted(&self.read(), x, y, Some(labels))?;
+        let p = interruptible(py, || self.read().left_out_classes(&data))?;
+        rows(py, p.data().to_vec(), p.width())
     }
 
     /// Writes the file that the program and the Rust library read.
@@ -469,6 +529,28 @@ impl Ensemble {
     #[getter]
     fn class_names(&self) -> Vec<String> {
         self.read().class_names().to_vec()
+    }
+
+    /// What the columns of the table are taken for, as the program prints it: one dict per column with its name, what it is, the share of
+    /// its cells that are missing, and a problem or None. pandas.DataFrame(model.columns) is a table of them.
+    ///
+    /// A model that was read from a file or a pickle has only the columns that it reads and the targets; what was missing is None.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, tractable as tr
+    /// >>> x = np.linspace(-1, 1, 40)
+    /// >>> model = tr.Ensemble.fit(x, 3 * x, single=True, visits=500)
+    /// >>> model.columns[0]
+    /// {'name': 'x0', 'what': 'number', 'missing': 0.0, 'problem': None}
+    #[getter]
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        if !self.columns.is_empty() {
+            return self.columns.iter().map(|c| c.dict(py)).collect();
+        }
+        let model = self.read();
+        let Some(preparation) = model.preparation() else { return Ok(Vec::new()) };
+        Column::of_model(&preparation, model.output_names(), None).iter().map(|c| c.dict(py)).collect()
     }
 
     /// Number of classes, or None for numbers.

@@ -10,6 +10,7 @@
 mod agent;
 mod arrays;
 mod attack;
+mod columns;
 mod device;
 mod ensemble;
 mod errors;
@@ -22,6 +23,7 @@ mod optimizer;
 mod posterior;
 mod prediction;
 mod progress;
+mod table;
 mod task;
 mod want;
 

@@ -8,7 +8,7 @@ use crate::learned::{LearnInfo, Surprise};
 use crate::locks::{self, Calling};
 use crate::posterior::{Derivative, Gaussian, Posterior};
 use crate::prediction::Prediction;
-use crate::progress::Watch;
+use crate::progress::{Watch, interruptible};
 use crate::want::{Classes, Wish, WishSettings, observed};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -19,6 +19,7 @@ use tractable::{
     Fit, Input, Matrix, Network as Inner, Noise, Prior, Shape,
     condition::Wrt,
     network::{NetworkBuilder, Observation, Output, Scheme, UpdateRule},
+    stop,
     train::Progress,
 };
 
@@ -140,7 +141,7 @@ impl Network {
                 return Err(invalid("noise_std", NO_NOISE));
             }
             let labels = labels(y, "y")?;
-            return py.detach(|| learn(input, Observation::from(&labels))).or_raise();
+            return interruptible(py, || learn(input, Observation::from(&labels)));
         }
         let width = self.output.units();
         let y = Numbers::of(y, "y")?;
@@ -158,7 +159,7 @@ impl Network {
         if let Some(noise) = &noise {
             observation = observation.noise_var(noise);
         }
-        py.detach(|| learn(input, observation)).or_raise()
+        interruptible(py, || learn(input, observation))
     }
 
     fn given<'py>(&self, x: &Bound<'py, PyAny>, std: Option<&Bound<'py, PyAny>>) -> PyResult<Inputs<'py>> {
@@ -175,6 +176,10 @@ impl Network {
         Wish::of(want, noise_std, self.output, &Classes::default(), rows, settings)
     }
 }
+
+/// A batch of so many rows, and with so much work, rows times weights, is learned by a copy.
+const MANY_ROWS: usize = 16;
+const WORTH_A_COPY: usize = 1 << 22;
 
 const NO_NOISE: &str = "classes have a setting of their own: Network(..., noise=1.0)";
 
@@ -250,13 +255,13 @@ impl Network {
     ) -> PyResult<Prediction> {
         let given = self.given(x, std)?;
         let input = given.input()?;
-        let predicted = py.detach(|| {
+        let predicted = interruptible(py, || {
             let net = self.read()?;
             let covariance = cov.then(|| net.output_covariance(input)).transpose()?;
             let covariance = covariance.map(|all| all.iter().flat_map(|m| m.data()).copied().collect());
             Ok((net.predict(input)?, covariance))
         });
-        let (prediction, covariance) = predicted.or_raise()?;
+        let (prediction, covariance) = predicted?;
         Ok(Prediction::new(prediction, covariance))
     }
 
@@ -270,11 +275,32 @@ impl Network {
     ) -> PyResult<Bound<'py, PyAny>> {
         let given = self.given(x, std)?;
         let input = given.input()?;
-        let p = py.detach(|| self.read()?.predict_classes(input)).or_raise()?;
+        let p = interruptible(py, || self.read()?.predict_classes(input))?;
         rows(py, p.data().to_vec(), p.width())
     }
 
-    /// What do the data say about the weights? One batch; NaN in y is not observed, and classes are whole numbers.
+    /// What do the data say about the weights? One batch: all of it, or nothing if there is an error or Ctrl-C.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : array [rows, inputs]
+    /// y : array [rows] or [rows, outputs]
+    ///     NaN is not observed; classes are whole numbers.
+    /// std : float or array, optional
+    ///     Standard deviation of the inputs: one, one per input, or one per cell.
+    /// noise_std : float or array, optional
+    ///     Standard deviation of the noise, likewise, instead of the network's own.
+    ///
+    /// Returns
+    /// -------
+    /// LearnInfo
+    ///
+    /// Examples
+    /// --------
+    /// >>> import tractable as tr
+    /// >>> net = tr.Network.mlp([1, 8, 1])
+    /// >>> net.learn([0.1, 0.2], [0.3, 0.6]).rows
+    /// 2
     #[pyo3(signature = (x, y, *, std=None, noise_std=None))]
     fn learn(
         &self,
@@ -284,7 +310,17 @@ impl Network {
         std: Option<&Bound<'_, PyAny>>,
         noise_std: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<LearnInfo> {
-        let learn = |input: Input<'_>, seen: Observation<'_>| self.write()?.learn(input, seen);
+        let learn = |input: Input<'_>, seen: Observation<'_>| {
+            let mut net = self.write()?;
+            if input.rows() < MANY_ROWS || input.rows() * net.parameters() < WORTH_A_COPY {
+                return net.learn(input, seen);
+            }
+            // Once its first layer has learned, only a copy may be stopped.
+            let mut learned = net.try_clone()?;
+            let info = stop::on_trial(|| learned.learn(input, seen))?;
+            *net = learned;
+            Ok(info)
+        };
         self.observing(py, x, y, std, noise_std, learn).map(LearnInfo)
     }
 
@@ -391,7 +427,7 @@ impl Network {
         let settings = WishSettings { output, layer, known_weights, covariance, rounds: None };
         let wish = self.wish(want, noise_std, input.rows(), settings)?;
         let wanted = wish.wanted()?;
-        py.detach(|| self.read()?.condition(input, wanted)).or_raise().map(Posterior)
+        interruptible(py, || self.read()?.condition(input, wanted)).map(Posterior)
     }
 
     /// Moves the input towards the output I want, round by round; not a posterior. other_than asks for any other class.
@@ -419,7 +455,7 @@ impl Network {
             _ => return Err(invalid("search", "give either want or other_than")),
         };
         let wanted = wish.wanted()?;
-        py.detach(|| self.read()?.search(input, wanted)).or_raise().map(Gaussian)
+        interruptible(py, || self.read()?.search(input, wanted)).map(Gaussian)
     }
 
     /// How does an output change with the input, or with a hidden layer?
@@ -434,7 +470,7 @@ impl Network {
     ) -> PyResult<Derivative> {
         let given = self.given(x, std)?;
         let input = given.input()?;
-        py.detach(|| self.read()?.derivative(input, wrt(layer, output))).or_raise().map(Derivative)
+        interruptible(py, || self.read()?.derivative(input, wrt(layer, output))).map(Derivative)
     }
 
     /// The second derivative by every input, or unit of a hidden layer, at the means of the weights.
@@ -449,7 +485,7 @@ impl Network {
     ) -> PyResult<Bound<'py, PyAny>> {
         let given = self.given(x, std)?;
         let input = given.input()?;
-        let second = py.detach(|| self.read()?.second_derivative(input, wrt(layer, output))).or_raise()?;
+        let second = interruptible(py, || self.read()?.second_derivative(input, wrt(layer, output)))?;
         rows(py, second.data().to_vec(), second.width())
     }
 

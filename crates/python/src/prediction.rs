@@ -1,8 +1,9 @@
 //! What `predict` returns.
 
 use crate::arrays::{Numbers, array, outputs};
-use crate::errors::{OrRaise, invalid};
+use crate::errors::invalid;
 use crate::posterior::few;
+use crate::progress::interruptible;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use tractable::Prediction as Inner;
@@ -90,29 +91,108 @@ impl Prediction {
     }
 
     /// Lower and upper bounds that contain this share of new observations.
+    ///
+    /// Parameters
+    /// ----------
+    /// level : float, default=0.9
+    ///
+    /// Returns
+    /// -------
+    /// two arrays [rows] or [rows, outputs]
+    ///
+    /// Examples
+    /// --------
+    /// >>> import tractable as tr
+    /// >>> lower, upper = tr.Network.mlp([1, 8, 1]).predict([0.1, 0.2]).interval(0.5)
+    /// >>> bool((lower < upper).all())
+    /// True
     #[pyo3(signature = (level=0.9))]
     fn interval<'py>(&self, py: Python<'py>, level: f64) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let (lower, upper) = self.inner.interval(level).or_raise()?;
+        let (lower, upper) = interruptible(py, || self.inner.interval(level))?;
         Ok((self.outputs(py, lower)?, self.outputs(py, upper)?))
     }
 
     /// The value below which a new observation lies with probability p.
-    fn quantile<'py>(&self, py: Python<'py>, p: f64) -> PyResult<Bound<'py, PyAny>> {
-        self.outputs(py, self.inner.quantile(p).or_raise()?)
+    ///
+    /// Parameters
+    /// ----------
+    /// p : float, or a list of them
+    ///     Between 0 and 1.
+    ///
+    /// Returns
+    /// -------
+    /// array [rows] or [rows, outputs]; of a list, with one more dimension at the end, one entry per level
+    ///
+    /// Examples
+    /// --------
+    /// >>> import tractable as tr
+    /// >>> p = tr.Network.mlp([1, 8, 1]).predict([0.1, 0.2])
+    /// >>> p.quantile(0.5).shape, p.quantile([0.1, 0.5, 0.9]).shape
+    /// ((2,), (2, 3))
+    fn quantile<'py>(&self, py: Python<'py>, p: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if p.len().is_err() {
+            let p = p.extract::<f64>()?;
+            return self.outputs(py, interruptible(py, || self.inner.quantile(p))?);
+        }
+        let p = Numbers::of(p, "quantile")?;
+        let [levels] = *p.shape() else {
+            return Err(invalid("quantile", "give one level or a list of them"));
+        };
+        let p = p.data();
+        let each = interruptible(py, || {
+            p.iter().map(|&p| self.inner.quantile(p)).collect::<tractable::Result<Vec<_>>>()
+        })?;
+        let (rows, width) = (self.inner.rows(), self.inner.width());
+        let all = (0..rows * width).flat_map(|i| each.iter().map(move |q| q[i])).collect();
+        match width {
+            1 => array(py, all, &[rows, levels]),
+            _ => array(py, all, &[rows, width, levels]),
+        }
     }
 
-    /// Draws n new observations of every row: [n, rows], or [n, rows, outputs].
+    /// Draws new observations of every row.
+    ///
+    /// Parameters
+    /// ----------
+    /// n : int, default=1
+    ///     How many of each.
+    /// seed : int, default=0
+    ///
+    /// Returns
+    /// -------
+    /// array [n, rows] or [n, rows, outputs]
+    ///
+    /// Examples
+    /// --------
+    /// >>> import tractable as tr
+    /// >>> tr.Network.mlp([1, 8, 1]).predict([0.1, 0.2]).sample(5).shape
+    /// (5, 2)
     #[pyo3(signature = (n=1, seed=0))]
     fn sample<'py>(&self, py: Python<'py>, n: usize, seed: u64) -> PyResult<Bound<'py, PyAny>> {
         let (rows, k) = (self.inner.rows(), self.inner.width());
-        let drawn = self.inner.samples(n, seed).or_raise()?.data().to_vec();
+        let drawn = interruptible(py, || self.inner.samples(n, seed))?.data().to_vec();
         if k == 1 { array(py, drawn, &[n, rows]) } else { array(py, drawn, &[n, rows, k]) }
     }
 
-    /// Logarithm of the density of these observations.
+    /// Logarithm of the density of observations.
+    ///
+    /// Parameters
+    /// ----------
+    /// y : array [rows] or [rows, outputs]
+    ///
+    /// Returns
+    /// -------
+    /// array of the same shape
+    ///
+    /// Examples
+    /// --------
+    /// >>> import tractable as tr
+    /// >>> p = tr.Network.mlp([1, 8, 1]).predict([0.1, 0.2])
+    /// >>> bool((p.log_prob(p.mean) > p.log_prob(p.mean + 1)).all())
+    /// True
     fn log_prob<'py>(&self, py: Python<'py>, y: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let y = Numbers::of(y, "y")?.matrix(self.inner.width(), "y")?;
-        self.outputs(py, self.inner.log_density(&y).or_raise()?)
+        self.outputs(py, interruptible(py, || self.inner.log_density(&y))?)
     }
 
     fn __len__(&self) -> usize {

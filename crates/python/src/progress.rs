@@ -1,8 +1,34 @@
 //! Long calls: what they report to Python, and how Ctrl-C ends them.
 
+use crate::errors::OrRaise;
+use crate::locks;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use tractable::stop;
+
+/// Does long work without Python's own lock. Ctrl-C ends it: then Python's exception is raised, and nothing has changed.
+pub(crate) fn interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> tractable::Result<T> + Send,
+) -> PyResult<T> {
+    let raised = Arc::new(Mutex::new(None));
+    let kept = raised.clone();
+    let done = py.detach(|| {
+        let stop = move || {
+            let signal = Python::attach(|py| py.check_signals()).err();
+            let stop = signal.is_some();
+            *locks::lock(&kept) = signal;
+            stop
+        };
+        stop::until(stop, work)
+    });
+    match locks::lock(&raised).take() {
+        Some(raised) => Err(raised),
+        None => done.or_raise(),
+    }
+}
 
 /// Time between two looks at Python.
 const EVERY: Duration = Duration::from_millis(50);

@@ -58,6 +58,7 @@
 //! | [`moments`] | the mathematics, as scalar functions |
 //! | [`recipes`] | the paper's networks |
 //! | [`workers`] | several threads, processes or machines learning together |
+//! | [`stop`](mod@stop) | ending long work early |
 //! | [`files`], [`rng`], [`fnv`] | crash-safe files; named random streams from one seed; fingerprints of data |
 //!
 //! # Features
@@ -94,7 +95,7 @@ pub use tractable_core::files;
 pub use tractable_core::gaussian::{Gaussian, Input, Matrix};
 pub use tractable_core::moments::{self, Activation};
 pub use tractable_core::shape::Shape;
-pub use tractable_core::{fnv, metrics, rng};
+pub use tractable_core::{fnv, metrics, rng, stop};
 pub use tractable_data as data;
 pub use tractable_devices::Device;
 pub use tractable_ensemble::{self as ensemble, Ensemble};

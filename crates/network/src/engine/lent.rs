@@ -49,7 +49,7 @@ impl<B: Backend> ActivePass for LentPass<'_, B> {
     fn run(&mut self, ops: &[Op], seen: Option<Observed<'_>>) -> Result<()> {
         let engine = self.engine;
         let pass = self.pass_mut();
-        engine.layers.run(pass, ops, seen);
+        engine.layers.run(pass, ops, seen)?;
         engine.layers.told(&mut pass.status).map(drop)
     }
 
@@ -75,7 +75,7 @@ impl<B: Backend> ActivePass for LentPass<'_, B> {
         backend.rows(&pass.states[from], k, &mut pass.rows[from]);
         backend.innovate(&mut pass.rows[from], rows)?;
         backend.spread_begin(&pass.states[from], k, &mut pass.spread);
-        engine.layers.run(pass, plan, None);
+        engine.layers.run(pass, plan, None)?;
         let slopes = at.map_or(Ok(Vec::new()), |at| backend.read(&pass.rows[at], Field::DMean))?;
         Ok([slopes, backend.spread_read(&pass.spread)?])
     }
@@ -83,7 +83,7 @@ impl<B: Backend> ActivePass for LentPass<'_, B> {
     fn derivative(&mut self, slope: Slope) -> Result<[Vec<f64>; 3]> {
         let engine = self.engine;
         let pass = self.pass_mut();
-        engine.layers.differentiate(pass, slope);
+        engine.layers.differentiate(pass, slope)?;
         // The sum over the state's activations and its own branches.
         let mut sum: Option<[Vec<f64>; 3]> = None;
         for (_, _, a) in engine.layers.stations(slope.at, slope.at) {

@@ -4,6 +4,7 @@ use super::{Batch, Layers, Loaded, Observed, OnDevice, Pass, other_device};
 use crate::layer::{Block, Together};
 use crate::plan::Op;
 use tractable_core::error::Result;
+use tractable_core::stop;
 use tractable_core::workers::{self, Doing, Numbers, Transport};
 use tractable_devices::{Backend, NoiseSums};
 
@@ -71,11 +72,11 @@ impl<B: Backend> Loaded<B> {
         self.layers.set(lent.pass_mut(), batch)?;
         lent.pass_mut().noise = sums.noise.clone();
         match together {
-            None => self.layers.run(lent.pass_mut(), &self.learn, Some(seen)),
+            None => self.layers.run(lent.pass_mut(), &self.learn, Some(seen))?,
             Some(mut together) => {
                 for op in &self.learn {
                     if !self.layers.normalize_together(lent.pass_mut(), op, &mut together)? {
-                        self.layers.run(lent.pass_mut(), std::slice::from_ref(op), Some(seen));
+                        self.layers.run(lent.pass_mut(), std::slice::from_ref(op), Some(seen))?;
                     }
                 }
             }
@@ -84,12 +85,14 @@ impl<B: Backend> Loaded<B> {
         self.layers.reserve_maps(pass, false);
         self.layers.told(&mut pass.status)?;
         sums.noise = std::mem::take(&mut pass.noise);
-        for (i, (block, sums)) in self.layers.blocks.iter().zip(&mut sums.layers).enumerate() {
-            let (x, z) = (&pass.states[self.layers.graph.inputs[i][0]], &pass.states[i + 1]);
-            if let Some(sums) = sums {
-                block.accumulate(&self.layers.backend, &mut pass.scratch[i], x, z, sums);
+        stop::finish(|| {
+            for (i, (block, sums)) in self.layers.blocks.iter().zip(&mut sums.layers).enumerate() {
+                let (x, z) = (&pass.states[self.layers.graph.inputs[i][0]], &pass.states[i + 1]);
+                if let Some(sums) = sums {
+                    block.accumulate(&self.layers.backend, &mut pass.scratch[i], x, z, sums);
+                }
             }
-        }
+        });
         Ok(())
     }
 

@@ -52,11 +52,11 @@ impl<B: Backend> ActiveWalk for LentWalk<'_, B> {
             pass.rows.extend(graph.shapes.iter().map(|&shape| backend.state(shape)));
         }
         walk.place(slots, &mut pass.states[0]);
-        layers.run(pass, &self.forward, None);
+        layers.run(pass, &self.forward, None)?;
         pass.k = self.k;
         backend.rows(&pass.states[output], self.k, &mut pass.rows[output]);
         walk.rows(&mut pass.rows[output]);
-        layers.run(pass, &self.rows, None);
+        layers.run(pass, &self.rows, None)?;
         let stepped = walk.step(&pass.states[0], &pass.states[output], &pass.rows[0]);
         layers.told(&mut pass.status)?;
         stepped?;

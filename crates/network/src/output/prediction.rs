@@ -3,7 +3,7 @@
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Gaussian, Input, Matrix};
 use tractable_core::metrics::Tails;
-use tractable_core::rng;
+use tractable_core::{rng, stop};
 
 /// Predicted outputs, one row per sample, with the uncertainty of a new observation.
 ///
@@ -364,7 +364,7 @@ impl Prediction {
             return Err(Error::invalid("quantile", format!("{p} is not between 0 and 1")));
         }
         if !self.components.is_empty() {
-            return Ok(self.mixed_quantiles(p));
+            return self.mixed_quantiles(p);
         }
         let z: Vec<f64> = self.tails.iter().map(|t| t.quantile(p)).collect();
         let each = self.mean().iter().zip(self.total_std()).enumerate();
@@ -372,7 +372,7 @@ impl Prediction {
     }
 
     /// Newton's steps between the quantiles of the components, halving where they leave.
-    fn mixed_quantiles(&self, p: f64) -> Vec<f64> {
+    fn mixed_quantiles(&self, p: f64) -> Result<Vec<f64>> {
         let width = self.width();
         let of_column = |column: usize| -> Vec<f64> {
             let used = self.components.iter().filter(|c| c.weight[column] > 0.0);
@@ -380,6 +380,7 @@ impl Prediction {
         };
         let z: Vec<Vec<f64>> = (0..width).map(of_column).collect();
         let entry = |i: usize| {
+            stop::check()?;
             let ends = self.each(i).zip(&z[i % width]).map(|(one, z)| one.at(*z));
             let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
             ends.for_each(|end| (low, high) = (low.min(end), high.max(end)));
@@ -400,7 +401,7 @@ impl Prediction {
                     break;
                 }
             }
-            x
+            Ok(x)
         };
         (0..self.mean().len()).map(entry).collect()
     }
@@ -437,7 +438,8 @@ impl Prediction {
             let expected = format!("{} rows of {}", self.rows(), self.width());
             return Err(Error::shape("observations", expected, format!("{} of {}", y.rows(), y.width())));
         }
-        Ok(y.data().iter().enumerate().map(|(i, y)| self.ln_density(i, *y)).collect())
+        let entry = |(i, y): (usize, &f64)| stop::check().map(|()| self.ln_density(i, *y));
+        y.data().iter().enumerate().map(entry).collect()
     }
 
     /// Sampled observations, `n` for every row: `[n, rows * width]`.
@@ -455,6 +457,7 @@ impl Prediction {
         let mut all = Vec::with_capacity(n * entries);
         for _ in 0..n {
             for i in 0..entries {
+                stop::check()?;
                 let mut left = if self.components.is_empty() { 0.0 } else { rng::open_unit(&mut rng) };
                 let chosen = self.each(i).reduce(|a, b| {
                     left -= a.weight;
