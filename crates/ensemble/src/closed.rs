@@ -15,7 +15,10 @@ use tractable_network::network::Network;
 fn rows(net: &Network, log: bool, data: &Dataset, output: usize) -> Told {
     let Target::Values { y, observed } = data.target() else { unreachable!("the target is numbers") };
     let (inputs, width) = (data.width(), y.width());
-    let seen = |row: &usize| observed.as_ref().is_none_or(|o| o[row * width + output]);
+    let seen = |row: &usize| {
+        observed.as_ref().is_none_or(|o| o[row * width + output])
+            && data.weights().is_none_or(|w| w[*row] > 0.0)
+    };
     let rows: Vec<usize> = (0..data.rows()).filter(seen).collect();
     let x = scaled(net.input_scaler(), data.x().data());
     let x = rows.iter().flat_map(|r| &x[r * inputs..(r + 1) * inputs]).copied().collect();
@@ -91,37 +94,45 @@ pub(super) fn processes(
 }
 
 impl Candidate {
-    /// Gaussian processes that have been calibrated learn all rows, with the mean of the kernels of all folds.
+    /// Closed forms that have been calibrated learn all rows; Gaussian processes with the mean of the kernels of all folds.
     pub(super) fn complete(&mut self, data: &Dataset, seed: u64) -> Result<()> {
-        let mut of_folds: Vec<Vec<Kernel>> = Vec::new();
-        for member in self.members.iter().filter(|m| m.fold != NONE) {
-            let Form::Processes(processes) = &member.form else { return Ok(()) };
-            of_folds.push(processes.iter().map(|p| p.kernel.clone()).collect());
+        if self.members[0].is_network() {
+            return Ok(());
         }
-        let mut member = self.members.swap_remove(0);
-        let Form::Processes(first) = &member.form else { return Ok(()) };
-        let own = |output: usize| of_folds.iter().map(|of| of[output].clone()).collect::<Vec<_>>();
-        let kernels: Vec<Kernel> = outputs(&member.net).map(|o| Kernel::mean(&own(o))).collect();
-        let mut form = processes(&member.net, self.log, data, &first[0].readings.clone(), &kernels, seed);
+        let of_folds: Vec<&[Process]> =
+            self.members.iter().filter(|m| m.fold != NONE).map(|m| m.form.processes()).collect();
+        let own = |output: usize| of_folds.iter().map(|of| of[output].kernel.clone()).collect::<Vec<_>>();
+        let (net, first) = (self.members[0].net.try_clone()?, self.members[0].form.processes());
+        let mut form = match first {
+            [] => lines(&net, self.log, data),
+            [first, ..] => {
+                let kernels: Vec<Kernel> = outputs(&net).map(|o| Kernel::mean(&own(o))).collect();
+                processes(&net, self.log, data, &first.readings, &kernels, seed)
+            }
+        };
         if let Form::Processes(all) = &mut form {
             all.iter_mut().enumerate().for_each(|(output, p)| p.of_folds = own(output));
         }
-        (member.form, member.fold) = (form, NONE);
-        self.members = vec![member];
+        self.members = vec![Member::new(net, form, NONE, 1.0)?];
         Ok(())
     }
 
-    /// The same with Gaussian processes that leave folds out, from the rows that it was fitted to.
+    /// The same with closed forms that leave folds out, from the rows that it was fitted to.
     pub(super) fn of_folds(&self, data: &Dataset, folds: &Folds, seed: u64, team: &Team) -> Result<Self> {
         let mut copy = self.try_clone()?;
-        let (Form::Processes(all), true) = (&self.members[0].form, self.members[0].knows_folds()) else {
+        let member = &self.members[0];
+        if !member.knows_folds() {
             return Ok(copy);
-        };
+        }
         let of_fold = |fold: usize| {
-            let part = data.select(&folds.rows(fold, false))?;
-            let kernels: Vec<Kernel> = all.iter().map(|p| p.of_folds[fold].clone()).collect();
-            let net = self.members[0].net.try_clone()?;
-            let form = processes(&net, self.log, &part, &all[0].readings, &kernels, seed);
+            let (part, net) = (data.select(&folds.rows(fold, false))?, member.net.try_clone()?);
+            let form = match member.form.processes() {
+                [] => lines(&net, self.log, &part),
+                all => {
+                    let kernels: Vec<Kernel> = all.iter().map(|p| p.of_folds[fold].clone()).collect();
+                    processes(&net, self.log, &part, &all[0].readings, &kernels, seed)
+                }
+            };
             Member::new(net, form, fold, 1.0)
         };
         copy.members = team.map(FOLDS, of_fold).into_iter().collect::<Result<_>>()?;

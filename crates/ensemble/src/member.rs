@@ -1,5 +1,6 @@
 //! A model of one fold of a candidate: lines or Gaussian processes in closed form, one for every output, or a network.
 
+use super::folds::NONE;
 use super::line::Line;
 use super::process::Process;
 use tractable_core::error::Result;
@@ -21,6 +22,13 @@ pub(super) enum Form {
     Network,
     Lines(Vec<Line>),
     Processes(Vec<Process>),
+}
+
+impl Form {
+    /// The Gaussian processes that it is.
+    pub(super) fn processes(&self) -> &[Process] {
+        if let Form::Processes(all) = self { all } else { &[] }
+    }
 }
 
 /// What one model says of one number.
@@ -63,9 +71,9 @@ impl Member {
         Ok(Member { net: self.net.try_clone()?, form, fold: self.fold, weight: self.weight })
     }
 
-    /// Whether it can be made anew without one fold or another.
+    /// Whether it has learned all rows, and can be made anew without one fold or another.
     pub(super) fn knows_folds(&self) -> bool {
-        matches!(&self.form, Form::Processes(all) if !all[0].of_folds.is_empty())
+        self.fold == NONE && !self.is_network()
     }
 
     pub(super) fn is_network(&self) -> bool {

@@ -56,7 +56,10 @@ impl Data<'_> {
             let judged = self.judged(&all, &said, range, output, 1.0)?;
             let rows: Vec<usize> = (0..judged.fold.len()).collect();
             let one_fold = judged.fold.iter().all(|f| *f == judged.fold[0]);
-            let weights = if one_fold { judged.best() } else { judged.weigh(&rows) };
+            let mut weights = if one_fold { judged.best() } else { judged.weigh(&rows) };
+            if !one_fold {
+                judged.allow_for_zero(&mut weights, &all);
+            }
             let scale = if one_fold || judged.mean.is_empty() {
                 1.0
             } else {
@@ -288,6 +291,21 @@ impl Judged {
         let sums: Vec<f64> = self.ln.iter().map(|ln| ln.iter().sum()).collect();
         let best = (0..sums.len()).fold(0, |best, k| if sums[k] > sums[best] { k } else { best });
         (0..sums.len()).map(|k| f64::from(u8::from(k == best))).collect()
+    }
+
+    /// Logarithms give what is not positive no density at all. That so many rows were positive does not make it impossible for the next:
+    /// the likeliest candidate that allows for it has at least as much weight as one row.
+    fn allow_for_zero(&self, weights: &mut [f64], all: &[Candidate]) {
+        let sum = |k: &usize| self.ln[*k].iter().sum::<f64>();
+        let others = (0..all.len()).filter(|k| !all[*k].log);
+        if all.iter().zip(&*weights).any(|(c, w)| !c.log && *w > 0.0) {
+            return;
+        }
+        if let Some(best) = others.max_by(|a, b| sum(a).total_cmp(&sum(b))) {
+            let share = 1.0 / (self.fold.len() as f64 + 1.0);
+            weights.iter_mut().for_each(|w| *w *= 1.0 - share);
+            weights[best] = share;
+        }
     }
 
     /// Weights that make the mixture likely on these rows, and its mean exact.
