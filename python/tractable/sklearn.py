@@ -108,7 +108,7 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
         """The target as the model's learn and condition take it."""
         return y
 
-    def _fit(self, x: Any, y: np.ndarray) -> None:
+    def _fit(self, x: Any, y: np.ndarray, groups: Any = None, time: Any = None) -> None:
         seed: Any = self.random_state
         if not isinstance(seed, numbers.Integral):
             seed = check_random_state(seed).randint(2**31 - 1)
@@ -124,6 +124,8 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
             x,
             self._with_names(y),
             classes=isinstance(self, ClassifierMixin),
+            groups=groups,
+            time=time,
             seed=int(seed),
             single=self.single,
             visits=self.visits,
@@ -132,10 +134,31 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
             progress=self.progress,
         )
 
-    def fit(self: Self, X: Any, y: Any) -> Self:
-        """Fits to a table of at least 5 rows; what it learned before is forgotten."""
+    def fit(self: Self, X: Any, y: Any, groups: Any = None, time: Any = None) -> Self:
+        """Fits to a table of at least 5 rows; what it learned before is forgotten.
+
+        Parameters
+        ----------
+        X : array or frame
+        y : array
+        groups : array, optional
+            Rows with the same entry belong together, and are left out together.
+        time : array, optional
+            When rows were observed: those that are left out are later than those learned. One of the two.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tractable.sklearn import TractableRegressor
+        >>> x = np.linspace(-1, 1, 40).reshape(-1, 1)
+        >>> model = TractableRegressor(single=True, visits=2000).fit(x, 3 * x[:, 0], groups=np.arange(40) // 4)
+        """
         x, y = self._read_both(X, y, first=True, least=_LEAST_ROWS)
-        self._fit(x, y)
+        self._fit(x, y, groups, time)
         self._kept: list[tuple[Any, np.ndarray]] = []
         return self
 

@@ -9,6 +9,7 @@ use crate::network::{Network, Path, covariance};
 use crate::posterior::Posterior;
 use crate::prediction::Prediction;
 use crate::progress::Watch;
+use crate::related;
 use crate::want::{Classes, Wish, WishSettings, observed};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -205,11 +206,14 @@ fn dataset(
 impl Ensemble {
     /// Fits to a table: arrays, or a frame with texts, dates and missing cells. NaN is missing.
     ///
+    /// groups: rows with the same entry belong together, and are left out together; an array, or the name of a column of x, which is then no
+    /// input. time: when a row was observed, likewise; rows that are left out are later than those learned, and the column stays an input.
     /// classes: whether y is classes; by default texts and booleans are. single: one network, the most likely on a fifth of the rows, in a
     /// fifth of the time. progress: a function of (done, of, what), or False for none.
     #[staticmethod]
     #[pyo3(signature = (
-        x, y, *, classes=None, seed=0, single=false, visits=50_000, outside=true, threads=None, progress=None
+        x, y, *, classes=None, groups=None, time=None, seed=0, single=false, visits=50_000, outside=true, threads=None,
+        progress=None
     ))]
     #[allow(clippy::too_many_arguments)]
     fn fit(
@@ -217,6 +221,8 @@ impl Ensemble {
         x: &Bound<'_, PyAny>,
         y: &Bound<'_, PyAny>,
         classes: Option<bool>,
+        groups: Option<&Bound<'_, PyAny>>,
+        time: Option<&Bound<'_, PyAny>>,
         seed: u64,
         single: bool,
         visits: usize,
@@ -224,17 +230,21 @@ impl Ensemble {
         threads: Option<usize>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let read: Read<'_> = convert(py, "to_data")?.call1((x, y, classes))?.extract()?;
+        let named = related::Named::of(x, groups, time)?;
+        let read: Read<'_> = convert(py, "to_data")?.call1((&named.x, y, classes))?.extract()?;
         let data = match read.columns {
             Some(columns) => table(columns, read.kinds, read.targets, read.class_names)?,
             None => dataset(&read.x, &read.y, read.class_names, read.names)?,
         };
+        let data = named.applied(data)?;
         let settings = Settings::default().seed(seed).single(single).visits(visits).outside(outside);
         let settings = settings.threads(threads.unwrap_or(0));
         let mut watch = Watch::new(py, progress)?;
         let model = py.detach(|| Inner::fit_with(&data, &settings, |s| watch.look(s.what, s.done, s.of)));
         watch.end()?;
-        model.or_raise()?.map(Ensemble::from).ok_or_else(|| invalid("fit", "was stopped"))
+        let model = model.or_raise()?.ok_or_else(|| invalid("fit", "was stopped"))?;
+        related::warn(py, &model)?;
+        Ok(model.into())
     }
 
     /// A model from your own network, calibrated on rows that it was not trained on.

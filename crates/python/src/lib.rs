@@ -22,6 +22,7 @@ mod optimizer;
 mod posterior;
 mod prediction;
 mod progress;
+mod related;
 mod task;
 mod want;
 
