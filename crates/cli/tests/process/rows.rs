@@ -31,7 +31,7 @@ fn groups_and_time_are_part_of_a_run() {
         place.text("who/config.json")
     );
     let own = &place.json(&["evaluate", "who", "visits.csv"])[0];
-    assert_eq!(&own["rows"], &(lines[2]["rows"].as_u64().unwrap() + 20).into(), "{own}");
+    assert_eq!(own["rows"].as_u64(), lines[2]["rows"].as_u64().map(|rows| rows + 20), "{own}");
     let used = place.json(&with(&["--group", "who", "--as", "who=category", "-o", "used"]));
     assert!(used[0]["inputs"].as_array().unwrap().iter().any(|i| i == "who=p3"), "{}", used[0]);
 
@@ -40,7 +40,7 @@ fn groups_and_time_are_part_of_a_run() {
     assert_eq!((&lines[0]["test_rows"], &lines[2]["rows"]), (&12.into(), &18.into()), "{lines:?}");
     assert_eq!(lines[0]["inputs"][0], "day (days)");
     let own = &place.json(&["evaluate", "day", "visits.csv"])[0];
-    assert_eq!(&own["rows"], &30.into(), "{own}");
+    assert_eq!(own["rows"].as_u64(), Some(30), "{own}");
     place.json(&with(&["--time", "day", "--drop", "day,who", "-o", "alone"]));
     place.refused(
         &["train", "--resume", "-o", "day", "--time", "a"],
