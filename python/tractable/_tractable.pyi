@@ -287,6 +287,8 @@ class Ensemble:
         y: Any,
         *,
         classes: bool | None = None,
+        groups: Any = None,
+        time: Any = None,
         seed: int = 0,
         single: bool = False,
         visits: int = 50_000,

@@ -106,7 +106,7 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
         """The target as the model's learn and condition take it."""
         return y
 
-    def _fit(self, x: Any, y: np.ndarray) -> None:
+    def _fit(self, x: Any, y: np.ndarray, groups: Any = None, time: Any = None) -> None:
         seed: Any = self.random_state
         if not isinstance(seed, numbers.Integral):
             seed = check_random_state(seed).randint(2**31 - 1)
@@ -122,6 +122,8 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
             x,
             self._with_names(y),
             classes=isinstance(self, ClassifierMixin),
+            groups=groups,
+            time=time,
             seed=int(seed),
             single=self.single,
             visits=self.visits,
@@ -129,10 +131,31 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
             progress=self.progress,
         )
 
-    def fit(self: Self, X: Any, y: Any) -> Self:
-        """Fits to a table of at least 5 rows; what it learned before is forgotten."""
+    def fit(self: Self, X: Any, y: Any, groups: Any = None, time: Any = None) -> Self:
+        """Fits to a table of at least 5 rows; what it learned before is forgotten.
+
+        Parameters
+        ----------
+        X : array or frame
+        y : array
+        groups : array, optional
+            Rows with the same entry belong together, and are left out together.
+        time : array, optional
+            When rows were observed: those that are left out are later than those learned. One of the two.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tractable.sklearn import TractableRegressor
+        >>> x = np.linspace(-1, 1, 40).reshape(-1, 1)
+        >>> model = TractableRegressor(single=True, visits=2000).fit(x, 3 * x[:, 0], groups=np.arange(40) // 4)
+        """
         x, y = self._read_both(X, y, first=True, least=_LEAST_ROWS)
-        self._fit(x, y)
+        self._fit(x, y, groups, time)
         self._kept: list[tuple[Any, np.ndarray]] = []
         return self
 
@@ -169,8 +192,6 @@ class TractableRegressor(RegressorMixin, _Tractable):  # type: ignore[misc]
         One network, the most likely on a fifth of the rows, in a fifth of the time.
     visits : int, default=50_000
         Rows that each network learns from, over all epochs.
-    outside : bool, default=True
-        Whether to compute the uncertainty away from the data. Predictions are several times faster without.
     n_jobs : int or None, default=None
         Networks trained in parallel. None is 1 unless joblib says otherwise, -1 is all cores. The result is the same.
     progress : bool, callable or None, default=False
@@ -253,8 +274,6 @@ class TractableClassifier(ClassifierMixin, _Tractable):  # type: ignore[misc]
         One network, the most likely on a fifth of the rows, in a fifth of the time.
     visits : int, default=50_000
         Rows that each network learns from, over all epochs.
-    outside : bool, default=True
-        Whether to compute the uncertainty away from the data; classes do not have it.
     n_jobs : int or None, default=None
         Networks trained in parallel. None is 1 unless joblib says otherwise, -1 is all cores. The result is the same.
     progress : bool, callable or None, default=False
@@ -303,10 +322,10 @@ class TractableClassifier(ClassifierMixin, _Tractable):  # type: ignore[misc]
     def _as_fitted(self, y: np.ndarray) -> Any:
         return [self.model_.class_names[i] for i in y]
 
-    def fit(self, X: Any, y: Any) -> "TractableClassifier":
-        """Fits to a table of at least 5 rows; what it learned before is forgotten."""
+    def fit(self, X: Any, y: Any, groups: Any = None, time: Any = None) -> "TractableClassifier":
+        """Fits to a table of at least 5 rows; what it learned before is forgotten. See TractableRegressor.fit for groups and time."""
         self._announced = None
-        return super().fit(X, y)
+        return super().fit(X, y, groups, time)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "TractableClassifier":
         """Learns more rows without forgetting. The first 1000 are kept, to fit again each time they have doubled.

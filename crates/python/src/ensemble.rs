@@ -10,6 +10,7 @@ use crate::network::{Network, Path, covariance};
 use crate::posterior::Posterior;
 use crate::prediction::Prediction;
 use crate::progress::{Watch, interruptible};
+use crate::related;
 use crate::table::{self, Cells, columns_of, target_inside};
 use crate::want::{Classes, Wish, WishSettings, observed};
 use pyo3::prelude::*;
@@ -134,8 +135,8 @@ fn work<T: Send>(
 
 #[pymethods]
 impl Ensemble {
-    /// Fits to a table. Columns that are left out, and cells that cannot be read, are warned of; model.columns has all columns. Ctrl-C
-    /// ends it.
+    /// Fits to a table. Columns that are left out, cells that cannot be read, and what is noticed about the rows are warned of;
+    /// model.columns has all columns. Ctrl-C ends it.
     ///
     /// Parameters
     /// ----------
@@ -144,6 +145,11 @@ impl Ensemble {
     /// y : array [rows] or [rows, outputs], a column or a frame; or the name, or a list of names, of columns of x
     /// classes : bool, optional
     ///     Whether y is classes; by default texts and booleans are.
+    /// groups : array, or the name of a column of x, optional
+    ///     Rows with the same entry belong together, and are left out together. A column that is named is no input.
+    /// time : array, or the name of a column of x, optional
+    ///     When rows were observed: those that are left out are later than those learned. A column that is named stays an input. One of
+    ///     the two.
     /// seed : int, default=0
     /// single : bool, default=False
     ///     One network, the most likely on a fifth of the rows, in a fifth of the time.
@@ -167,7 +173,7 @@ impl Ensemble {
     /// 40
     #[staticmethod]
     #[pyo3(signature = (
-        x, y, *, classes=None, seed=0, single=false, visits=50_000, threads=None, progress=None
+        x, y, *, classes=None, groups=None, time=None, seed=0, single=false, visits=50_000, threads=None, progress=None
     ))]
     #[allow(clippy::too_many_arguments)]
     fn fit(
@@ -175,13 +181,17 @@ impl Ensemble {
         x: &Bound<'_, PyAny>,
         y: &Bound<'_, PyAny>,
         classes: Option<bool>,
+        groups: Option<&Bound<'_, PyAny>>,
+        time: Option<&Bound<'_, PyAny>>,
         seed: u64,
         single: bool,
         visits: usize,
         threads: Option<usize>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let (data, columns) = table::to_fit(x, y, classes)?;
+        let named = related::Named::of(x, groups, time)?;
+        let (data, columns) = table::to_fit(&named.x, y, classes)?;
+        let data = named.applied(data)?;
         let settings = Settings::default().seed(seed).single(single).visits(visits);
         let settings = settings.threads(threads.unwrap_or(0));
         let mut watch = Watch::new(py, progress)?;
@@ -190,6 +200,7 @@ impl Ensemble {
         watch.end()?;
         let model = model?.ok_or_else(|| invalid("fit", "was stopped"))?;
         columns::warn(py, &columns)?;
+        related::warn(py, &model)?;
         Ok(Ensemble { columns, ..model.into() })
     }
 

@@ -23,6 +23,7 @@ mod optimizer;
 mod posterior;
 mod prediction;
 mod progress;
+mod related;
 mod table;
 mod task;
 mod want;
