@@ -292,6 +292,8 @@ class Ensemble:
         visits: int = 50_000,
         outside: bool = True,
         threads: int | None = None,
+        sample_weight: ArrayLike | None = None,
+        class_weight: dict[Any, float] | str | None = None,
         progress: Progress = None,
     ) -> Ensemble: ...
     @staticmethod
@@ -316,6 +318,28 @@ class Ensemble:
     def encode(self, columns: Sequence[tuple[str, Any]]) -> tuple[Array, Array]: ...
     def left_out(self, x: ArrayLike, y: ArrayLike) -> Prediction: ...
     def left_out_proba(self, x: ArrayLike, y: ArrayLike) -> Array: ...
+    def importance(
+        self,
+        x: Any,
+        y: ArrayLike,
+        *,
+        left_out: bool = True,
+        loss: str = "log_density",
+        repeats: int = 5,
+        most_rows: int = 1000,
+        seed: int = 0,
+        progress: Progress = None,
+    ) -> list[dict[str, Any]]: ...
+    def effect(
+        self,
+        x: Any,
+        column: str,
+        *,
+        points: int = 20,
+        most_rows: int = 200,
+        seed: int = 0,
+        progress: Progress = None,
+    ) -> dict[str, Any]: ...
     def save(self, path: Path) -> None: ...
     @staticmethod
     def load(path: Path, *, device: str = "cpu") -> Ensemble: ...

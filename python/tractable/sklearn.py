@@ -15,7 +15,7 @@ try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.utils import check_array, check_random_state
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 except ImportError as error:
     raise ImportError("this needs scikit-learn 1.6 or later: pip install 'tractable[sklearn]'") from error
 
@@ -108,7 +108,7 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
         """The target as the model's learn and condition take it."""
         return y
 
-    def _fit(self, x: Any, y: np.ndarray) -> None:
+    def _fit(self, x: Any, y: np.ndarray, weights: "np.ndarray | None" = None) -> None:
         seed: Any = self.random_state
         if not isinstance(seed, numbers.Integral):
             seed = check_random_state(seed).randint(2**31 - 1)
@@ -129,13 +129,18 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
             visits=self.visits,
             outside=self.outside,
             threads=effective_n_jobs(jobs),
+            sample_weight=weights,
+            class_weight=self._class_weight(),
             progress=self.progress,
         )
 
-    def fit(self: Self, X: Any, y: Any) -> Self:
-        """Fits to a table of at least 5 rows; what it learned before is forgotten."""
+    def _class_weight(self) -> "dict[Any, float] | str | None":
+        return None
+
+    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fits to a table of at least 5 rows; what it learned before is forgotten. The noise variance of a row is divided by its weight."""
         x, y = self._read_both(X, y, first=True, least=_LEAST_ROWS)
-        self._fit(x, y)
+        self._fit(x, y, None if sample_weight is None else _check_sample_weight(sample_weight, x, dtype=np.float64))
         self._kept: list[tuple[Any, np.ndarray]] = []
         return self
 
@@ -264,6 +269,8 @@ class TractableClassifier(ClassifierMixin, _Tractable):  # type: ignore[misc]
         True shows a bar, None shows it only on a terminal; or a function of (done, of, what).
     random_state : int, RandomState or None, default=0
         The same number gives the same bits. None takes one from NumPy's global generator.
+    class_weight : dict, "balanced" or None, default=None
+        How many times as frequent each class is where the model will be used as among the rows. Probabilities are shifted by Bayes' rule.
 
     Attributes
     ----------
@@ -283,6 +290,22 @@ class TractableClassifier(ClassifierMixin, _Tractable):  # type: ignore[misc]
     >>> TractableClassifier(single=True, visits=2000).fit(x, y).predict([[0.9]])
     array(['high'], dtype='<U4')
     """
+
+    def __init__(
+        self,
+        *,
+        single: bool = False,
+        visits: int = 50_000,
+        outside: bool = True,
+        n_jobs: int | None = None,
+        progress: "Progress | bool | None" = False,
+        random_state: "int | np.random.RandomState | None" = 0,
+        class_weight: "dict[Any, float] | str | None" = None,
+    ) -> None:
+        super().__init__(
+            single=single, visits=visits, outside=outside, n_jobs=n_jobs, progress=progress, random_state=random_state
+        )
+        self.class_weight = class_weight
 
     def _read_target(self, y: Any, first: bool) -> np.ndarray:
         """Numbers of the classes."""
@@ -306,10 +329,15 @@ class TractableClassifier(ClassifierMixin, _Tractable):  # type: ignore[misc]
     def _as_fitted(self, y: np.ndarray) -> Any:
         return [self.model_.class_names[i] for i in y]
 
-    def fit(self, X: Any, y: Any) -> "TractableClassifier":
-        """Fits to a table of at least 5 rows; what it learned before is forgotten."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TractableClassifier":
+        """Fits to a table of at least 5 rows; what it learned before is forgotten. A row counts as often as its weight says."""
         self._announced = None
-        return super().fit(X, y)
+        return super().fit(X, y, sample_weight)
+
+    def _class_weight(self) -> "dict[Any, float] | str | None":
+        if not isinstance(self.class_weight, dict):
+            return self.class_weight
+        return {str(name): weight for name, weight in self.class_weight.items()}
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "TractableClassifier":
         """Learns more rows without forgetting. The first 1000 are kept, to fit again each time they have doubled.

@@ -3,6 +3,7 @@
 use crate::arrays::{Inputs, Numbers, labels, outputs, rows};
 use crate::device::device;
 use crate::errors::{OrRaise, invalid};
+use crate::insight;
 use crate::learned::Surprise;
 use crate::locks;
 use crate::network::{Network, Path, covariance};
@@ -13,8 +14,8 @@ use crate::want::{Classes, Wish, WishSettings, observed};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::{RwLock, RwLockReadGuard};
-use tractable::data::{As, Dataset, Table};
-use tractable::ensemble::Settings;
+use tractable::data::{As, Dataset, Table, Target};
+use tractable::ensemble::{EffectSettings, ImportanceSettings, Settings};
 use tractable::{
     Ensemble as Inner, Input, Matrix,
     network::{Observation, Output},
@@ -64,6 +65,19 @@ impl Ensemble {
             return Inputs::of(&mean, std.or(Some(&own)), self.width);
         }
         self.numbers(x, std)
+    }
+
+    /// Rows as data whose targets are not known.
+    fn rows_of(&self, x: &Bound<'_, PyAny>) -> PyResult<Dataset> {
+        let given = self.given(x, None)?;
+        let input = given.input()?;
+        let known = Matrix::new(input.mean().to_vec(), self.width).or_raise()?;
+        let nothing = Matrix::column(vec![0.0; input.rows()]).or_raise()?;
+        let data = Dataset::new(known, nothing).or_raise()?;
+        match input.var() {
+            None => Ok(data),
+            Some(var) => data.with_variances(var.to_vec()).or_raise(),
+        }
     }
 
     fn names_of_classes(&self) -> Classes {
@@ -183,6 +197,29 @@ fn table(
     .or_raise()
 }
 
+/// One weight for each class: from a dict of those that are not 1, or by how often each occurs.
+fn class_weights(given: &Bound<'_, PyAny>, target: &Target) -> PyResult<Vec<f64>> {
+    let Target::Labels { labels, names } = target else {
+        return Err(invalid("class_weight", "the target is a number"));
+    };
+    if let Ok(word) = given.extract::<String>() {
+        if word != "balanced" {
+            return Err(invalid("class_weight", format!("`{word}` is neither a dict nor \"balanced\"")));
+        }
+        let count = |class: usize| labels.iter().filter(|label| **label == class).count().max(1);
+        let even = labels.len() as f64 / names.len() as f64;
+        return Ok((0..names.len()).map(|class| even / count(class) as f64).collect());
+    }
+    let mut weights = vec![1.0; names.len()];
+    for (class, weight) in given.cast::<PyDict>()?.iter() {
+        let class = class.str()?.to_string();
+        let at = names.iter().position(|name| *name == class);
+        let at = at.ok_or_else(|| invalid("class_weight", format!("there is no class `{class}`")))?;
+        weights[at] = weight.extract()?;
+    }
+    Ok(weights)
+}
+
 /// Rows whose NaNs are missing, with what is known of the columns' names.
 fn dataset(
     x: &Bound<'_, PyAny>,
@@ -220,9 +257,16 @@ impl Ensemble {
     ///
     /// classes: whether y is classes; by default texts and booleans are. single: one network, the most likely on a fifth of the rows, in a
     /// fifth of the time. progress: a function of (done, of, what), or False for none.
+    ///
+    /// sample_weight: one number per row. The noise variance of a row is taken for that of the others divided by its weight. Only the ratios
+    /// count; predictions have the noise of a row of mean weight, and rows of weight 0 are not learned.
+    ///
+    /// class_weight: how many times as frequent each class is where the model will be used as among these rows, as a dict, or "balanced" for
+    /// classes that are all as frequent. Probabilities are shifted by Bayes' rule, p'(k) = w_k p(k) / sum of w_j p(j); nothing else changes.
     #[staticmethod]
     #[pyo3(signature = (
-        x, y, *, classes=None, seed=0, single=false, visits=50_000, outside=true, threads=None, progress=None
+        x, y, *, classes=None, seed=0, single=false, visits=50_000, outside=true, threads=None, sample_weight=None,
+        class_weight=None, progress=None
     ))]
     #[allow(clippy::too_many_arguments)]
     fn fit(
@@ -235,6 +279,8 @@ impl Ensemble {
         visits: usize,
         outside: bool,
         threads: Option<usize>,
+        sample_weight: Option<&Bound<'_, PyAny>>,
+        class_weight: Option<&Bound<'_, PyAny>>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let read: Read<'_> = convert(py, "to_data")?.call1((x, y, classes))?.extract()?;
@@ -242,8 +288,16 @@ impl Ensemble {
             Some(columns) => table(columns, read.kinds, read.targets, read.class_names)?,
             None => dataset(&read.x, &read.y, read.class_names, read.names)?,
         };
+        let data = match sample_weight {
+            Some(weights) => data.with_weights(Numbers::of(weights, "sample_weight")?.data()).or_raise()?,
+            None => data,
+        };
         let settings = Settings::default().seed(seed).single(single).visits(visits).outside(outside);
         let settings = settings.threads(threads.unwrap_or(0));
+        let settings = match class_weight {
+            Some(weights) => settings.class_weights(class_weights(weights, data.target())?),
+            None => settings,
+        };
         let mut watch = Watch::new(py, progress)?;
         let model = py.detach(|| Inner::fit_with(&data, &settings, |s| watch.look(s.what, s.done, s.of)));
         watch.end()?;
@@ -409,6 +463,107 @@ impl Ensemble {
         let data = dataset(x, y, Some((0..classes).map(|i| i.to_string()).collect()), None)?;
         let p = py.detach(|| self.read().left_out_classes(&data)).or_raise()?;
         outputs(py, p.data().to_vec(), p.width())
+    }
+
+    /// Which columns count: by how much predictions become worse when the cells of a column are dealt out among the rows at random.
+    ///
+    /// Parameters
+    /// ----------
+    /// x, y : the rows that fit took, in the same order: each is predicted by what left it out. With left_out=False, rows that are new.
+    /// loss : "log_density", the negative log-likelihood in nats, or "squared", the squared error (of classes the Brier score).
+    /// repeats : how often the cells of each column are dealt out.
+    /// most_rows : rows that are asked about, at most; of more a random part.
+    /// progress : a function of (done, of, what), or False for none. Ctrl-C stops it.
+    ///
+    /// Returns
+    /// -------
+    /// list of dict: "output", "column", "increase" of the mean loss and its standard error "std"; what counts most comes first. All inputs
+    /// that come from one column move together.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, tractable as tr
+    /// >>> x = np.random.default_rng(0).normal(size=(100, 2))
+    /// >>> model = tr.Ensemble.fit(x, 3 * x[:, 1], visits=1000)
+    /// >>> model.importance(x, 3 * x[:, 1])[0]["column"]
+    /// 'x1'
+    #[pyo3(signature = (
+        x, y, *, left_out=true, loss="log_density", repeats=5, most_rows=1000, seed=0, progress=None
+    ))]
+    #[allow(clippy::too_many_arguments)]
+    fn importance<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        y: &Bound<'py, PyAny>,
+        left_out: bool,
+        loss: &str,
+        repeats: usize,
+        most_rows: usize,
+        seed: u64,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let settings = ImportanceSettings::default().left_out(left_out).loss(insight::loss(loss)?);
+        let settings = settings.repeats(repeats).most_rows(most_rows).seed(seed);
+        let target = match self.output {
+            Output::Classes { .. } => {
+                let names = self.read().class_names().to_vec();
+                Target::Labels { labels: self.names_of_classes().of(y, "y")?, names }
+            }
+            Output::Values { width, .. } => {
+                let (y, observed) = observed(Numbers::of(y, "y")?.matrix(width, "y")?.data().to_vec());
+                Target::Values { y: Matrix::new(y, width).or_raise()?, observed }
+            }
+        };
+        let data = self.rows_of(x)?.with_target(target).or_raise()?;
+        let mut watch = Watch::new(py, progress)?;
+        let found =
+            py.detach(|| self.read().importance(&data, &settings, |s| watch.look(s.what, s.done, s.of)));
+        let found = insight::finished(watch, found.or_raise()?, "importance")?;
+        insight::importance(py, &found, &self.read().output_names()[..found.loss.len()])
+    }
+
+    /// How the mean prediction for these rows moves with one column, while the others stay as they are.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : rows that are averaged over, such as those that fit took.
+    /// column : its name; of arrays "x0", "x1", ...
+    /// points : cells of the column that are tried, at most: of a number those that cut its values into equal parts.
+    /// most_rows : rows that are averaged over, at most; of more a random part.
+    /// progress : a function of (done, of, what), or False for none. Ctrl-C stops it.
+    ///
+    /// Returns
+    /// -------
+    /// dict: "column"; "at", the cells: numbers that grow or the names of levels; "mean", the mean prediction there or the mean probability
+    /// of each class; and "std", how uncertain the model is of that mean, at most (of classes, how far its networks are apart).
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, tractable as tr
+    /// >>> x = np.random.default_rng(0).normal(size=(100, 2))
+    /// >>> model = tr.Ensemble.fit(x, 3 * x[:, 1], visits=1000)
+    /// >>> effect = model.effect(x, "x1", points=3)
+    /// >>> bool(effect["mean"][0] < effect["mean"][2])
+    /// True
+    #[pyo3(signature = (x, column, *, points=20, most_rows=200, seed=0, progress=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn effect<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        column: &str,
+        points: usize,
+        most_rows: usize,
+        seed: u64,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let settings = EffectSettings::default().points(points).most_rows(most_rows).seed(seed);
+        let data = self.rows_of(x)?;
+        let mut watch = Watch::new(py, progress)?;
+        let found =
+            py.detach(|| self.read().effect(&data, column, &settings, |s| watch.look(s.what, s.done, s.of)));
+        insight::effect(py, &insight::finished(watch, found.or_raise()?, "effect")?)
     }
 
     /// Writes the file that the program and the Rust library read.

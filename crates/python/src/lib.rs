@@ -13,6 +13,7 @@ mod attack;
 mod device;
 mod ensemble;
 mod errors;
+mod insight;
 mod layer;
 mod learned;
 mod locks;
