@@ -14,6 +14,7 @@ mod columns;
 mod device;
 mod ensemble;
 mod errors;
+mod insight;
 mod layer;
 mod learned;
 mod locks;
