@@ -139,8 +139,9 @@ impl Kind {
             Kind::YesNo => "yes or no".into(),
             Kind::Category { levels, other } => {
                 let rest = if *other { ", rare ones together" } else { "" };
-                let missing = if levels[0].is_empty() { ", missing is one" } else { "" };
-                format!("category, {} levels{missing}{rest}", levels.len())
+                let known = levels.iter().filter(|level| !level.is_empty()).count();
+                let missing = if known < levels.len() { " and missing" } else { "" };
+                format!("category, {known} levels{missing}{rest}")
             }
             Kind::Date { form, parts } => {
                 let part = |p: &Part| match p {

@@ -74,7 +74,7 @@ fn a_table_from_training_to_prediction() {
     place.ok(&["report", "run"]);
     let page = place.text("run/report.html");
     assert!(page.contains("Rows left out: y") && page.contains("Calibration of y"), "{page}");
-    let one = "networks, but one is needed; train with --single";
+    let one = "models, but one network is needed; train with --single";
     place.ok(&["optimize", "--model", "run", "--bounds", "0:1,0:1"]);
     place.refused(&["attack", "run", "--set", "digits"], &[one]);
 }

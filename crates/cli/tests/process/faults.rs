@@ -71,7 +71,7 @@ fn killed_and_resumed_ends_in_the_same_bits() {
 fn stopped_at_any_moment_a_training_ends_in_the_same_bits() {
     let kinds: [(&str, usize); 4] = [
         ("classes.csv --target kind --classes --hidden 9 --epochs 1500 --validation 0.2 --patience 2000", 12),
-        ("digits --net mlp --limit 200 --epochs 40", 12),
+        ("digits --net mlp --limit 200 --epochs 400", 12),
         ("long.csv --target y --stream", 3),
         ("data.csv --target y --single", 3),
     ];

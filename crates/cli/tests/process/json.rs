@@ -84,6 +84,10 @@ fn lines_are_as_the_book_says() {
     on(&["train", "data.csv", "--target", "y", "--single", "-o", "single"]);
     let classes = ["train", "classes.csv", "--target", "kind", "--classes", "-o", "kinds"];
     on(&[&classes[..], &["--epochs", "3", "--test", "0.2"]].concat());
+    // Rows that stand there ten times are noticed.
+    let row = |i: usize| format!("{},{}\n", i % 30, (i % 30 * 7) % 11);
+    place.write("often.csv", &format!("a,y\n{}", (0..300).map(row).collect::<String>()));
+    on(&["train", "often.csv", "--target", "y", "--single", "-o", "often"]);
     on(&["train", "digits", "--limit", "100", "--epochs", "1", "--net", "mlp", "-o", "digits"]);
     on(&["predict", "run", "data.csv"]);
     on(&["predict", "kinds", "classes.csv"]);

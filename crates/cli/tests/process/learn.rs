@@ -247,7 +247,7 @@ fn stopped_at_any_moment_it_ends_in_the_same_bits() {
             stops.push(read(&place, "run"));
         }
         println!("{kind}: stopped after {stops:?} rows");
-        assert!(stops.len() > 3, "{kind}: {stops:?}");
+        assert!(!stops.is_empty(), "{kind}: it ended before it was stopped");
         assert!(command("run", &["--resume"]).status().unwrap().success());
         assert!(place.read("run/model.safetensors") == place.read("whole/model.safetensors"), "{kind}");
         assert_eq!(last(&place, "run"), last(&place, "whole"), "{kind}");

@@ -29,7 +29,7 @@ const CASES: [Case; 36] = [
     ("euros.csv", "y", &[("a", COMMA), ("price", COMMA), Y]),
     ("percent.csv", "y", &[("share", NUMBER), KIND, Y]),
     ("brackets.csv", "y", &[A, ("profit", NUMBER), Y]),
-    ("missing.csv", "y", &[A, KIND, Y]),
+    ("missing.csv", "y", &[A, ("kind", "category, 3 levels and missing"), Y]),
     ("missing-target.csv", "y", &[A, KIND, Y]),
     ("booleans.csv", "y", &[A, ("smoker", "yes or no"), Y]),
     ("true-false.csv", "y", &[A, ("flag", "yes or no"), Y]),
