@@ -55,7 +55,9 @@ import json, sys
 from sklearn.utils.estimator_checks import check_estimator
 import tractable.sklearn
 model = getattr(tractable.sklearn, sys.argv[1])(single=True, visits=2000)
-seen = check_estimator(model, on_skip=None, on_fail=None)
+# A weight divides the noise of a row, which is not the same as repeating the row: the folds are others.
+other = {"check_sample_weight_equivalence_on_dense_data": "weights are not repetitions"}
+seen = check_estimator(model, on_skip=None, on_fail=None, expected_failed_checks=other)
 print(json.dumps([[s["check_name"], s["status"], str(s["exception"])] for s in seen]))
 """
 
@@ -69,7 +71,7 @@ def test_check_estimator_passes_whole(name):
     )
     seen = json.loads(run.stdout.splitlines()[-1])
     assert len(seen) > 45
-    assert [s for s in seen if s[1] != "passed"] == []
+    assert {s[0]: s[1] for s in seen if s[1] != "passed"} == {"check_sample_weight_equivalence_on_dense_data": "xfail"}
 
 
 def test_the_package_exports_both():
@@ -346,3 +348,22 @@ def test_bad_input_is_refused():
         model.predict_interval(x, level=1.5)
     with pytest.raises(ValueError, match="y: expected rows of shape"):
         model.partial_fit(x, np.column_stack([y, y]))
+
+
+def test_weights_of_rows_and_of_classes():
+    random = np.random.default_rng(0)
+    x = random.uniform(-1, 1, size=(200, 1))
+    wrong = np.arange(200) % 2 == 1
+    y = np.where(wrong, -x[:, 0], x[:, 0]) + 0.1 * random.normal(size=200)
+    model = TractableRegressor(**QUICK).fit(x, y, sample_weight=np.where(wrong, 1e-3, 1.0))
+    assert np.diff(model.predict([[-0.8], [0.8]]))[0] > 1.2
+    kind = np.where(x[:, 0] + 0.5 * random.normal(size=200) > 0.9, 1, 0)
+    plain = TractableClassifier(**QUICK).fit(x, kind)
+    shifted = TractableClassifier(class_weight={1: 5.0}, **QUICK).fit(x, kind)
+    p = plain.predict_proba(x)
+    assert np.allclose(shifted.predict_proba(x)[:, 1], 5 * p[:, 1] / (p[:, 0] + 5 * p[:, 1]))
+    found = plain.predict_by_threshold(x)
+    number, least = plain.model_.threshold
+    assert number == 1 and (found == (p[:, 1] >= least)).all() and found.sum() >= plain.predict(x).sum()
+    with pytest.raises(ValueError, match="two classes"):
+        TractableClassifier(**QUICK).fit(x, np.arange(200) % 3).predict_by_threshold(x)

@@ -287,10 +287,14 @@ class Ensemble:
         y: Any,
         *,
         classes: bool | None = None,
+        groups: Any = None,
+        time: Any = None,
         seed: int = 0,
         single: bool = False,
         visits: int = 50_000,
         threads: int | None = None,
+        sample_weight: ArrayLike | None = None,
+        class_weight: dict[Any, float] | str | None = None,
         progress: Progress = None,
     ) -> Ensemble: ...
     @staticmethod
@@ -313,8 +317,31 @@ class Ensemble:
         known_weights: bool = False,
     ) -> Posterior: ...
     def encode(self, columns: Sequence[tuple[str, Any]]) -> tuple[Array, Array]: ...
-    def left_out(self, x: Any, y: Any) -> Prediction: ...
+    def left_out(self, x: Any, y: Any, *, sample_weight: ArrayLike | None = None) -> Prediction: ...
     def left_out_proba(self, x: Any, y: Any) -> Array: ...
+    def importance(
+        self,
+        x: Any,
+        y: Any,
+        *,
+        left_out: bool = True,
+        loss: str = "log_density",
+        repeats: int = 5,
+        most_rows: int = 1000,
+        seed: int = 0,
+        sample_weight: ArrayLike | None = None,
+        progress: Progress = None,
+    ) -> list[dict[str, Any]]: ...
+    def effect(
+        self,
+        x: Any,
+        column: str,
+        *,
+        points: int = 20,
+        most_rows: int = 200,
+        seed: int = 0,
+        progress: Progress = None,
+    ) -> dict[str, Any]: ...
     def save(self, path: Path) -> None: ...
     @staticmethod
     def load(path: Path, *, device: str = "cpu") -> Ensemble: ...

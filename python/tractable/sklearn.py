@@ -15,7 +15,7 @@ try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.utils import check_array, check_random_state
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 except ImportError as error:
     raise ImportError("this needs scikit-learn 1.6 or later: pip install 'tractable[sklearn]'") from error
 
@@ -106,7 +106,9 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
         """The target as the model's learn and condition take it."""
         return y
 
-    def _fit(self, x: Any, y: np.ndarray) -> None:
+    def _fit(
+        self, x: Any, y: np.ndarray, weights: "np.ndarray | None" = None, groups: Any = None, time: Any = None
+    ) -> None:
         seed: Any = self.random_state
         if not isinstance(seed, numbers.Integral):
             seed = check_random_state(seed).randint(2**31 - 1)
@@ -122,17 +124,48 @@ class _Tractable(BaseEstimator):  # type: ignore[misc]
             x,
             self._with_names(y),
             classes=isinstance(self, ClassifierMixin),
+            groups=groups,
+            time=time,
             seed=int(seed),
             single=self.single,
             visits=self.visits,
             threads=effective_n_jobs(jobs),
+            sample_weight=weights,
+            class_weight=self._class_weight(),
             progress=self.progress,
         )
 
-    def fit(self: Self, X: Any, y: Any) -> Self:
-        """Fits to a table of at least 5 rows; what it learned before is forgotten."""
+    def _class_weight(self) -> "dict[Any, float] | str | None":
+        return None
+
+    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, time: Any = None) -> Self:
+        """Fits to a table of at least 5 rows; what it learned before is forgotten.
+
+        Parameters
+        ----------
+        X : array or frame
+        y : array
+        sample_weight : array, optional
+            The noise variance of a row is divided by its weight.
+        groups : array, optional
+            Rows with the same entry belong together, and are left out together.
+        time : array, optional
+            When rows were observed: those that are left out are later than those learned. One of the two.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tractable.sklearn import TractableRegressor
+        >>> x = np.linspace(-1, 1, 40).reshape(-1, 1)
+        >>> model = TractableRegressor(single=True, visits=2000).fit(x, 3 * x[:, 0], groups=np.arange(40) // 4)
+        """
         x, y = self._read_both(X, y, first=True, least=_LEAST_ROWS)
-        self._fit(x, y)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, x, dtype=np.float64)
+        self._fit(x, y, weights, groups, time)
         self._kept: list[tuple[Any, np.ndarray]] = []
         return self
 
@@ -169,8 +202,6 @@ class TractableRegressor(RegressorMixin, _Tractable):  # type: ignore[misc]
         One network, the most likely on a fifth of the rows, in a fifth of the time.
     visits : int, default=50_000
         Rows that each network learns from, over all epochs.
-    outside : bool, default=True
-        Whether to compute the uncertainty away from the data. Predictions are several times faster without.
     n_jobs : int or None, default=None
         Networks trained in parallel. None is 1 unless joblib says otherwise, -1 is all cores. The result is the same.
     progress : bool, callable or None, default=False
@@ -253,14 +284,14 @@ class TractableClassifier(ClassifierMixin, _Tractable):  # type: ignore[misc]
         One network, the most likely on a fifth of the rows, in a fifth of the time.
     visits : int, default=50_000
         Rows that each network learns from, over all epochs.
-    outside : bool, default=True
-        Whether to compute the uncertainty away from the data; classes do not have it.
     n_jobs : int or None, default=None
         Networks trained in parallel. None is 1 unless joblib says otherwise, -1 is all cores. The result is the same.
     progress : bool, callable or None, default=False
         True shows a bar, None shows it only on a terminal; or a function of (done, of, what).
     random_state : int, RandomState or None, default=0
         The same number gives the same bits. None takes one from NumPy's global generator.
+    class_weight : dict, "balanced" or None, default=None
+        How many times as frequent each class is where the model will be used as among the rows. Probabilities are shifted by Bayes' rule.
 
     Attributes
     ----------
@@ -280,6 +311,21 @@ class TractableClassifier(ClassifierMixin, _Tractable):  # type: ignore[misc]
     >>> TractableClassifier(single=True, visits=2000).fit(x, y).predict([[0.9]])
     array(['high'], dtype='<U4')
     """
+
+    def __init__(
+        self,
+        *,
+        single: bool = False,
+        visits: int = 50_000,
+        n_jobs: int | None = None,
+        progress: "Progress | bool | None" = False,
+        random_state: "int | np.random.RandomState | None" = 0,
+        class_weight: "dict[Any, float] | str | None" = None,
+    ) -> None:
+        super().__init__(
+            single=single, visits=visits, n_jobs=n_jobs, progress=progress, random_state=random_state
+        )
+        self.class_weight = class_weight
 
     def _read_target(self, y: Any, first: bool) -> np.ndarray:
         """Numbers of the classes."""
@@ -303,10 +349,40 @@ class TractableClassifier(ClassifierMixin, _Tractable):  # type: ignore[misc]
     def _as_fitted(self, y: np.ndarray) -> Any:
         return [self.model_.class_names[i] for i in y]
 
-    def fit(self, X: Any, y: Any) -> "TractableClassifier":
-        """Fits to a table of at least 5 rows; what it learned before is forgotten."""
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, time: Any = None
+    ) -> "TractableClassifier":
+        """Fits to a table of at least 5 rows; what it learned before is forgotten.
+
+        Parameters
+        ----------
+        X : array or frame
+        y : array
+        sample_weight : array, optional
+            A row counts as often as its weight says.
+        groups : array, optional
+            Rows with the same entry belong together, and are left out together.
+        time : array, optional
+            When rows were observed: those that are left out are later than those learned. One of the two.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tractable.sklearn import TractableClassifier
+        >>> x = np.linspace(-1, 1, 40).reshape(-1, 1)
+        >>> model = TractableClassifier(single=True, visits=2000).fit(x, x[:, 0] > 0, sample_weight=np.ones(40))
+        """
         self._announced = None
-        return super().fit(X, y)
+        return super().fit(X, y, sample_weight, groups, time)
+
+    def _class_weight(self) -> "dict[Any, float] | str | None":
+        if not isinstance(self.class_weight, dict):
+            return self.class_weight
+        return {str(name): weight for name, weight in self.class_weight.items()}
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "TractableClassifier":
         """Learns more rows without forgetting. The first 1000 are kept, to fit again each time they have doubled.

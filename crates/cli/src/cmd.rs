@@ -7,6 +7,7 @@ pub mod condition;
 pub mod data;
 pub mod demo;
 pub mod evaluate;
+pub mod importance;
 pub mod inspect;
 pub mod learn;
 pub mod man;

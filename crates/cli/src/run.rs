@@ -19,6 +19,7 @@
 //! resumed from then on. With `--force`, an earlier run stays whole until the new one has its first epoch, or its model
 //! (`replace`).
 
+pub(crate) mod asked;
 pub(crate) mod commands;
 mod config;
 mod curves;

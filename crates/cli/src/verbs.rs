@@ -49,6 +49,8 @@ enum Command {
     Condition(cmd::condition::Args),
     /// Score a model on a CSV file with targets, or on images
     Evaluate(cmd::evaluate::Args),
+    /// Say which columns count
+    Importance(cmd::importance::Args),
     /// Find the maximum or minimum of a function, a model or data
     Optimize(Box<cmd::optimize::Args>),
     /// Train agents: a running cheetah, a balanced pole, your own MuJoCo model
@@ -108,6 +110,7 @@ fn run_here(args: &[OsString]) -> u8 {
         Command::Learn(args) => cmd::learn::run(&args),
         Command::Condition(args) => cmd::condition::run(&args),
         Command::Evaluate(args) => cmd::evaluate::run(&args),
+        Command::Importance(args) => cmd::importance::run(&args),
         Command::Optimize(args) => cmd::optimize::run(&args),
         Command::Rl(args) => cmd::rl::run(&args),
         Command::Data(args) => cmd::data::run(&args),

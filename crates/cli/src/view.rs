@@ -6,6 +6,7 @@
 mod attack;
 mod chart;
 mod files;
+mod insight;
 mod optimize;
 mod page;
 mod rl;
@@ -18,6 +19,7 @@ use crate::plot::{Line, Panel};
 use crate::report::{Exit, Outcome, short};
 use crate::run::settle;
 use files::Folder;
+pub(crate) use insight::Insights;
 use score::Headline;
 use serde_json::Value;
 use std::path::Path;

@@ -121,7 +121,7 @@ impl Ensemble {
     ///
     /// ```
     /// # use tractable::{Ensemble, Matrix, data::Dataset, ensemble::Settings};
-    /// # let x: Vec<f64> = (0..40).map(f64::from).collect();
+    /// # let x: Vec<f64> = (0..60).map(f64::from).collect();
     /// # let y: Vec<f64> = x.iter().map(|x| if *x == 7.0 { 1e6 } else { *x }).collect();
     /// # let data = Dataset::new(Matrix::column(x.clone())?, Matrix::column(y)?)?;
     /// # let settings = Settings::default().visits(500).single(true);

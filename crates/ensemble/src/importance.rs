@@ -4,7 +4,7 @@
 //! other one is still there.
 
 use super::fit::Stage;
-use super::{Ensemble, FOLDS};
+use super::{Ensemble, FOLDS, weights};
 use std::ops::{ControlFlow, Range};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::Input;
@@ -119,7 +119,7 @@ impl Ensemble {
     ///
     /// ```
     /// # use std::ops::ControlFlow;
-    /// use tractable::{Ensemble, Matrix, data::Dataset, ensemble::{ImportanceSettings, Settings}, rng};
+    /// use tractable::{Ensemble, Matrix, data::Dataset, ensemble::{ImportanceSettings, Loss, Settings}, rng};
     /// let mut random = rng::stream(0, "example", 0);
     /// let x: Vec<f64> = (0..120).map(|_| rng::uniform(-1.0, 1.0, &mut random)).collect();
     /// let y = x.chunks_exact(2).map(|x| 3.0 * x[0]).collect(); // x1 says nothing
@@ -129,7 +129,7 @@ impl Ensemble {
     /// # /*
     /// let model = Ensemble::fit(&data)?;
     /// # */
-    /// let settings = ImportanceSettings::default();
+    /// let settings = ImportanceSettings::default().loss(Loss::Squared);
     /// let found = model.importance(&data, &settings, |_| ControlFlow::Continue(()))?.unwrap();
     /// assert!(found.columns[0].increase[0] > 1.0 && found.columns[1].increase[0] < 0.1);
     /// # Ok::<(), tractable::Error>(())
@@ -208,14 +208,21 @@ impl Ensemble {
         seed: u64,
     ) -> Result<(Vec<usize>, Prediction)> {
         let (mut all, mut parts) = (Vec::new(), vec![Vec::new(); self.candidates.len()]);
+        let model = self.of_folds(data)?;
         for (fold, rows) in
             self.parts_of(data, &ImportanceSettings { most_rows, seed, ..Default::default() })?
         {
-            let said = self.say(fold, data.select(&rows)?.input())?;
+            let said = model.say(fold, data.select(&rows)?.input())?;
             parts.iter_mut().zip(said).for_each(|(all, own)| all.extend(own));
             all.extend(rows);
         }
-        Ok((all, self.mixed(&parts)?))
+        if let Some(each) = data.weights() {
+            let width = self.calibrated_outputs();
+            let noisy =
+                |parts: &mut Vec<_>| weights::as_noisy(parts, all.iter().map(|row| each[*row]), width);
+            parts.iter_mut().for_each(noisy);
+        }
+        Ok((all, model.mixed(&parts)?))
     }
 
     /// The rows to ask about, at most so many.
@@ -287,7 +294,13 @@ impl Ensemble {
                 Ok(labels.iter().enumerate().map(|row| Some(one(row))).collect())
             }
             Target::Values { y, observed } => {
-                let out = self.mixed(&self.say(fold, x)?)?;
+                let mut said = self.say(fold, x)?;
+                if let Some(each) = rows.weights() {
+                    let noisy =
+                        |parts: &mut Vec<_>| weights::as_noisy(parts, each.iter().copied(), y.width());
+                    said.iter_mut().for_each(noisy);
+                }
+                let out = self.mixed(&said)?;
                 let one = |(i, &y): (usize, &f64)| {
                     observed.as_ref().is_none_or(|seen| seen[i]).then(|| match loss {
                         Loss::LogDensity => -out.ln_density(i, y),

@@ -39,6 +39,9 @@ pub(super) struct Said {
     noise: [f64; 2],
 }
 
+/// Mean and doubt of every row, and the noise of all.
+type Exact = ([Vec<f64>; 2], f64);
+
 impl Member {
     pub(super) fn new(net: Network, form: Form, fold: usize, weight: f64) -> Result<Self> {
         let mut member = Member { net, form, fold, weight };
@@ -84,7 +87,7 @@ impl Member {
     pub(super) fn say(&self, x: Input<'_>, doubt: bool) -> Result<Vec<Said>> {
         let units = self.net.output().units();
         let standard = || scaled(self.net.input_scaler(), x.mean());
-        let closed = |predict: &dyn Fn(usize, &[f64]) -> ([Vec<f64>; 2], f64)| {
+        let closed = |predict: &dyn Fn(usize, &[f64]) -> Exact| {
             let (x, mut said) = (standard(), vec![Said::default(); x.rows() * units]);
             for output in 0..units {
                 let ([mean, doubt], noise) = predict(output, &x);

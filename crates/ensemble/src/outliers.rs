@@ -19,8 +19,8 @@ use tractable_data::{Dataset, Target};
 const USUAL: f64 = 10.0;
 /// Share of the targets that may be set aside.
 const MOST: f64 = 0.02;
-/// Targets among which outliers are looked for, at least.
-const LEAST_ROWS: usize = 20;
+/// Targets among which outliers are looked for, at least: of fewer, one would be more than may be set aside.
+const LEAST_ROWS: usize = 50;
 /// Rows in a leaf of the tree, at least.
 const LEAF: usize = 32;
 /// Values of an input that a split is looked for between, and rows that they are taken from.

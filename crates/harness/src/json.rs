@@ -28,12 +28,13 @@ Exit codes are the same with and without `--json`: see [the command line](comman
 ";
 
 /// The verbs, and their lines in the order in which they are printed.
-const ORDER: [(&str, &[&str]); 14] = [
+const ORDER: [(&str, &[&str]); 15] = [
     ("train", &["start", "epoch", "end", "note", "left_out", "uncalibrated", "test"]),
     ("predict", &["row"]),
     ("learn", &["score", "total", "end"]),
     ("condition", &["answer"]),
     ("evaluate", &["score", "ood"]),
+    ("importance", &["importance"]),
     ("inspect", &["model", "layer", "ensemble", "network", "devices"]),
     ("attack", &["attack", "transfer", "curve"]),
     ("optimize", &["best", "optimum", "ask", "tell"]),

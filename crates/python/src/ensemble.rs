@@ -4,20 +4,23 @@ use crate::arrays::{Inputs, Numbers, rows};
 use crate::columns::{self, Column};
 use crate::device::device;
 use crate::errors::{OrRaise, invalid};
+use crate::insight;
 use crate::learned::Surprise;
 use crate::locks;
 use crate::network::{Network, Path, covariance};
 use crate::posterior::Posterior;
 use crate::prediction::Prediction;
 use crate::progress::{Watch, interruptible};
+use crate::related;
 use crate::table::{self, Cells, columns_of, target_inside};
 use crate::want::{Classes, Wish, WishSettings, observed};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::{RwLock, RwLockReadGuard};
-use tractable::ensemble::Settings;
+use tractable::data::{Dataset, Target};
+use tractable::ensemble::{EffectSettings, ImportanceSettings, Settings};
 use tractable::{
-    Ensemble as Inner, Input,
+    Ensemble as Inner, Input, Matrix,
     network::{Observation, Output},
 };
 
@@ -52,6 +55,30 @@ impl Ensemble {
             return Inputs::of(&mean, std.or(Some(&own)), self.width);
         }
         self.numbers(x, std)
+    }
+
+    /// Rows as data whose targets are not known.
+    fn rows_of(&self, x: &Bound<'_, PyAny>) -> PyResult<Dataset> {
+        let given = self.given(x, None)?;
+        let input = given.input()?;
+        let known = Matrix::new(input.mean().to_vec(), self.width).or_raise()?;
+        let nothing = Matrix::column(vec![0.0; input.rows()]).or_raise()?;
+        let data = Dataset::new(known, nothing).or_raise()?;
+        match input.var() {
+            None => Ok(data),
+            Some(var) => data.with_variances(var.to_vec()).or_raise(),
+        }
+    }
+
+    /// What is known of rows that are new.
+    fn target(&self, y: &Bound<'_, PyAny>, labels: Option<Vec<usize>>) -> PyResult<Target> {
+        if let Some(labels) = labels {
+            let names = self.read().class_names().to_vec();
+            return Ok(Target::Labels { labels, names });
+        }
+        let width = self.output.units();
+        let (y, observed) = observed(Numbers::of(y, "y")?.matrix(width, "y")?.data().to_vec());
+        Ok(Target::Values { y: Matrix::new(y, width).or_raise()?, observed })
     }
 
     fn names_of_classes(&self) -> Classes {
@@ -134,8 +161,8 @@ fn work<T: Send>(
 
 #[pymethods]
 impl Ensemble {
-    /// Fits to a table. Columns that are left out, and cells that cannot be read, are warned of; model.columns has all columns. Ctrl-C
-    /// ends it.
+    /// Fits to a table. Columns that are left out, cells that cannot be read, and what is noticed about the rows are warned of;
+    /// model.columns has all columns. Ctrl-C ends it.
     ///
     /// Parameters
     /// ----------
@@ -144,6 +171,11 @@ impl Ensemble {
     /// y : array [rows] or [rows, outputs], a column or a frame; or the name, or a list of names, of columns of x
     /// classes : bool, optional
     ///     Whether y is classes; by default texts and booleans are.
+    /// groups : array, or the name of a column of x, optional
+    ///     Rows with the same entry belong together, and are left out together. A column that is named is no input.
+    /// time : array, or the name of a column of x, optional
+    ///     When rows were observed: those that are left out are later than those learned. A column that is named stays an input. One of
+    ///     the two.
     /// seed : int, default=0
     /// single : bool, default=False
     ///     One network, the most likely on a fifth of the rows, in a fifth of the time.
@@ -151,6 +183,12 @@ impl Ensemble {
     ///     Rows that each network learns from, over all epochs.
     /// threads : int, optional
     ///     By default one per core. The result is the same.
+    /// sample_weight : array [rows], optional
+    ///     The noise variance of a row is taken for that of the others divided by its weight. Only the ratios count; predictions have the
+    ///     noise of a row of mean weight, and rows of weight 0 are not learned.
+    /// class_weight : dict or "balanced", optional
+    ///     How many times as frequent each class is where the model will be used as among these rows; "balanced" for classes that are
+    ///     all as frequent. Probabilities are shifted by Bayes' rule, p'(k) = w_k p(k) / sum of w_j p(j); nothing else changes.
     /// progress : function of (done, of, what), or bool, optional
     ///     By default a bar on a terminal; False for none.
     ///
@@ -167,7 +205,8 @@ impl Ensemble {
     /// 40
     #[staticmethod]
     #[pyo3(signature = (
-        x, y, *, classes=None, seed=0, single=false, visits=50_000, threads=None, progress=None
+        x, y, *, classes=None, groups=None, time=None, seed=0, single=false, visits=50_000, threads=None,
+        sample_weight=None, class_weight=None, progress=None
     ))]
     #[allow(clippy::too_many_arguments)]
     fn fit(
@@ -175,21 +214,32 @@ impl Ensemble {
         x: &Bound<'_, PyAny>,
         y: &Bound<'_, PyAny>,
         classes: Option<bool>,
+        groups: Option<&Bound<'_, PyAny>>,
+        time: Option<&Bound<'_, PyAny>>,
         seed: u64,
         single: bool,
         visits: usize,
         threads: Option<usize>,
+        sample_weight: Option<&Bound<'_, PyAny>>,
+        class_weight: Option<&Bound<'_, PyAny>>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let (data, columns) = table::to_fit(x, y, classes)?;
+        let named = related::Named::of(x, groups, time)?;
+        let (data, columns) = table::to_fit(&named.x, y, classes)?;
+        let data = table::weighted(named.applied(data)?, sample_weight)?;
         let settings = Settings::default().seed(seed).single(single).visits(visits);
         let settings = settings.threads(threads.unwrap_or(0));
+        let settings = match class_weight {
+            Some(weights) => settings.class_weights(table::class_weights(weights, data.target())?),
+            None => settings,
+        };
         let mut watch = Watch::new(py, progress)?;
         let model =
             interruptible(py, || Inner::fit_with(&data, &settings, |s| watch.look(s.what, s.done, s.of)));
         watch.end()?;
         let model = model?.ok_or_else(|| invalid("fit", "was stopped"))?;
         columns::warn(py, &columns)?;
+        related::warn(py, &model)?;
         Ok(Ensemble { columns, ..model.into() })
     }
 
@@ -409,7 +459,7 @@ impl Ensemble {
     ///
     /// Parameters
     /// ----------
-    /// x, y : as they were given to fit, with the rows in the same order
+    /// x, y, sample_weight : as they were given to fit, with the rows in the same order
     ///
     /// Returns
     /// -------
@@ -422,17 +472,19 @@ impl Ensemble {
     /// >>> model = tr.Ensemble.fit(x, 3 * x, visits=500)
     /// >>> len(model.left_out(x, 3 * x))
     /// 40
+    #[pyo3(signature = (x, y, *, sample_weight=None))]
     fn left_out<'py>(
         &self,
         py: Python<'py>,
         x: &Bound<'py, PyAny>,
         y: &Bound<'py, PyAny>,
+        sample_weight: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Prediction> {
         if let Output::Classes { .. } = self.output {
             return Err(invalid("left_out", "this model has classes; use left_out_proba"));
         }
         let (x, y) = &target_inside(x, y)?;
-        let data = table::as_fitted(&self.read(), x, y, None)?;
+        let data = table::weighted(table::as_fitted(&self.read(), x, y, None)?, sample_weight)?;
         let prediction = interruptible(py, || self.read().left_out(&data))?;
         Ok(Prediction::new(prediction, None))
     }
@@ -468,6 +520,123 @@ impl Ensemble {
         let data = table::as_fitted(&self.read(), x, y, Some(labels))?;
         let p = interruptible(py, || self.read().left_out_classes(&data))?;
         rows(py, p.data().to_vec(), p.width())
+    }
+
+    /// Which columns count: by how much predictions become worse when the cells of a column are dealt out among the rows at random.
+    ///
+    /// Parameters
+    /// ----------
+    /// x, y, sample_weight : as they were given to fit, with the rows in the same order; or new rows
+    /// left_out : bool, default=True
+    ///     Whether they are the rows of the fit, each predicted by what left it out.
+    /// loss : "log_density" or "squared"
+    ///     The negative log-likelihood in nats, or the squared error (of classes the Brier score).
+    /// repeats : int, default=5
+    ///     How often the cells of each column are dealt out.
+    /// most_rows : int, default=1000
+    ///     Rows that are asked about, at most; of more a random part.
+    /// seed : int, default=0
+    /// progress : function of (done, of, what), or bool, optional
+    ///     By default a bar on a terminal; False for none. Ctrl-C stops it.
+    ///
+    /// Returns
+    /// -------
+    /// list of dict: "output", "column", "increase" of the mean loss and its standard error "std"; what counts most comes first. All inputs
+    /// that come from one column move together.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, tractable as tr
+    /// >>> x = np.random.default_rng(0).normal(size=(100, 2))
+    /// >>> model = tr.Ensemble.fit(x, 3 * x[:, 1], visits=1000)
+    /// >>> model.importance(x, 3 * x[:, 1])[0]["column"]
+    /// 'x1'
+    #[pyo3(signature = (
+        x, y, *, left_out=true, loss="log_density", repeats=5, most_rows=1000, seed=0, sample_weight=None,
+        progress=None
+    ))]
+    #[allow(clippy::too_many_arguments)]
+    fn importance<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        y: &Bound<'py, PyAny>,
+        left_out: bool,
+        loss: &str,
+        repeats: usize,
+        most_rows: usize,
+        seed: u64,
+        sample_weight: Option<&Bound<'py, PyAny>>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let settings = ImportanceSettings::default().left_out(left_out).loss(insight::loss(loss)?);
+        let settings = settings.repeats(repeats).most_rows(most_rows).seed(seed);
+        let (x, y) = &target_inside(x, y)?;
+        let labels = match self.output {
+            Output::Classes { .. } => Some(self.names_of_classes().of(y, "y")?),
+            Output::Values { .. } => None,
+        };
+        let data = match left_out {
+            true => table::as_fitted(&self.read(), x, y, labels)?,
+            false => self.rows_of(x)?.with_target(self.target(y, labels)?).or_raise()?,
+        };
+        let data = table::weighted(data, sample_weight)?;
+        let mut watch = Watch::new(py, progress)?;
+        let found = interruptible(py, || {
+            self.read().importance(&data, &settings, |s| watch.look(s.what, s.done, s.of))
+        });
+        let found = insight::finished(watch, found, "importance")?;
+        insight::importance(py, &found, &self.read().output_names()[..found.loss.len()])
+    }
+
+    /// How the mean prediction for these rows moves with one column, while the others stay as they are.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : array or frame
+    ///     Rows that are averaged over, such as those of the fit.
+    /// column : str
+    ///     Its name; of arrays "x0", "x1", ...
+    /// points : int, default=20
+    ///     Cells of the column that are tried, at most: of a number those that cut its values into equal parts.
+    /// most_rows : int, default=200
+    ///     Rows that are averaged over, at most; of more a random part.
+    /// seed : int, default=0
+    /// progress : function of (done, of, what), or bool, optional
+    ///     By default a bar on a terminal; False for none. Ctrl-C stops it.
+    ///
+    /// Returns
+    /// -------
+    /// dict: "column"; "at", the cells: numbers that grow or the names of levels; "mean", the mean prediction there or the mean probability
+    /// of each class; and "std", how uncertain the model is of that mean, at most (of classes, how far its networks are apart).
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, tractable as tr
+    /// >>> x = np.random.default_rng(0).normal(size=(100, 2))
+    /// >>> model = tr.Ensemble.fit(x, 3 * x[:, 1], visits=1000)
+    /// >>> effect = model.effect(x, "x1", points=3)
+    /// >>> bool(effect["mean"][0] < effect["mean"][2])
+    /// True
+    #[pyo3(signature = (x, column, *, points=20, most_rows=200, seed=0, progress=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn effect<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        column: &str,
+        points: usize,
+        most_rows: usize,
+        seed: u64,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let settings = EffectSettings::default().points(points).most_rows(most_rows).seed(seed);
+        let data = self.rows_of(x)?;
+        let mut watch = Watch::new(py, progress)?;
+        let found = interruptible(py, || {
+            self.read().effect(&data, column, &settings, |s| watch.look(s.what, s.done, s.of))
+        });
+        insight::effect(py, &insight::finished(watch, found, "effect")?)
     }
 
     /// Writes the file that the program and the Rust library read.

@@ -4,7 +4,8 @@ use crate::arrays::{Numbers, labels};
 use crate::columns::Column;
 use crate::errors::{OrRaise, invalid};
 use pyo3::prelude::*;
-use tractable::data::{As, Dataset, Preparation, Table};
+use pyo3::types::PyDict;
+use tractable::data::{As, Dataset, Preparation, Table, Target};
 use tractable::{Ensemble, Matrix, network::Output};
 
 /// The cells of a column: numbers, or texts of which an empty one is missing.
@@ -205,4 +206,35 @@ pub(crate) fn of_arrays(
         Some(names) => Known::Classes(labels(y, "y")?, names),
     };
     dataset(x, known, None)
+}
+
+/// With one weight for every row, if there are any.
+pub(crate) fn weighted(data: Dataset, weights: Option<&Bound<'_, PyAny>>) -> PyResult<Dataset> {
+    match weights {
+        Some(weights) => data.with_weights(Numbers::of(weights, "sample_weight")?.data()).or_raise(),
+        None => Ok(data),
+    }
+}
+
+/// One weight for each class: from a dict of those that are not 1, or by how often each occurs.
+pub(crate) fn class_weights(given: &Bound<'_, PyAny>, target: &Target) -> PyResult<Vec<f64>> {
+    let Target::Labels { labels, names } = target else {
+        return Err(invalid("class_weight", "the target is a number"));
+    };
+    if let Ok(word) = given.extract::<String>() {
+        if word != "balanced" {
+            return Err(invalid("class_weight", format!("`{word}` is neither a dict nor \"balanced\"")));
+        }
+        let count = |class: usize| labels.iter().filter(|label| **label == class).count().max(1);
+        let even = labels.len() as f64 / names.len() as f64;
+        return Ok((0..names.len()).map(|class| even / count(class) as f64).collect());
+    }
+    let mut weights = vec![1.0; names.len()];
+    for (class, weight) in given.cast::<PyDict>()?.iter() {
+        let class = class.str()?.to_string();
+        let at = names.iter().position(|name| *name == class);
+        let at = at.ok_or_else(|| invalid("class_weight", format!("there is no class `{class}`")))?;
+        weights[at] = weight.extract()?;
+    }
+    Ok(weights)
 }

@@ -3,13 +3,11 @@
 use crate::console::note;
 use crate::image_sets::ImageSet;
 use crate::report::{Exit, Outcome, Report, short};
-use crate::run::{
-    AnyConfig, DataFile, DataFiles, Rows, RunFolder, TableConfig, load_for, load_model, model_first,
-};
+use crate::run::asked::{self, with_targets};
+use crate::run::{DataFile, DataFiles, Rows, RunFolder, TableConfig, load_for, load_model, model_first};
 use crate::scores::{self, Judged, RowsAre, Score};
 use crate::settings::{DeviceName, Kind, whole};
 use std::path::{Path, PathBuf};
-use tractable::data::{self, Dataset};
 use tractable::{Ensemble, Network, network::Output};
 
 const AFTER_HELP: &str = "\
@@ -87,7 +85,7 @@ pub fn run(args: &Args) -> Outcome {
     let scores = match own_rows(args, file)? {
         Some(config) => judge_own(&model, file, &config)?,
         None => {
-            let data = read(file, &model)?;
+            let data = with_targets(file, &model)?;
             let mut judged = Judged::default();
             judged.predict(&model, data.input(), data.target())?;
             judged.scores(data.output_names(), RowsAre::New)?
@@ -122,18 +120,10 @@ fn check_limits(args: &Args, output: Output) -> Outcome {
     Ok(())
 }
 
-/// The run's settings, where it learned from this very file. A model file is looked for beside its settings.
+/// The run's settings, where it learned from this very file.
 fn own_rows(args: &Args, file: &Path) -> Outcome<Option<Box<TableConfig>>> {
-    let run = if args.model.is_dir() { &args.model } else { args.model.parent().unwrap_or(Path::new("")) };
-    if !run.join("config.json").is_file() {
-        return Ok(None);
-    }
-    // Settings that cannot be read are no reason not to judge a model by other rows.
-    let Ok(AnyConfig::Table(config)) = RunFolder::config(run) else { return Ok(None) };
-    // What can be read only once is new.
-    if !file.is_file() {
-        return Ok(None);
-    }
+    // Settings that cannot be read are no reason not to judge a model by other rows, and what can be read only once is new.
+    let Some(config) = asked::config(&args.model).filter(|_| file.is_file()) else { return Ok(None) };
     let files = DataFiles::open(std::slice::from_ref(&file.to_path_buf()))?;
     let own = config.data.is_one_of_several(file) || DataFile::read(&files)?.same_content(&config.data);
     Ok(own.then_some(config))
@@ -146,7 +136,7 @@ fn judge_own(model: &Ensemble, file: &Path, config: &TableConfig) -> Outcome<Vec
     if config.settings.stream || config.data.is_one_of_several(file) {
         let why = "the model was trained on most of these rows, so the scores are optimistic";
         note(&format!("{}: {why}", file.display()));
-        let data = read(file, model)?;
+        let data = with_targets(file, model)?;
         judged.predict(model, data.input(), data.target())?;
         return judged.scores(data.output_names(), RowsAre::Learned);
     }
@@ -270,12 +260,4 @@ fn broken(args: &Args, of: &str, nll: f64, rmse: Option<f64>, error_rate: Option
     let broken = known.filter(|&(_, value, limit)| !kept(value, limit));
     let said = broken.map(|(what, v, limit)| format!("{what}{of} is {}, above {limit}", short(v)));
     Some(said.collect::<Vec<_>>().join("; ")).filter(|said| !said.is_empty())
-}
-
-/// The features as the model takes them, and the targets.
-fn read(file: &Path, model: &Ensemble) -> Outcome<Dataset> {
-    let preparation = model.preparation().expect("a trained model has names");
-    let classes = if let Output::Classes { .. } = model.output() { model.class_names() } else { &[] };
-    let file = DataFiles::once(file)?;
-    Ok(data::csv(&file.paths()[0])?.as_trained(&preparation, model.output_names(), classes)?)
 }

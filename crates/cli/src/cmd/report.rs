@@ -15,8 +15,9 @@ Examples:
   tractable report run/ --follow
 
 RUN is a folder written by train, attack, optimize or rl with -o. The page shows settings, curves, tables,
-pictures and the command to repeat the run; it is one file, works offline and without scripts, in light and
-dark mode. A run in progress is shown as far as it is. With --follow the page is rewritten as the run goes on,
+pictures and the command to repeat the run; of a model for a table also predictions against true values, which
+columns count, and how the prediction moves with them, as long as the run's rows are where they were. It is one
+file, works offline and without scripts, in light and dark mode. A run in progress is shown as far as it is. With --follow the page is rewritten as the run goes on,
 and a browser reloads it by itself, until Ctrl-C. Files of the run are only read, so it is not affected.";
 
 /// Write a self-contained page about a run
@@ -66,11 +67,15 @@ pub fn run(args: &Args) -> Outcome {
         interrupt::listen()?;
     }
     let report = Report::new(args.json).ignoring_closed_pipe();
-    let (mut written, mut waiting) = (String::new(), false);
+    let (mut written, mut waiting, mut insights) = (String::new(), false, view::Insights::default());
     loop {
         let began = Instant::now();
         let last = !args.follow || interrupt::requested();
-        match view::read(&args.run).and_then(|v| v.page(!last)) {
+        let view = view::read(&args.run).map(|mut view| {
+            insights.add(&mut view, &args.run, !last);
+            view
+        });
+        match view.and_then(|v| v.page(!last)) {
             Ok(page) => {
                 let html = page.html();
                 if html != written {

@@ -306,3 +306,52 @@ fn a_device_does_not_change_the_model() {
         assert!(bytes(device) == bytes("plain"), "{device}");
     }
 }
+
+/// Of the run's own rows, left out, or of others; the page shows it too.
+#[test]
+fn columns_that_count_are_named() {
+    let place = Place::new();
+    let mut text = String::from("a,b,kind,y\n");
+    for i in 0..120u32 {
+        let (a, b, kind) = (i * 37 % 101, i * 61 % 97, ["blue", "green", "red"][i as usize % 3]);
+        let more = [0, 40, 90][i as usize % 3];
+        text += &format!("{a},{b},{kind},{}\n", a + more);
+    }
+    place.write("table.csv", &text);
+    place.ok(&["train", "table.csv", "--target", "y", "--single", "-q", "-o", "run"]);
+    for extra in [&[][..], &["table.csv"], &["--by", "squared-error"]] {
+        let lines = place.json(&[&["importance", "run", "-q"], extra].concat());
+        let names: Vec<&str> = lines.iter().map(|l| l["column"].as_str().unwrap()).collect();
+        assert_eq!(names.len(), 3);
+        assert!(
+            names[2] == "b" && number(&lines[2], "increase") < 0.1 * number(&lines[1], "increase"),
+            "{lines:?}"
+        );
+        assert_eq!(lines[0]["rows"], 24, "a single network left out a fifth");
+    }
+    place.write("new.csv", &text.lines().take(31).map(|l| format!("{l}\n")).collect::<String>());
+    let lines = place.json(&["importance", "run", "new.csv", "-q"]);
+    assert_eq!(lines[0]["rows"], 30);
+    let said = place.ok(&["importance", "run", "-q"]);
+    assert!(said.contains("of 24 left-out rows is") && said.contains("±"), "{said}");
+    place.refused(&["importance", "run/model.safetensors", "nowhere.csv"], &["nowhere.csv"]);
+
+    place.ok(&["report", "run"]);
+    let html = place.text("run/report.html");
+    for part in [
+        "y, predicted with 90 % intervals against true, of 24 rows left out",
+        "What counts for y",
+        "How the mean prediction moves with a,",
+        "How the mean prediction moves with kind",
+        "<td>category, 3 levels</td>",
+        "The prediction is that of one candidate:",
+    ] {
+        assert!(html.contains(part), "no {part:?}");
+    }
+    // Without its rows a run has a page all the same, which says what is not there.
+    std::fs::remove_file(place.path("table.csv")).unwrap();
+    place.ok(&["report", "run"]);
+    let html = place.text("run/report.html");
+    assert!(html.contains("Nothing is said of the columns") && !html.contains("What counts for y"));
+    place.refused(&["importance", "run"], &["table.csv"]);
+}
