@@ -69,6 +69,17 @@ pub(crate) fn numbers(text: &mut String, cells: impl IntoIterator<Item = f64>) {
     text.push('\n');
 }
 
+/// A number as a reader wants it: six significant digits, and more where a hundredth of this standard deviation needs them.
+pub(crate) fn rounded(v: f64, std: f64) -> f64 {
+    let place = |v: f64| v.abs().log10().floor();
+    let wanted = if std > 0.0 { place(v) - place(std) + 3.0 } else { 0.0 };
+    if v == 0.0 || !v.is_finite() {
+        return v;
+    }
+    let digits = wanted.clamp(6.0, 17.0) as usize;
+    format!("{v:.*e}", digits - 1).parse().unwrap_or(v)
+}
+
 /// A row of texts.
 pub(crate) fn texts(text: &mut String, cells: &[String]) {
     *text += &cells.iter().map(|c| quoted(c)).collect::<Vec<_>>().join(",");
@@ -81,5 +92,21 @@ pub(crate) fn quoted(cell: &str) -> String {
         format!("\"{}\"", cell.replace('"', "\"\""))
     } else {
         cell.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounded;
+
+    #[test]
+    fn six_digits_or_as_many_as_count() {
+        assert_eq!(rounded(31.123456789, 0.5), 31.1235);
+        assert_eq!(rounded(-1.23456789e-7, 1e-8), -1.23457e-7);
+        // Seconds since 1970, known to half a minute.
+        assert_eq!(rounded(1_734_567_890.123, 30.0), 1_734_567_890.1);
+        assert_eq!(rounded(1_734_567_890.123, 0.0), 1.73457e9);
+        assert_eq!(rounded(2.0 / 3.0, 1e-300), 2.0 / 3.0);
+        assert_eq!((rounded(0.0, 1.0), rounded(f64::INFINITY, 1.0)), (0.0, f64::INFINITY));
     }
 }

@@ -18,6 +18,7 @@ use tractable::{Ensemble, Input, Matrix, Prediction};
 use verdict::Verdict;
 
 pub(crate) use surest::Surest;
+pub(crate) use verdict::POINTS;
 
 /// How the rows relate to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

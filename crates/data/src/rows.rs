@@ -27,9 +27,10 @@ pub struct CsvRows {
     pub(super) records: Records,
     preparation: Preparation,
     places: Vec<usize>,
-    ids: Vec<usize>,
+    /// Columns whose cells are kept as they are.
+    kept: Vec<usize>,
     rows: usize,
-    id_cells: Vec<String>,
+    kept_cells: Vec<String>,
     /// Of every column: cells that could not be read, and the first of them with its line.
     odd: Vec<(usize, Option<(usize, String)>)>,
 }
@@ -46,18 +47,38 @@ impl CsvRows {
             preparation.columns().map(|name| records.position(name)).collect::<Result<_>>()?;
         let ids = preparation.ids().iter().filter_map(|id| records.header().iter().position(|n| n == id));
         let odd = vec![(0, None); places.len()];
-        let (ids, preparation) = (ids.collect(), preparation.clone());
-        Ok(Self { records, preparation, places, ids, rows: 0, id_cells: Vec::new(), odd })
+        let (kept, preparation) = (ids.collect(), preparation.clone());
+        Ok(Self { records, preparation, places, kept, rows: 0, kept_cells: Vec::new(), odd })
     }
 
-    /// Names of the identifying columns in the file.
-    pub fn id_names(&self) -> Vec<&str> {
-        self.ids.iter().map(|&i| self.records.header()[i].as_str()).collect()
+    /// Keeps the cells of all columns as they are, not only of identifying ones; without columns of these names.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("a.csv");
+    /// # std::fs::write(&path, "a,note,y\n1,x,3\n4,,6\n")?;
+    /// # use tractable::data::{self, CsvRows};
+    /// # let data = data::csv(&path)?.target("y")?;
+    /// let mut rows = CsvRows::open(&path, data.preparation().unwrap())?.keep_all_but(&["y".into()]);
+    /// assert_eq!(rows.kept_names(), ["a", "note"]);
+    /// rows.next_chunk(1000)?;
+    /// assert_eq!(rows.kept_cells(), ["1", "x", "4", ""]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keep_all_but(mut self, names: &[String]) -> Self {
+        let header = self.records.header();
+        self.kept = (0..header.len()).filter(|&i| !names.contains(&header[i])).collect();
+        self
+    }
+
+    /// Names of the columns whose cells are kept: the identifying ones in the file, unless [all](Self::keep_all_but) are.
+    pub fn kept_names(&self) -> Vec<&str> {
+        self.kept.iter().map(|&i| self.records.header()[i].as_str()).collect()
     }
 
     /// The cells of these columns in the rows of the last chunk, row after row.
-    pub fn id_cells(&self) -> &[String] {
-        &self.id_cells
+    pub fn kept_cells(&self) -> &[String] {
+        &self.kept_cells
     }
 
     /// Inputs of the next rows, at most `max_rows`; `None` at the end of the file. Missing cells have a variance.
@@ -69,10 +90,10 @@ impl CsvRows {
             return Err(Error::invalid("max_rows", "at least one row is needed; 0 would look like the end"));
         }
         let (mut mean, mut var, mut rows) = (Vec::new(), Vec::new(), 0);
-        self.id_cells.clear();
+        self.kept_cells.clear();
         while rows < max_rows && self.records.advance()? {
             self.push(&mut mean, &mut var);
-            self.id_cells.extend(self.ids.iter().map(|&i| self.records.cell(i).into_owned()));
+            self.kept_cells.extend(self.kept.iter().map(|&i| self.records.cell(i).into_owned()));
             rows += 1;
         }
         self.rows += rows;

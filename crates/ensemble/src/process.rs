@@ -19,7 +19,7 @@ pub(super) use readings::Readings;
 use kernel::{JITTER, Seen, TUNED_ON, dot};
 use std::sync::{Arc, OnceLock};
 use tractable_core::product::{View, product};
-use tractable_core::{cholesky, rng};
+use tractable_core::{cholesky, rng, stop};
 
 /// Rows that are kept, at most.
 pub(super) const MOST_ROWS: usize = 1200;
@@ -161,7 +161,8 @@ impl Process {
     pub(super) fn predict(&self, x: &[f64], doubt: bool) -> [Vec<f64>; 2] {
         let width = self.readings.groups.len();
         let (mut mean, mut var) = (Vec::new(), Vec::new());
-        for x in x.chunks(AT_ONCE * width) {
+        // Once it is to stop, nobody uses what is said.
+        for x in x.chunks(AT_ONCE * width).take_while(|_| stop::check().is_ok()) {
             let at = self.kernel.see(&self.readings, x, self.log);
             let k = self.kernel.between(&at, &self.seen, self.log);
             mean.extend(k.chunks_exact(self.rows()).map(|k| self.mean + dot(k, &self.pull)));
@@ -172,7 +173,10 @@ impl Process {
             let own = self.kernel.own(&at).into_iter();
             var.extend(own.zip(self.known(&k)).map(|(own, known)| (own - known).max(JITTER)));
         }
-        [mean, var]
+        [mean, var].map(|mut said: Vec<f64>| {
+            said.resize(x.len() / width, 0.0);
+            said
+        })
     }
 
     /// The line that touches it at a place, by differences.

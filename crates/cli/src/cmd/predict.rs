@@ -19,14 +19,15 @@ const AFTER_HELP: &str = "\
 Examples:
   tractable predict run/ new.csv > prices.csv
   tractable predict run/ new.csv --level 0.5 -o prices.csv
-  tractable predict run/ new.csv --quantiles 0.1,0.5,0.9
+  tractable predict run/ new.csv --quantiles 0.1,0.5,0.9 --only
 
-Numbers: TARGET_mean; TARGET_lower and TARGET_upper, which contain 90 % of new values; TARGET_std, the standard deviation of
-a new value, split into TARGET_std_model, which more data would reduce, and TARGET_std_noise, which they would not (their
-squares add up). Classes: TARGET, the most probable class, and p_CLASS for each; unnamed classes have their number, from 0. Of two
-classes also TARGET_by_threshold: the rarer one wherever its probability reaches the threshold with the best F1 on left-out rows.
-Columns are found by name and read as in training; others are ignored. Missing cells widen the interval. - is stdin. The file may
-be larger than memory.";
+The columns of the file, and beside them, for numbers: TARGET_mean; TARGET_lower and TARGET_upper, which contain 90 % of new
+values; TARGET_std, the standard deviation of a new value, split into TARGET_std_model, which more data would reduce, and
+TARGET_std_noise, which they would not (their squares add up). For classes: TARGET_class, the most probable one, and p_CLASS for
+each; unnamed classes have their number, from 0. Of two classes also TARGET_by_threshold: the rarer one wherever its probability
+reaches the threshold with the best F1 on left-out rows. Numbers have six significant digits, more where the standard deviation
+needs them; with --json all of them. Columns are found by name and read as in training; the model ignores others. Missing cells
+widen the interval. - is stdin. The file may be larger than memory.";
 
 /// Numbers read and written at a time.
 const CHUNK_NUMBERS: usize = 1 << 20;
@@ -53,6 +54,9 @@ pub struct Args {
     /// Quantiles of new values, as TARGET_qP, instead of lower and upper
     #[arg(long, alias = "quantile", value_name = "P,...", value_delimiter = ',', conflicts_with = "level")]
     quantiles: Vec<f64>,
+    /// Predictions and columns given by --id, without the others of the file
+    #[arg(long)]
+    only: bool,
     /// Several times faster, but intervals widen too little away from the data
     #[arg(long)]
     fast: bool,
@@ -85,10 +89,13 @@ pub fn run(args: &Args) -> Outcome {
             return Err(Exit::Error("-: several processes cannot share standard input; use a file".into()));
         }
         let (model, data) = (fnv::fnv1a_64(fnv::EMPTY, model.to_bytes()?), DataFile::read(&file)?);
-        let settings = (args.level, &args.quantiles, args.fast, args.json);
+        let settings = (args.level, &args.quantiles, args.only, args.fast, args.json);
         team::agree(&format!("{model:x} {:?} {settings:?}", data.content()))?;
     }
-    let mut rows = CsvRows::open(&file.paths()[0], &preparation)?;
+    let rows = CsvRows::open(&file.paths()[0], &preparation)?;
+    let said = Said::of(model, args);
+    // A column of the same name is an earlier prediction.
+    let mut rows = if args.only || args.json { rows } else { rows.keep_all_but(&said.names()) };
     if let Some((class, least)) = model.threshold() {
         let (class, target) = (&model.class_names()[class], model.output_names().join(","));
         note(&format!(
@@ -96,7 +103,7 @@ pub fn run(args: &Args) -> Outcome {
             short(least)
         ));
     }
-    csv::write_to(out, &args.file, |out, fail| predict(args, model, &mut rows, out, fail))
+    csv::write_to(out, &args.file, |out, fail| predict(args, model, said, &mut rows, out, fail))
 }
 
 fn check_probability(flag: &str, p: f64) -> Outcome {
@@ -109,12 +116,13 @@ fn check_probability(flag: &str, p: f64) -> Outcome {
 fn predict(
     args: &Args,
     model: &Ensemble,
+    said: Said<'_>,
     rows: &mut CsvRows,
     out: &mut dyn Write,
     fail: Fail<'_>,
 ) -> Outcome {
-    let ids: Vec<String> = rows.id_names().iter().map(|n| n.to_string()).collect();
-    let columns = Columns::of(model, args, ids);
+    let kept = rows.kept_names().iter().map(|n| n.to_string()).collect();
+    let columns = Columns { kept, said };
     let mut progress = ProgressDisplay::new(None);
     let (mut text, mut total, (rank, ranks)) = (String::new(), 0u64, team::place());
     if !args.json {
@@ -124,15 +132,15 @@ fn predict(
     while let Some(input) = rows.next_chunk(chunk)? {
         let n = input.rows();
         if ranks == 1 {
-            columns.rows(model, &input, rows.id_cells(), args, total, &mut text)?;
+            columns.rows(model, &input, rows.kept_cells(), args, total, &mut text)?;
         } else {
             let part = rank * n / ranks..(rank + 1) * n / ranks;
-            let (mut mine, width, ids) = (String::new(), input.width(), columns.ids.len());
+            let (mut mine, width, kept) = (String::new(), input.width(), columns.kept.len());
             if !part.is_empty() {
                 let numbers = |v: &[f64]| v[part.start * width..part.end * width].to_vec();
                 let input = Gaussian::new(numbers(input.mean()), numbers(input.var()), width)?;
-                let ids = &rows.id_cells()[part.start * ids..part.end * ids];
-                columns.rows(model, &input, ids, args, total + part.start as u64, &mut mine)?;
+                let kept = &rows.kept_cells()[part.start * kept..part.end * kept];
+                columns.rows(model, &input, kept, args, total + part.start as u64, &mut mine)?;
             }
             let said = team::share(mine.as_bytes())?;
             said.iter().for_each(|part| text += &String::from_utf8_lossy(part));
@@ -155,13 +163,13 @@ fn predict(
     Ok(())
 }
 
-/// What is written for each row: which row it is, where the file says so, and what the model says of it.
+/// What is written for each row: columns of the file, and what the model says.
 struct Columns<'a> {
-    ids: Vec<String>,
-    said: Header<'a>,
+    kept: Vec<String>,
+    said: Said<'a>,
 }
 
-enum Header<'a> {
+enum Said<'a> {
     /// The targets, and the columns of each.
     Values(&'a [String], Vec<String>),
     Classes {
@@ -221,15 +229,12 @@ enum Predicted<'a> {
     },
 }
 
-impl<'a> Columns<'a> {
-    fn of(model: &'a Ensemble, args: &Args, ids: Vec<String>) -> Self {
+impl<'a> Said<'a> {
+    fn of(model: &'a Ensemble, args: &Args) -> Self {
         let outputs = model.output_names();
         if let Output::Classes { .. } = model.output() {
             let target = outputs.first().map_or("class", String::as_str);
-            return Columns {
-                ids,
-                said: Header::Classes { target, names: class_names(model), threshold: model.threshold() },
-            };
+            return Said::Classes { target, names: class_names(model), threshold: model.threshold() };
         }
         let ends = match args.quantiles.is_empty() {
             true => vec!["lower".into(), "upper".into()],
@@ -237,30 +242,31 @@ impl<'a> Columns<'a> {
         };
         let spreads = ["std", "std_model", "std_noise"].map(String::from);
         let columns = std::iter::once("mean".into()).chain(ends).chain(spreads).collect();
-        Columns { ids, said: Header::Values(outputs, columns) }
+        Said::Values(outputs, columns)
     }
 
-    /// Numbers per row.
-    fn width(&self) -> usize {
-        match &self.said {
-            Header::Values(targets, columns) => targets.len() * columns.len(),
-            Header::Classes { names, .. } => names.len(),
+    /// Names of the columns.
+    fn names(&self) -> Vec<String> {
+        match self {
+            Said::Values(targets, columns) => {
+                targets.iter().flat_map(|t| columns.iter().map(move |c| format!("{t}_{c}"))).collect()
+            }
+            Said::Classes { target, names, threshold } => std::iter::once(format!("{target}_class"))
+                .chain(threshold.map(|_| format!("{target}_by_threshold")))
+                .chain(names.iter().map(|name| format!("p_{name}")))
+                .collect(),
         }
+    }
+}
+
+impl Columns<'_> {
+    /// Cells per row.
+    fn width(&self) -> usize {
+        self.kept.len() + self.said.names().len()
     }
 
     fn header(&self, text: &mut String) {
-        let mut cells = self.ids.clone();
-        match &self.said {
-            Header::Values(targets, columns) => {
-                cells.extend(targets.iter().flat_map(|t| columns.iter().map(move |c| format!("{t}_{c}"))));
-            }
-            Header::Classes { target, names, threshold } => {
-                cells.push(target.to_string());
-                cells.extend(threshold.map(|_| format!("{target}_by_threshold")));
-                cells.extend(names.iter().map(|n| format!("p_{n}")));
-            }
-        };
-        csv::texts(text, &cells);
+        csv::texts(text, &[self.kept.clone(), self.said.names()].concat());
     }
 
     /// Predicts and appends a chunk of rows; `before` were written already.
@@ -268,35 +274,41 @@ impl<'a> Columns<'a> {
         &self,
         model: &Ensemble,
         x: &Gaussian,
-        ids: &[String],
+        kept: &[String],
         args: &Args,
         before: u64,
         text: &mut String,
     ) -> Outcome {
-        let (mut row, mut ids) = (before, ids.chunks(self.ids.len().max(1)));
+        let (mut row, mut kept) = (before, kept.chunks(self.kept.len().max(1)));
         match &self.said {
-            Header::Values(targets, columns) => {
+            Said::Values(targets, columns) => {
                 for part in in_parts(Input::from(x), |x| numbers(&model.predict(x)?, args))? {
                     // Column after column; of each, row after row and target after target.
                     for at in 0..part[0].len() / targets.len() {
                         let of = |column: usize, target: usize| part[column][at * targets.len() + target];
-                        let id = ids.next().unwrap_or(&[]);
+                        let id = kept.next().unwrap_or(&[]);
                         if args.json {
                             let predicted = Predicted::values(columns.len(), targets.len(), args, of);
                             json_row(text, &Row { row, id, predicted });
                         } else {
                             push_texts(text, id.iter().map(String::as_str));
+                            let std = columns.len() - 3;
+                            // What a deviation says needs no more digits than itself.
+                            let cell = |c: usize, t: usize| match c < std {
+                                true => csv::rounded(of(c, t), of(std, t)),
+                                false => csv::rounded(of(c, t), 0.0),
+                            };
                             let targets = 0..targets.len();
                             csv::numbers(
                                 text,
-                                targets.flat_map(|t| (0..columns.len()).map(move |c| of(c, t))),
+                                targets.flat_map(|t| (0..columns.len()).map(move |c| cell(c, t))),
                             );
                         }
                         row += 1;
                     }
                 }
             }
-            Header::Classes { names, threshold, .. } => {
+            Said::Classes { names, threshold, .. } => {
                 // The rarer class where it reaches its threshold, otherwise the other one.
                 let decided = |p: &[f64]| {
                     threshold
@@ -306,7 +318,7 @@ impl<'a> Columns<'a> {
                     for at in 0..p.rows() {
                         let p = p.row(at);
                         let class = &names[metrics::argmax(p)];
-                        let id = ids.next().unwrap_or(&[]);
+                        let id = kept.next().unwrap_or(&[]);
                         if args.json {
                             let by_threshold = decided(p);
                             let predicted = Predicted::Class { class, probabilities: p, by_threshold };
@@ -314,7 +326,7 @@ impl<'a> Columns<'a> {
                         } else {
                             push_texts(text, id.iter().map(String::as_str));
                             push_texts(text, [&class[..]].into_iter().chain(decided(p)));
-                            csv::numbers(text, p.iter().copied());
+                            csv::numbers(text, p.iter().map(|p| csv::rounded(*p, 0.0)));
                         }
                         row += 1;
                     }
@@ -350,7 +362,7 @@ impl Predicted<'_> {
     }
 }
 
-/// The columns of every target, in the order of [`Columns::Values`].
+/// The columns of every target, in the order of [`Said::Values`].
 fn numbers(out: &Prediction, args: &Args) -> tractable::Result<Vec<Vec<f64>>> {
     let mut all = vec![out.mean().to_vec()];
     if args.quantiles.is_empty() {

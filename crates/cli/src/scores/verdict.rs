@@ -4,7 +4,7 @@ use super::RowsAre;
 use serde::Serialize;
 
 /// Deviations below this, or below this many standard errors, are ignored.
-const POINTS: f64 = 0.04;
+pub(crate) const POINTS: f64 = 0.04;
 const ERRORS: f64 = 3.0;
 
 /// Whether intervals, or probabilities of classes, hold.
@@ -40,7 +40,7 @@ impl Verdict {
         };
         let what = match (rows_are, self) {
             (RowsAre::Learned, _) => "evaluate it on rows that it was not trained on",
-            (_, Verdict::NotSureEnough) => "this errs on the safe side; more rows make it more certain",
+            (_, Verdict::NotSureEnough) => "this errs on the safe side",
             (RowsAre::New, _) => "train again, and include rows like these",
             (RowsAre::LeftOut, _) => "train again with more rows, or without network flags",
         };

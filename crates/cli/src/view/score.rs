@@ -1,6 +1,7 @@
 //! What a page leads with: how good a run is, and what that means in plain words.
 
 use super::{neat, number, percent, text};
+use crate::scores::POINTS;
 use serde_json::Value;
 
 /// A score, large, and sentences below it.
@@ -27,10 +28,17 @@ fn of_line(line: &Value) -> Option<Headline> {
     let target = text(line, &["target"]).unwrap_or("the class");
     if let Some(wrong) = number(line, &["error_rate"]) {
         let held = match text(line, &["verdict"]) {
-            Some("hold") => " Its probabilities hold: it is right as often as it says.",
-            Some("too_sure") => " It is right less often than it says.",
-            Some("not_sure_enough") => " It is right more often than it says.",
-            _ => "",
+            Some("hold") => number(line, &["confidence"]).map_or(String::new(), |says| match Off::of(1.0 - wrong, says) {
+                Off::No => " It is right as often as it says.".into(),
+                Off::Little => " It is right about as often as it says.".into(),
+                Off::ByChance => format!(
+                    " It says that it is right in {} of cases; with {rows:.0} {what} the difference can be chance.",
+                    percent(says)
+                ),
+            }),
+            Some("too_sure") => " It is right less often than it says.".into(),
+            Some("not_sure_enough") => " It is right more often than it says.".into(),
+            _ => String::new(),
         };
         return Some(Headline {
             name: format!("of {target} is wrong"),
@@ -44,10 +52,14 @@ fn of_line(line: &Value) -> Option<Headline> {
     let rmse = number(line, &["rmse"])?;
     let inside = number(line, &["coverage_90"]).map_or(String::new(), |share| {
         let held = match text(line, &["verdict"]) {
-            Some("too_sure") => ", fewer than should: it is too sure",
-            Some("not_sure_enough") => ", more than should: it could be surer",
-            Some("hold") => ", as they should",
-            _ => "",
+            Some("too_sure") => ", fewer than should: it is too sure".into(),
+            Some("not_sure_enough") => ", more than should: it could be surer".into(),
+            Some("hold") => match Off::of(share, 0.9) {
+                Off::No => ", as they should".into(),
+                Off::Little => ", which is close".into(),
+                Off::ByChance => format!("; with {rows:.0} {what} the difference can be chance"),
+            },
+            _ => String::new(),
         };
         format!(
             " {} of the values lie inside the interval that should hold 90 % of them{held}.",
@@ -62,6 +74,25 @@ fn of_line(line: &Value) -> Option<Headline> {
             neat(rmse)
         ),
     })
+}
+
+/// How far a share that holds is from the promised one.
+enum Off {
+    /// Not as percents are read.
+    No,
+    Little,
+    /// More than a little, but of few rows.
+    ByChance,
+}
+
+impl Off {
+    fn of(share: f64, promised: f64) -> Self {
+        match (share - promised).abs() {
+            ..0.005 => Off::No,
+            off if off <= POINTS => Off::Little,
+            _ => Off::ByChance,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -82,5 +113,30 @@ mod tests {
         let images = json!({"type": "test", "images": 100, "error_rate": 0.02});
         assert!(of_training(&[&images])[0].meaning.contains("2.00 % of its answers are wrong"));
         assert!(of_training(&[]).is_empty());
+    }
+
+    #[test]
+    fn what_holds_is_said_as_far_as_it_is_true() {
+        let says = |line: Value| of_training(&[&line])[0].meaning.clone();
+        let values = |share: f64| {
+            says(json!({"type": "test", "rows": 40, "rmse": 3.0, "verdict": "hold", "coverage_90": share}))
+        };
+        assert!(values(0.904).contains("hold 90 % of them, as they should."), "{}", values(0.904));
+        assert!(values(0.906).contains("hold 90 % of them, which is close."), "{}", values(0.906));
+        assert!(values(0.939).contains("which is close"), "{}", values(0.939));
+        let chance = values(0.975);
+        assert!(chance.contains("of them; with 40 rows the difference can be chance."), "{chance}");
+        let classes = |says_right: f64| {
+            says(
+                json!({"type": "test", "rows": 40, "error_rate": 0.1, "verdict": "hold", "confidence": says_right}),
+            )
+        };
+        assert!(classes(0.901).ends_with("It is right as often as it says."), "{}", classes(0.901));
+        assert!(classes(0.92).ends_with("It is right about as often as it says."), "{}", classes(0.92));
+        let chance = classes(0.96);
+        assert!(
+            chance.ends_with("in 96.00 % of cases; with 40 rows the difference can be chance."),
+            "{chance}"
+        );
     }
 }

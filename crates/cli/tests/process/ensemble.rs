@@ -215,7 +215,7 @@ fn ctrl_c_stops_at_once_and_resume_starts_again() {
 fn predicted(place: &Place, file: &str, target: &str, mode: &[&str]) -> f64 {
     let _ = std::fs::remove_dir_all(place.path("run"));
     place.ok(&[&["train", file, "--target", target, "-o", "run", "-q"], mode].concat());
-    let out = place.ok(&["predict", "run", file, "-q"]);
+    let out = place.ok(&["predict", "run", file, "-q", "--only"]);
     let scores = place.ok(&["evaluate", "run", file, "-q"]);
     let bad = ["NaN", "inf ", "inf\n"];
     assert!(bad.iter().all(|b| !out.contains(b) && !scores.contains(b)), "{file} {mode:?}: {out} {scores}");

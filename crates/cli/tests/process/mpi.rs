@@ -38,8 +38,9 @@ fn refused(ran: &Ran, why: &str) {
     assert!(ran.code == 2 && lines.len() == 1 && lines[0].contains(why), "{ran:?}");
 }
 
-fn means(csv: &str) -> Vec<f64> {
-    csv.lines().skip(1).map(|l| l.split(',').next().unwrap().parse().unwrap()).collect()
+fn means(place: &Place, run: &str) -> Vec<f64> {
+    let rows = place.json(&["predict", run, "data.csv"]);
+    rows.iter().map(|row| row["mean"][0].as_f64().unwrap()).collect()
 }
 
 const NETWORK: &str = "train data.csv --target y --hidden 8 --epochs 3 --batch 11 --calibration 0";
@@ -51,7 +52,7 @@ fn shared_batches_give_the_network_of_one_process() {
     place.ok(&[&train[..], &["--device", "reference", "-o", "one"]].concat());
     let said = ok(&place, 2, &format!("$T {NETWORK} --device reference -o two"));
     assert_eq!(said.out.matches("run two").count(), 1, "one process prints: {}", said.out);
-    let [one, two] = ["one", "two"].map(|run| means(&place.ok(&["predict", run, "data.csv"])));
+    let [one, two] = ["one", "two"].map(|run| means(&place, run));
     assert_eq!(one.len(), 60);
     for (one, two) in one.iter().zip(&two) {
         assert!((one - two).abs() <= 1e-6 * one.abs(), "{one} {two}");
@@ -62,7 +63,7 @@ fn shared_batches_give_the_network_of_one_process() {
     ok(&place, 3, "$T train --resume --epochs 3 -o b");
     assert!(place.read("a/model.safetensors") == place.read("b/model.safetensors"));
     ok(&place, 2, &format!("$T {NETWORK} --sync 2 -o merged"));
-    assert_eq!(means(&place.ok(&["predict", "merged", "data.csv"])).len(), 60);
+    assert_eq!(means(&place, "merged").len(), 60);
 }
 
 #[test]
