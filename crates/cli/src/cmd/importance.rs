@@ -7,6 +7,7 @@ use crate::run::{asked::Asked, load_any};
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 use tractable::Ensemble;
 use tractable::ensemble::{Importance, ImportanceSettings, Loss, Stage};
 
@@ -108,12 +109,14 @@ pub(crate) fn what(by: Loss, model: &Ensemble) -> &'static str {
     }
 }
 
-/// Asks with progress; a signal ends the process.
+/// Asks, with progress from the first second on; a signal ends the process.
 pub(crate) fn of(model: &Ensemble, asked: &Asked, settings: &ImportanceSettings) -> Outcome<Importance> {
-    let mut progress = ProgressDisplay::new(Some(100));
+    let (mut progress, started) = (ProgressDisplay::new(Some(100)), Instant::now());
     let settings = settings.clone().left_out(asked.left_out);
     let found = model.importance(&asked.rows, &settings, |Stage { what, done, of }| {
-        progress.at(100 * done / of.max(1), || format!("{what}: {done} of {of}"));
+        if started.elapsed() >= Duration::from_secs(1) {
+            progress.at(100 * done / of.max(1), || format!("{what}: {done} of {of}"));
+        }
         ControlFlow::Continue(())
     })?;
     Ok(found.expect("nobody stops it"))

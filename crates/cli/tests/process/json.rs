@@ -98,6 +98,7 @@ fn lines_are_as_the_book_says() {
     on(&["evaluate", "kinds", "classes.csv"]);
     on(&["evaluate", "digits", "--ood", "digits", "--limit", "20"]);
     on(&["inspect", "run"]);
+    on(&["importance", "single", "--repeats", "2"]);
     on(&["attack", "digits", "--images", "1", "--transfer", "digits", "--curve", "linf:0.3"]);
     on(&["optimize", "--objective", "x^2", "--bounds", "-1:1", "--evaluations", "6"]);
     on(&["optimize", "--ask", "search.json", "--bounds", "-1:1"]);

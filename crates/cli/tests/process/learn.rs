@@ -214,7 +214,7 @@ fn stopped_at_any_moment_it_ends_in_the_same_bits() {
     for (kind, train) in KINDS {
         let place = Place::new();
         place.ok(&[&["train"], train, &["-o", "run", "-q"]].concat());
-        stream(&place, kind, 150);
+        stream(&place, kind, 400);
         let file = format!("{kind}.csv");
         let command =
             |run: &str, more: &[&str]| place.command(&[&["learn", run, &file, "-q"], more].concat());
@@ -238,7 +238,7 @@ fn stopped_at_any_moment_it_ends_in_the_same_bits() {
             if over {
                 break;
             }
-            std::thread::sleep(Duration::from_secs_f64(rng::uniform(0.0, 0.05, &mut random)));
+            std::thread::sleep(Duration::from_secs_f64(rng::uniform(0.0, 0.02, &mut random)));
             signal(&child, if n % 3 == 0 { "-INT" } else { "-KILL" });
             match child.wait().unwrap().code() {
                 Some(0) => break,
