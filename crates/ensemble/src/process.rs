@@ -16,13 +16,13 @@ pub(super) use file::About;
 pub(super) use kernel::Kernel;
 pub(super) use readings::Readings;
 
-use kernel::{JITTER, Seen, TUNED_ON, dot};
+use kernel::{JITTER, Seen, dot, tuned_on};
 use std::sync::{Arc, OnceLock};
 use tractable_core::product::{View, product};
 use tractable_core::{cholesky, rng, stop};
 
 /// Rows that are kept, at most.
-pub(super) const MOST_ROWS: usize = 1200;
+pub(super) const MOST_ROWS: usize = 1600;
 /// Steps of a search from nowhere, and from what suits similar rows.
 const STEPS: [usize; 2] = [20, 6];
 /// Rows that are worked on together.
@@ -82,7 +82,7 @@ pub(super) struct Touching {
 impl Process {
     /// How much work one is, in weights of a network times rows that it learns.
     pub(super) fn cost(rows: usize, width: usize, warm: bool) -> u64 {
-        let (tuned, kept) = (rows.min(TUNED_ON), rows.min(MOST_ROWS));
+        let (tuned, kept) = (tuned_on(rows), rows.min(MOST_ROWS));
         let step = tuned * tuned * (tuned + 10 * width + 100);
         let steps = STEPS[usize::from(warm)] + 3;
         ((steps * step + (rows + kept) * kept * kept) / 20) as u64
@@ -98,7 +98,7 @@ impl Process {
         go_on: &mut dyn FnMut() -> bool,
     ) -> Kernel {
         let rows = told.y.len();
-        let few = some(rows, TUNED_ON, seed);
+        let few = some(rows, tuned_on(rows), seed);
         let (x, y) = (chosen(&told.x, &few, told.x.len() / rows), chosen(&told.y, &few, 1));
         let weights = told.weights.as_ref().map(|w| chosen(w, &few, 1));
         let told = Told { x, y, weights };
@@ -442,15 +442,15 @@ mod tests {
 
     #[test]
     fn few_rows_stand_for_many_and_learn_like_them() {
-        let (x, y) = rows(1600);
+        let (x, y) = rows(2000);
         let readings = Arc::new(Readings::fit(&x, vec![0, 1]));
         let kernel = Process::tuned(&readings, &told(&x, &y), false, None, 0, &mut || true);
         let fit = |rows: usize| {
             Process::fit(readings.clone(), &told(&x[..2 * rows], &y[..rows]), false, kernel.clone(), 0)
         };
-        let (mut less, more) = (fit(1500), fit(1600));
+        let (mut less, more) = (fit(1900), fit(2000));
         assert_eq!((less.rows(), more.rows()), (MOST_ROWS, MOST_ROWS));
-        x[3000..].chunks_exact(2).zip(&y[1500..]).for_each(|(x, y)| less.learn(x, *y));
+        x[3800..].chunks_exact(2).zip(&y[1900..]).for_each(|(x, y)| less.learn(x, *y));
         let at = [0.3, -0.2, 1.0, 1.0, 8.0, 8.0];
         let (a, b) = (less.predict(&at, true), more.predict(&at, true));
         for k in 0..2 {
@@ -462,9 +462,9 @@ mod tests {
 
     #[test]
     fn copies_of_rows_do_no_harm() {
-        let (mut x, mut y) = rows(1600);
-        for i in (0..1600).step_by(3) {
-            let from = (i + 300) % 1600;
+        let (mut x, mut y) = rows(2000);
+        for i in (0..2000).step_by(3) {
+            let from = (i + 300) % 2000;
             (x[2 * i], x[2 * i + 1], y[i]) = (x[2 * from], x[2 * from + 1], y[from]);
         }
         let readings = Arc::new(Readings::fit(&x, vec![0, 1]));

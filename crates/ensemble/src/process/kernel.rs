@@ -9,8 +9,9 @@ use super::{Told, descent};
 use tractable_core::cholesky;
 use tractable_core::product::{View, product};
 
-/// Rows that the numbers of a kernel are chosen on.
-pub(super) const TUNED_ON: usize = 500;
+/// The numbers of a kernel are chosen on a fifth of the rows, but on no fewer than the first number if there are so many, and on no more
+/// than the second.
+const TUNED_ON: [usize; 2] = [500, 1500];
 /// What every variance of the function has in addition, so that the arithmetic is stable.
 pub(super) const JITTER: f64 = 1e-5;
 /// Mean and standard deviation of the logarithms of `a`, `v`, `b` before there are data, and of a column's weight relative to `1/G`.
@@ -137,6 +138,11 @@ impl Kernel {
     pub(super) fn is_sound(&self, columns: usize) -> bool {
         self.ln.len() == 4 + 2 * columns && self.ln.iter().all(|v| v.abs() <= 20.0)
     }
+}
+
+/// On how many of these rows a kernel is chosen.
+pub(super) fn tuned_on(rows: usize) -> usize {
+    rows.min((rows / 5).clamp(TUNED_ON[0], TUNED_ON[1]))
 }
 
 /// A part's shape at a squared distance, and its slope there.
