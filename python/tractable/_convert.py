@@ -91,6 +91,9 @@ class Named:
     def __init__(self, numbers: np.ndarray, names: list[str]) -> None:
         self.numbers, self.names = numbers, names
 
+    def __len__(self) -> int:
+        return len(self.numbers)
+
 
 class Labels:
     """Classes as whole numbers from 0, and all their names; some may not occur yet."""
