@@ -106,7 +106,8 @@ impl Ensemble {
     /// The folds that networks left out.
     pub(super) fn left_out_folds(&self) -> impl Iterator<Item = usize> {
         // Of a single model that has learned all rows, there is another that left out some.
-        let left = |c: &Candidate, fold| c.members[0].knows_folds() || c.members.iter().any(|m| m.fold == fold);
+        let left =
+            |c: &Candidate, fold| c.members[0].knows_folds() || c.members.iter().any(|m| m.fold == fold);
         (0..FOLDS).filter(move |&fold| self.candidates.iter().any(|c| left(c, fold)))
     }
 

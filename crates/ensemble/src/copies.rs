@@ -247,7 +247,8 @@ mod tests {
         for count in [300, 2000, 20_000] {
             let one = rows(count, 1, 1e6);
             let twice = one.x().data().iter().flat_map(|x| [*x, 32.0 + 1.8 * x]).collect();
-            let data = Dataset::new(Matrix::new(twice, 2).unwrap(), Matrix::column(vec![0.5; count]).unwrap());
+            let data =
+                Dataset::new(Matrix::new(twice, 2).unwrap(), Matrix::column(vec![0.5; count]).unwrap());
             assert_eq!(nearly_copied(&data.unwrap()), None, "{count}");
         }
     }

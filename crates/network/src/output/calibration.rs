@@ -252,8 +252,7 @@ mod tests {
     fn networks_that_took_noise_for_signal_do_not_differ_a_thousandfold() {
         // Each is sure of its row; together they differ by what they took for signal.
         let (y, parts) = rows(500, 1.0, Tails::Normal);
-        let parts: Vec<Parts> =
-            parts.iter().map(|p| Parts { noise: [1e-4; 2], doubt: 1e-4, ..*p }).collect();
+        let parts: Vec<Parts> = parts.iter().map(|p| Parts { noise: [1e-4; 2], doubt: 1e-4, ..*p }).collect();
         let (found, _) = Calibration::fit(&y, &parts, false);
         let (doubt, noise) = found.variances(&Parts { between: 0.3, ..parts[0] });
         assert!((doubt + noise - 1.0).abs() < 0.5, "{found:?}");
