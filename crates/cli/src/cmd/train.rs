@@ -31,7 +31,7 @@ Examples:
   tractable train --resume -o run/
 
 Every column gets a type, which is printed: numbers, yes or no, categories, dates. Missing cells become uncertain inputs.
-A CSV file gets a line and networks of several kinds, calibrated and weighed on rows they left out; after Ctrl-C --resume starts
+A CSV file gets a line, Gaussian processes and networks, calibrated and weighed on rows they left out; after Ctrl-C --resume starts
 again. Network flags train one network; then Ctrl-C saves finished epochs and --resume continues. RUN gets model.safetensors,
 metrics.jsonl, config.json. Image sets: mnist, fashion-mnist, cifar10 (`tractable data fetch`), digits (no files).";
 
