@@ -258,3 +258,11 @@ def test_what_columns_are_taken_for() -> None:
         ("x1", "number", 1 / 3),
         ("y0", "target", 0.0),
     ]
+
+
+@pytest.mark.parametrize("y", [[1.0, None, 2.0], ["a", None, "b"], ["a", float("nan"), "b"]])
+def test_a_row_without_a_target_is_named(y):
+    pd = pytest.importorskip("pandas")
+    x = np.arange(60.0).reshape(20, 3)
+    with pytest.raises(ValueError, match="y: row 1 has no target, counted from 0"):
+        tr.Ensemble.fit(x, pd.Series(y + y[:1] * 17, name="y"))

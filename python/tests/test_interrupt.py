@@ -132,6 +132,12 @@ def test_fits() -> None:
     assert seconds_after_ctrl_c(lambda: net.fit(x, x[:, 0], epochs=1_000_000)) < 1
 
 
+def test_a_gaussian_process_of_many_rows() -> None:
+    x = np.random.default_rng(0).uniform(-2, 2, size=(20_000, 8))
+    y = np.sin(2 * x[:, 0]) + x[:, 1] * x[:, 2]
+    assert seconds_after_ctrl_c(lambda: tr.Ensemble.fit(x, y)) < 1
+
+
 def test_partial_fit_keeps_no_row_that_was_not_learned() -> None:
     sklearn = pytest.importorskip("tractable.sklearn", reason="scikit-learn is not installed")
     model = sklearn.TractableRegressor(visits=2_000_000)

@@ -277,7 +277,7 @@ def test_condition():
 
 def test_search_pipeline_and_clone():
     x, y = numbers()
-    search = GridSearchCV(TractableRegressor(**QUICK), {"visits": [500, 2000], "outside": [True, False]}, cv=2)
+    search = GridSearchCV(TractableRegressor(**QUICK), {"visits": [500, 2000], "single": [True, False]}, cv=2)
     assert search.fit(x, y).best_estimator_.score(x, y) > 0.9
     columns = ColumnTransformer([("scaled", StandardScaler(), [0, 1])], remainder="passthrough")
     pipeline = make_pipeline(columns, TractableRegressor(**QUICK))

@@ -91,6 +91,9 @@ class Named:
     def __init__(self, numbers: np.ndarray, names: list[str]) -> None:
         self.numbers, self.names = numbers, names
 
+    def __len__(self) -> int:
+        return len(self.numbers)
+
 
 class Labels:
     """Classes as whole numbers from 0, and all their names; some may not occur yet."""
@@ -123,8 +126,14 @@ def _target(y: Any, classes: bool | None) -> tuple[np.ndarray, list[str] | None,
         numbers = to_numbers(array, "y")
         width = 1 if numbers.ndim < 2 else int(np.prod(numbers.shape[1:]))
         return numbers, None, names if len(names) == width else [f"y{i}" for i in range(width)]
+    _no_gaps(np.array([_missing(label) for label in array.ravel().tolist()], dtype=bool))
     found, labels = np.unique(array.ravel().astype(str) if array.dtype.kind == "O" else array.ravel(), return_inverse=True)
     return labels.astype(np.float64), [str(v) for v in found], names
+
+
+def _no_gaps(missing: np.ndarray) -> None:
+    if missing.any():
+        raise ValueError(f"y: row {int(np.argmax(missing))} has no target, counted from 0; leave such rows out")
 
 
 def _are_texts(array: np.ndarray) -> bool:
@@ -151,9 +160,11 @@ def to_data(x: Any, y: Any, classes: bool | None = None) -> dict[str, Any]:
         "x": x, "y": labels, "names": None, "class_names": class_names, "columns": None, "kinds": [], "targets": outputs,
     }
     if isinstance(x, np.ndarray) or not (isinstance(x, Named) or is_frame(x)):
+        _no_gaps(np.isnan(labels).reshape(len(labels), -1).any(axis=1))
         return data
     read = [] if isinstance(x, Named) else [(str(name), *_cells(x[name])) for name in x.columns]
     if all(kind == "number" for _, _, kind in read):
+        _no_gaps(np.isnan(labels).reshape(len(labels), -1).any(axis=1))
         names = x.names if isinstance(x, Named) else [name for name, _, _ in read]
         data["x"] = x.numbers if isinstance(x, Named) else np.column_stack([cells for _, cells, _ in read])
         if len({*names, *outputs}) == len(names) + len(outputs):

@@ -109,6 +109,8 @@ pub(crate) struct Judged {
     /// Names of the classes, and the threshold of the rarer one.
     names: Vec<String>,
     threshold: Option<(usize, f64)>,
+    /// Whether only the errors are wanted; scores of mixtures take longer than the predictions.
+    only_errors: bool,
 }
 
 #[derive(Default)]
@@ -123,6 +125,11 @@ struct Column {
 }
 
 impl Judged {
+    /// To ask for [`surest`](Judged::surest) alone.
+    pub(crate) fn of_errors() -> Self {
+        Judged { only_errors: true, ..Judged::default() }
+    }
+
     /// Adds what a model says of rows that are new to it.
     pub(crate) fn predict(&mut self, model: &Ensemble, x: Input<'_>, target: &Target) -> Outcome {
         match target {
@@ -164,10 +171,13 @@ impl Judged {
             let column = &mut self.values[i % width];
             if observed.as_ref().is_none_or(|seen| seen[at]) {
                 let y = y.data()[at];
-                let [below, above] = out.below_and_above(i, y);
                 column.y.push(y);
                 column.mean.push(out.mean()[i]);
                 column.var.push(var);
+                if self.only_errors {
+                    continue;
+                }
+                let [below, above] = out.below_and_above(i, y);
                 column.level.push(1.0 - 2.0 * if below < above { below } else { above });
                 column.nll.push(-out.ln_density(i, y));
                 column.crps.push(out.crps(i, y));

@@ -379,7 +379,9 @@ impl Dataset {
             return Err(Error::invalid("weights", "all are 0"));
         }
         let mean = weights.iter().map(|w| w / counting as f64).sum::<f64>();
-        self.weights = Some(weights.iter().map(|w| w / mean).collect());
+        // Where all count the same, they say nothing.
+        let differ = weights.iter().any(|w| *w != weights[0]);
+        self.weights = differ.then(|| weights.iter().map(|w| w / mean).collect());
         Ok(self)
     }
 

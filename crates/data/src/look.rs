@@ -161,6 +161,16 @@ impl Look {
             return Verdict::Leave("row numbers".into());
         }
         let dates = self.best_form();
+        if known > 1
+            && let Some(texts) = self.texts()
+            && texts.len() == 1
+        {
+            if self.missing_is_a_level() {
+                return Verdict::Use(self.as_category());
+            }
+            let rest = if known < self.cells { " that have one" } else { "" };
+            return Verdict::Leave(format!("one value in all rows{rest}"));
+        }
         let mostly = |n: usize| n > 0 && (known - n) * MOST_ODD <= known;
         if numbers == known {
             return Verdict::Use(self.as_number(file_has_commas));
@@ -178,10 +188,6 @@ impl Look {
             return Verdict::Use(self.as_date(dates));
         }
         match self.texts() {
-            Some(texts) if texts.len() == 1 && !self.missing_is_a_level() => {
-                let rest = if known < self.cells { " that have one" } else { "" };
-                Verdict::Leave(format!("one value in all rows{rest}"))
-            }
             Some(texts) if texts.len() <= FEW_LEVELS || 2 * texts.len() <= known => {
                 Verdict::Use(self.as_category())
             }
@@ -300,6 +306,10 @@ mod tests {
         assert!(
             matches!(used(&[vec!["shed"; 3], vec![""; 9]].concat()), Kind::Category { levels, .. } if levels == ["", "shed"])
         );
+        for flag in ["1", "yes"] {
+            let cells = [vec![flag; 3], vec![""; 9]].concat();
+            assert!(matches!(used(&cells), Kind::Category { levels, .. } if levels == ["", flag]));
+        }
     }
 
     #[test]
@@ -335,6 +345,8 @@ mod tests {
         assert!(matches!(leave(&["1", "2", "3", "4"], "year"), Verdict::Use(_)));
         assert_eq!(leave(&["a", "a", "a"], "x"), because("one value in all rows"));
         assert_eq!(leave(&["a", "", "a"], "x"), because("one value in all rows that have one"));
+        assert_eq!(leave(&["7", "7", "7"], "x"), because("one value in all rows"));
+        assert_eq!(leave(&["yes", "", "yes"], "x"), because("one value in all rows that have one"));
         let names: Vec<String> = (0..2000).map(|i| format!("person {i}")).collect();
         let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
         assert_eq!(leave(&names[..30], "x"), because("text that is different in every row"));

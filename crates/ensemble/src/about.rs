@@ -1,7 +1,7 @@
 //! The data of a model, and a faster form of it.
 
 use super::folds::{FOLDS, Folds};
-use super::{Calibrated, Ensemble, Member};
+use super::{Calibrated, Candidate, Ensemble, Member};
 use std::borrow::Cow;
 use tractable_core::error::{Error, Result};
 use tractable_data::Dataset;
@@ -105,7 +105,10 @@ impl Ensemble {
 
     /// The folds that networks left out.
     pub(super) fn left_out_folds(&self) -> impl Iterator<Item = usize> {
-        (0..FOLDS).filter(|&fold| self.members().any(|m| m.fold == fold || m.knows_folds()))
+        // Of a single model that has learned all rows, there is another that left out some.
+        let left =
+            |c: &Candidate, fold| c.members[0].knows_folds() || c.members.iter().any(|m| m.fold == fold);
+        (0..FOLDS).filter(move |&fold| self.candidates.iter().any(|c| left(c, fold)))
     }
 
     /// The folds of the rows it was fitted to.

@@ -6,9 +6,10 @@
 //!
 //! A table counts as plainly repeated if at least half of its rows have a twin, and if chance does not explain it: of its different
 //! rows fewer than a quarter differ from another in one column alone, a column whose values recur. Where chance makes rows the same,
-//! it makes many more of them almost the same; a copy is the same or altogether different.
+//! it makes many more of them almost the same; a copy is the same or altogether different. So where inputs were rounded to be
+//! compared, rounding to twice as much leaves as many different rows; and of a single column that varies nothing is said.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use tractable_data::{Dataset, Target};
 
@@ -20,6 +21,8 @@ const BY_CHANCE: f64 = 0.25;
 const LEAST_DIFFERENT: usize = 20;
 /// Inputs count as nearly the same if they are when rounded to this part of their standard deviation.
 const NEARLY: f64 = 0.01;
+/// Share of the different rows that remain different when rounded to twice as much, where rows are near copies.
+const STAY_DIFFERENT: f64 = 0.8;
 
 /// Where a table was plainly repeated, the group of every row: copies are in the same.
 pub(super) fn copies(data: &Dataset) -> Option<Vec<usize>> {
@@ -37,9 +40,10 @@ pub(super) fn copies(data: &Dataset) -> Option<Vec<usize>> {
 
 /// The share of rows whose inputs are nearly those of another row, where this is as plain as with copies.
 pub(super) fn nearly_copied(data: &Dataset) -> Option<f64> {
-    let table = Cells::rounded(data);
+    let [table, coarser] = [NEARLY, 2.0 * NEARLY].map(|part| Cells::rounded(data, part));
     let rows = table.all();
-    table.is_repeated(&rows).then(|| twins(&rows))
+    let remain = || different(&coarser.all()) as f64 >= STAY_DIFFERENT * different(&rows) as f64;
+    (table.is_repeated(&rows) && remain()).then(|| twins(&rows))
 }
 
 /// The cells of a table, to compare rows by.
@@ -68,9 +72,9 @@ impl<'a> Cells<'a> {
         cells
     }
 
-    /// Of inputs, rounded.
-    fn rounded(data: &'a Dataset) -> Self {
-        let steps = data.input_scaler().std().iter().map(|std| NEARLY * std).collect();
+    /// Of inputs, rounded to this part of their standard deviations.
+    fn rounded(data: &'a Dataset, part: f64) -> Self {
+        let steps = data.input_scaler().std().iter().map(|std| part * std).collect();
         Cells { steps, ..Self::inputs(data) }
     }
 
@@ -127,12 +131,13 @@ impl<'a> Cells<'a> {
         if different.len() < LEAST_DIFFERENT {
             return 1.0;
         }
-        let mut close = vec![false; different.len()];
+        let (mut close, mut vary) = (vec![false; different.len()], 0);
         for column in 0..self.count() {
             let cells: Vec<u64> = different.iter().map(|&(_, row)| self.cell(row, column)).collect();
             let mut values = cells.clone();
             values.sort_unstable();
             values.dedup();
+            vary += usize::from(values.len() > 1);
             if 2 * values.len() > cells.len() {
                 continue;
             }
@@ -142,6 +147,9 @@ impl<'a> Cells<'a> {
             for pair in rest.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
                 (close[pair[0].1], close[pair[1].1]) = (true, true);
             }
+        }
+        if vary < 2 {
+            return 1.0;
         }
         close.iter().filter(|close| **close).count() as f64 / close.len() as f64
     }
@@ -162,6 +170,11 @@ fn twins(rows: &[u64]) -> f64 {
     sorted.sort_unstable();
     let same = |i: &usize| (*i > 0 && sorted[i - 1] == sorted[*i]) || sorted.get(i + 1) == Some(&sorted[*i]);
     (0..sorted.len()).filter(same).count() as f64 / rows.len().max(1) as f64
+}
+
+/// How many of the rows are different.
+fn different(rows: &[u64]) -> usize {
+    rows.iter().collect::<HashSet<_>>().len()
 }
 
 /// Every bit of the result depends on every bit (the finaliser of SplitMix64).
@@ -222,6 +235,21 @@ mod tests {
             let data = rows(count, inputs, per_unit);
             assert_eq!(copies(&data), None, "{count} {inputs} {per_unit}");
             assert_eq!(nearly_copied(&data), None, "{count} {inputs} {per_unit}");
+        }
+    }
+
+    #[test]
+    fn one_column_makes_rows_nearly_the_same_by_chance() {
+        for (count, per_unit) in [(300, 1e6), (2000, 1e6), (20_000, 1e6), (20_000, 20.0), (1000, 5.0)] {
+            assert_eq!(nearly_copied(&rows(count, 1, per_unit)), None, "{count} {per_unit}");
+        }
+        // Two that say the same are one.
+        for count in [300, 2000, 20_000] {
+            let one = rows(count, 1, 1e6);
+            let twice = one.x().data().iter().flat_map(|x| [*x, 32.0 + 1.8 * x]).collect();
+            let data =
+                Dataset::new(Matrix::new(twice, 2).unwrap(), Matrix::column(vec![0.5; count]).unwrap());
+            assert_eq!(nearly_copied(&data.unwrap()), None, "{count}");
         }
     }
 

@@ -126,7 +126,9 @@ impl Process {
             // are subtracted from each other, also where rows are alike.
             let half = cholesky::inverse_factor(&definite_factor(prior, n), n);
             let (mut known, mut sum) = (vec![0.0; n * n], vec![0.0; n]);
-            for (part, (x, y)) in x.chunks(AT_ONCE * width).zip(y.chunks(AT_ONCE)).enumerate() {
+            // Once it is to stop, nobody uses the process.
+            let parts = x.chunks(AT_ONCE * width).zip(y.chunks(AT_ONCE)).enumerate();
+            for (part, (x, y)) in parts.take_while(|_| stop::check().is_ok()) {
                 let at = kernel.see(&readings, x, log);
                 let mut v = times_turned(&kernel.between(&at, &seen, log), &half, n);
                 for (i, ((v, y), own)) in v.chunks_exact_mut(n).zip(y).zip(kernel.own(&at)).enumerate() {

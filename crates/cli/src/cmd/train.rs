@@ -31,7 +31,7 @@ Examples:
   tractable train --resume -o run/
 
 Every column gets a type, which is printed: numbers, yes or no, categories, dates. Missing cells become uncertain inputs.
-A CSV file gets a line and networks of several kinds, calibrated and weighed on rows they left out; after Ctrl-C --resume starts
+A CSV file gets a line, Gaussian processes and networks, calibrated and weighed on rows they left out; after Ctrl-C --resume starts
 again. Network flags train one network; then Ctrl-C saves finished epochs and --resume continues. RUN gets model.safetensors,
 metrics.jsonl, config.json. Image sets: mnist, fashion-mnist, cifar10 (`tractable data fetch`), digits (no files).";
 
@@ -200,11 +200,11 @@ fn say_left_out(folder: &RunFolder, report: Report, model: &Ensemble, judged: &J
 }
 
 /// Rows beyond which it would take too long to ask about all of them again.
-const MOST_JUDGED: usize = 50_000;
+const MOST_JUDGED: usize = 5000;
 
 /// Predictions of the default model for the rows it left out.
 fn judge_left_out(model: &Ensemble, train: &Dataset) -> Outcome<Judged> {
-    let mut judged = Judged::default();
+    let mut judged = Judged::of_errors();
     if train.rows() > MOST_JUDGED {
         return Ok(judged);
     }
@@ -221,7 +221,7 @@ struct LeftOutLine<'a> {
     target: &'a str,
     #[serde(flatten)]
     score: &'a LeftOut,
-    /// Error among the rows the model is most certain of: `share` of the rows, and their `error`; from up to 50,000 rows.
+    /// Error among the rows the model is most certain of: `share` of the rows, and their `error`; from up to 5,000 rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     surest: Option<Surest>,
 }

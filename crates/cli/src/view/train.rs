@@ -73,7 +73,7 @@ pub(super) fn view(folder: &mut Folder, config: Value) -> View {
 fn usual(view: &mut View, judged: &[&Value]) {
     view.lead = view.lead.replacen(
         "A network trained",
-        "Networks trained, and calibrated on rows that they left out,",
+        "Models trained, and calibrated on rows that they left out,",
         1,
     );
     let left_out = judged.iter().find(|l| text(l, &["type"]) == Some("left_out"));

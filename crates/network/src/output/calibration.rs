@@ -33,7 +33,7 @@ pub struct Calibration {
     average: f64,
     /// used for every row if it is not computed per row.
     averaged: bool,
-    /// Factor on the variance between networks.
+    /// Factor on the variance between networks; left-out rows, each predicted by one network, say nothing of it beyond 1.
     #[cfg_attr(feature = "files", serde(default = "one", skip_serializing_if = "is_one"))]
     between: f64,
     tails: Tails,
@@ -74,6 +74,9 @@ const LEVEL_STEPS: usize = 5;
 /// Factors on the variance, in times of the one that makes the mean squared error over it 1.
 const FACTORS: [f64; 10] = [0.1, 0.15, 0.22, 0.33, 0.45, 0.6, 0.75, 0.87, 1.0, 1.15];
 const OUTSIDE: f64 = 0.5;
+/// The variance between networks counts at most as it is: where one network alone predicts a left-out row, the factor on its
+/// variance makes up for what it does not know, a thousandfold where it took noise for signal.
+const MOST_BETWEEN: f64 = 1.0;
 const USUAL: f64 = 0.99;
 const FEW: f64 = 5.0;
 /// Maximum number of rows used: every second, every third, ...
@@ -126,10 +129,9 @@ impl Calibration {
                     let ln = each.iter().map(density).sum::<f64>() - cost;
                     if best.as_ref().is_none_or(|b| ln > b.0) {
                         let doubt = factor * doubt;
-                        best = Some((
-                            ln,
-                            Calibration { noise: factor, doubt, between: doubt, tails: *tails, ..plain },
-                        ));
+                        let between = doubt.min(MOST_BETWEEN);
+                        best =
+                            Some((ln, Calibration { noise: factor, doubt, between, tails: *tails, ..plain }));
                     }
                 }
             }
@@ -244,6 +246,16 @@ mod tests {
         let (found, _) = Calibration::fit(&y, &parts, false);
         let far = Parts { doubt: 9.0, ..parts[0] };
         assert!(found.variances(&far).0 > 0.5 * 8.9);
+    }
+
+    #[test]
+    fn networks_that_took_noise_for_signal_do_not_differ_a_thousandfold() {
+        // Each is sure of its row; together they differ by what they took for signal.
+        let (y, parts) = rows(500, 1.0, Tails::Normal);
+        let parts: Vec<Parts> = parts.iter().map(|p| Parts { noise: [1e-4; 2], doubt: 1e-4, ..*p }).collect();
+        let (found, _) = Calibration::fit(&y, &parts, false);
+        let (doubt, noise) = found.variances(&Parts { between: 0.3, ..parts[0] });
+        assert!((doubt + noise - 1.0).abs() < 0.5, "{found:?}");
     }
 
     #[test]

@@ -22,6 +22,9 @@ const LEAST: f64 = 1e-300;
 impl ClassCalibration {
     /// The calibration that maximises the likelihood of the labels, and the log-likelihood; `p` has a row for each.
     pub fn fit(p: &[f64], labels: &[usize]) -> (Self, f64) {
+        if labels.is_empty() {
+            return (ClassCalibration::default(), 0.0);
+        }
         let classes = p.len() / labels.len();
         let ln_likelihood = |tried: &ClassCalibration| {
             let of = |(row, &label): (&[f64], &usize)| libm::log(tried.of(row)[label]);
@@ -94,5 +97,10 @@ mod tests {
         let (found, _) = ClassCalibration::fit(&p, &labels);
         assert!((found.temperature - 2.0).abs() < 0.25, "{found:?}");
         assert!((found.of(&[0.2, 0.3, 0.5]).iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn no_rows_change_nothing() {
+        assert_eq!(ClassCalibration::fit(&[], &[]).0, ClassCalibration::default());
     }
 }

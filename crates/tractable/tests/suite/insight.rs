@@ -100,6 +100,7 @@ fn rows_count_by_their_weights() {
         assert!((160..=196).contains(&inside), "{kind}: {inside} of 200");
     }
     // Only ratios count, and a row of weight 0 is as if it were not there.
+    assert!(data.clone().with_weights(&[3.0; 400]).unwrap().weights().is_none());
     let doubled: Vec<f64> = weights.iter().map(|w| 2.0 * w).collect();
     assert_eq!(data.clone().with_weights(&doubled).unwrap().weights(), weighted.weights());
     assert!(data.clone().with_weights(&[1.0]).is_err() && data.clone().with_weights(&[-1.0; 400]).is_err());

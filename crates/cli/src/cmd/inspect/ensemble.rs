@@ -2,7 +2,7 @@
 
 use super::{Opened, list};
 use crate::escape;
-use crate::report::{Outcome, Report, short, table};
+use crate::report::{Outcome, Report, count, short, table};
 use crate::scores;
 use serde::Serialize;
 use serde_json::Value;
@@ -171,9 +171,9 @@ fn row(m: &Member) -> Vec<String> {
 fn summary(m: &Model<'_>, alone: bool) -> String {
     let mut lines = Vec::new();
     if !alone {
-        let models = m.networks;
+        let models = count(m.networks as u64, "model");
         lines.push(format!(
-            "{}: calibrated model of {models} models, tractable {}",
+            "{}: calibrated model of {models}, tractable {}",
             m.path.display(),
             escape::name(m.library)
         ));

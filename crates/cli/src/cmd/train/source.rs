@@ -96,7 +96,7 @@ impl Source {
         match &self.rows {
             Storage::Memory(rows) => judge_left_out(model, &rows.train),
             Storage::Stream(stream) => {
-                let mut judged = Judged::default();
+                let mut judged = Judged::of_errors();
                 judged.predict(model, stream.held_out().input(), stream.held_out().target())?;
                 Ok(judged)
             }
