@@ -266,3 +266,11 @@ def test_a_row_without_a_target_is_named(y):
     x = np.arange(60.0).reshape(20, 3)
     with pytest.raises(ValueError, match="y: row 1 has no target, counted from 0"):
         tr.Ensemble.fit(x, pd.Series(y + y[:1] * 17, name="y"))
+
+
+def test_a_single_model_may_leave_out_rows_that_weigh_nothing():
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    weights = np.where(np.arange(40) < 6, 1.0, 0.0)
+    for seed in range(8):
+        for y in (x[:, 0], np.where(x[:, 0] > 0, "a", "b")):
+            tr.Ensemble.fit(x, y, single=True, visits=200, seed=seed, sample_weight=weights)

@@ -141,7 +141,8 @@ impl Kind {
                 let rest = if *other { ", rare ones together" } else { "" };
                 let known = levels.iter().filter(|level| !level.is_empty()).count();
                 let missing = if known < levels.len() { " and missing" } else { "" };
-                format!("category, {known} levels{missing}{rest}")
+                let levels = if known == 1 { "level" } else { "levels" };
+                format!("category, {known} {levels}{missing}{rest}")
             }
             Kind::Date { form, parts } => {
                 let part = |p: &Part| match p {

@@ -97,6 +97,10 @@ impl Data<'_> {
             Target::Values { .. } => Said::Values(self.calibrate_values(candidate, range)?),
             Target::Labels { labels, .. } => {
                 let (p, labels) = self.left_out_classes(candidate, labels)?;
+                // Rows that weigh nothing calibrate nothing.
+                if labels.is_empty() {
+                    return Ok(Said::Classes(Vec::new()));
+                }
                 let (calibration, _) = ClassCalibration::fit(&p, &labels);
                 candidate.calibration = Calibrated::Classes(calibration);
                 let rows = p.chunks_exact(p.len() / labels.len()).zip(&labels);
