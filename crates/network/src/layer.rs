@@ -4,7 +4,7 @@ mod block;
 mod node;
 mod prior;
 
-pub(crate) use block::{Block, Contents, Together};
+pub(crate) use block::{Block, Contents};
 pub use node::Node;
 pub use prior::{Prior, Scheme};
 
