@@ -26,6 +26,7 @@ macro_rules! on {
 // After the macro, which they use.
 mod chain;
 mod derivative;
+mod norms;
 mod rows;
 mod tiles;
 

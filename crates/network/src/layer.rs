@@ -6,6 +6,7 @@ mod prior;
 
 pub(crate) use block::{Block, Contents};
 pub use node::Node;
+pub(crate) use prior::SCALE_VAR;
 pub use prior::{Prior, Scheme};
 
 use tractable_core::error::{Error, Result};
