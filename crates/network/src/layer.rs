@@ -54,7 +54,7 @@ pub enum Layer {
         window: Window,
     },
     /// Standardises every channel by the statistics of the batch (running statistics outside learning), then
-    /// scales and shifts it.
+    /// scales and shifts it. Learning goes back through these statistics.
     BatchNorm {
         /// Weight of the past in the running statistics.
         momentum: f64,
