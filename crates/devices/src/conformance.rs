@@ -26,6 +26,7 @@ macro_rules! on {
 // After the macro, which they use.
 mod chain;
 mod derivative;
+mod norms;
 mod rows;
 mod tiles;
 
@@ -363,10 +364,15 @@ fn batch_normalisation_agrees() {
                     let mut scratch = Default::default();
                     b.normalize(&norm, &mut scratch, &x, &mut z, purpose);
                     case.innovate(b, &mut z);
-                    b.normalize_back(&norm, &scratch, &z, &mut x);
-                    let (mut sums, mut status) = (b.normalize_sums(&norm), Default::default());
-                    b.normalize_accumulate(&norm, &mut scratch, &x, &z, &mut sums);
-                    b.normalize_apply(&mut norm, &sums, [Step::Capped(2.0); 2], &mut status);
+                    if purpose == Purpose::Learn {
+                        b.normalize_total(&norm, &mut scratch, &x, &z, None).unwrap();
+                        let (mut sums, mut status) = (b.normalize_sums(&norm), Default::default());
+                        b.normalize_accumulate(&norm, &scratch, &mut sums);
+                        b.normalize_back(&norm, &scratch, None, &z, &mut x);
+                        b.normalize_apply(&mut norm, &sums, [Step::Capped(2.0); 2], &mut status);
+                    } else {
+                        b.normalize_back(&norm, &scratch, None, &z, &mut x);
+                    }
                     let mut out = parts(b, &z, &x);
                     let (p, s) = b.norm_parameters(&norm).unwrap();
                     out.extend([("scale", p.mean), ("its var", p.var), ("shift", p.bias_mean), ("its var", p.bias_var)]);
@@ -500,8 +506,9 @@ fn batches_are_summed_up_before_they_are_applied() {
                 b.map(&w, &mut scratch[0], &x, &mut z, Purpose::Learn);
                 b.normalize(&norm, &mut scratch[1], &z, &mut n, Purpose::Learn);
                 case.innovate(b, &mut n);
-                b.normalize_accumulate(&norm, &mut scratch[1], &z, &n, &mut of_n);
-                b.normalize_back(&norm, &scratch[1], &n, &mut z);
+                b.normalize_total(&norm, &mut scratch[1], &z, &n, None).unwrap();
+                b.normalize_accumulate(&norm, &scratch[1], &mut of_n);
+                b.normalize_back(&norm, &scratch[1], None, &n, &mut z);
                 b.map_accumulate(&w, &mut scratch[0], &x, &z, &mut of_w);
             }
             let (steps, mut status) = ([Step::Capped(2.0), Step::Counted(COUNT)], Default::default());

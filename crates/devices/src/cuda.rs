@@ -118,8 +118,9 @@ struct StepArgs {
 #[derive(Default)]
 pub struct Scratch {
     floats: Option<Buffer<f32>>,
-    doubles: [Option<Buffer<f64>>; 3],
+    doubles: [Option<Buffer<f64>>; 4],
     bits: Option<Buffer<u32>>,
+    standard: norm::Standard,
     failed: Option<String>,
 }
 
@@ -146,8 +147,8 @@ impl Scratch {
         self.floats.as_ref().map_or(0, Buffer::at)
     }
 
-    /// Makes room in three arrays; if that fails, so does the state `z`.
-    fn doubles(&mut self, gpu: &Arc<Gpu>, sizes: [usize; 3], z: &mut State) {
+    /// Makes room in four arrays; if that fails, so does the state `z`.
+    fn doubles(&mut self, gpu: &Arc<Gpu>, sizes: [usize; 4], z: &mut State) {
         for (buffer, n) in self.doubles.iter_mut().zip(sizes) {
             if let Err(e) = buffer.get_or_insert_with(|| Buffer::none(gpu)).grow(n) {
                 z.failed = Some(driver::why(e));

@@ -40,7 +40,7 @@ pub use device::{Device, Handle};
 pub use join::Joins;
 pub use map::{Map, Maps};
 use norm::Pooled;
-pub use norm::{Norms, Statistics};
+pub use norm::{Norms, Statistics, Together};
 pub use observe::{NoiseSums, NoiseVar, Observing, Seen};
 pub use pool::{Pool, Pooling};
 pub use reference::Reference;

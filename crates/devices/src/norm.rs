@@ -28,6 +28,28 @@ impl Statistics {
     }
 }
 
+/// Adds numbers over all workers that share a batch.
+pub type Together<'a> = &'a mut dyn FnMut(&mut [f64]) -> Result<()>;
+
+/// What the way back takes from every innovation of a channel (T73): the means of `d_mean`, then of `x d_mean`, for all channels. They are those
+/// of a batch with this many values a channel or, `together`, of all workers' parts of one. Nothing for one value, which has no statistics.
+pub(crate) fn common(
+    values: f64,
+    [of_shift, of_scale]: [&[f64]; 2],
+    together: Option<Together<'_>>,
+    to: &mut Vec<f64>,
+) -> Result<()> {
+    to.clear();
+    to.extend(of_shift.iter().chain(of_scale).chain(&[values]));
+    together.map_or(Ok(()), |together| together(to))?;
+    let values = to.pop().expect("it was put there");
+    to.iter_mut().for_each(|sum| *sum /= values);
+    if values <= 1.0 {
+        to.clear();
+    }
+    Ok(())
+}
+
 /// Mean and variance of every channel over one batch or several.
 #[derive(Debug, Default)]
 pub(crate) struct Pooled {
@@ -100,19 +122,30 @@ pub trait Norms: Summed {
         z: &mut Self::State,
         purpose: Purpose,
     );
-    /// Takes innovations down.
-    fn normalize_back(&self, n: &Self::Norm, scratch: &Self::Scratch, z: &Self::State, x: &mut Self::State);
-    /// Zero sums.
-    fn normalize_sums(&self, norm: &Self::Norm) -> Self::Sums;
-    /// Adds what a batch says.
-    fn normalize_accumulate(
+    /// While learning, before the two below: sums over the batch of what its innovations say. If several workers share the batch, and its
+    /// statistics were theirs, `together` adds numbers over them; only then can it fail.
+    fn normalize_total(
         &self,
         norm: &Self::Norm,
         scratch: &mut Self::Scratch,
         x: &Self::State,
         z: &Self::State,
-        sums: &mut Self::Sums,
+        together: Option<Together<'_>>,
+    ) -> Result<()>;
+    /// Takes innovations down, after a pass that learns through the statistics of the batch. `of` is the state that was normalised, if
+    /// `x` only receives its innovation.
+    fn normalize_back(
+        &self,
+        norm: &Self::Norm,
+        scratch: &Self::Scratch,
+        of: Option<&Self::State>,
+        z: &Self::State,
+        x: &mut Self::State,
     );
+    /// Zero sums.
+    fn normalize_sums(&self, norm: &Self::Norm) -> Self::Sums;
+    /// Adds what a batch says, this worker's part of it.
+    fn normalize_accumulate(&self, norm: &Self::Norm, scratch: &Self::Scratch, sums: &mut Self::Sums);
     /// Updates scale and shift, and moves the running statistics towards those of the batches.
     fn normalize_apply(
         &self,

@@ -278,7 +278,9 @@ impl Norms for Reference {
         let channel = |unit: usize| unit / pixels % channels;
         (scratch.mean, scratch.var) = (norm.running.mean.clone(), norm.running.var.clone());
         // One value per channel has no variance: use the running statistics.
-        if purpose == Purpose::Learn && per_channel > 1.0 {
+        scratch.of_batch = purpose == Purpose::Learn && per_channel > 1.0;
+        scratch.common.clear();
+        if scratch.of_batch {
             scratch.mean.fill(0.0);
             scratch.var.fill(0.0);
             for unit in 0..x.mean.len() {
@@ -303,13 +305,43 @@ impl Norms for Reference {
         }
     }
 
-    fn normalize_back(&self, norm: &Norm, scratch: &Scratch, z: &State, x: &mut State) {
+    fn normalize_total(
+        &self,
+        norm: &Norm,
+        s: &mut Scratch,
+        x: &State,
+        z: &State,
+        together: Option<Together<'_>>,
+    ) -> Result<()> {
+        let (channels, pixels) = (x.shape.channels, x.shape.pixels());
+        let mut sum = norm.p.zeros_like();
+        for unit in 0..x.mean.len() {
+            let c = unit / pixels % channels;
+            let mu_a = s.standard(norm, c, x.mean[unit]);
+            sum.mean[c] += mu_a * z.d_mean[unit];
+            sum.var[c] += mu_a * mu_a * z.d_var[unit];
+            sum.bias_mean[c] += z.d_mean[unit];
+            sum.bias_var[c] += z.d_var[unit];
+        }
+        s.values = (x.rows() * pixels) as f64;
+        if s.of_batch || together.is_some() {
+            norm::common(s.values, [&sum.bias_mean, &sum.mean], together, &mut s.common)?;
+        }
+        s.total = sum;
+        Ok(())
+    }
+
+    fn normalize_back(&self, norm: &Norm, s: &Scratch, of: Option<&State>, z: &State, x: &mut State) {
         let (channels, pixels) = (x.shape.channels, x.shape.pixels());
         for unit in 0..x.mean.len() {
             let c = unit / pixels % channels;
-            let weight = norm.p.mean[c] / (scratch.var[c] + norm.running.epsilon).sqrt();
+            let weight = norm.p.mean[c] / (s.var[c] + norm.running.epsilon).sqrt(); // T24
             x.d_mean[unit] = weight * z.d_mean[unit];
             x.d_var[unit] = weight * weight * z.d_var[unit];
+            if !s.common.is_empty() {
+                let mu_a = s.standard(norm, c, of.unwrap_or(x).mean[unit]);
+                x.d_mean[unit] -= weight * (s.common[c] + mu_a * s.common[channels + c]); // T73
+            }
         }
     }
 
@@ -317,19 +349,9 @@ impl Norms for Reference {
         Sums::zeros(&norm.p, norm.p.mean.len())
     }
 
-    fn normalize_accumulate(&self, norm: &Norm, s: &mut Scratch, x: &State, z: &State, sums: &mut Sums) {
-        let (channels, pixels) = (x.shape.channels, x.shape.pixels());
-        let mut sum = norm.p.zeros_like();
-        for unit in 0..x.mean.len() {
-            let c = unit / pixels % channels;
-            let mu_a = (x.mean[unit] - s.mean[c]) / (s.var[c] + norm.running.epsilon).sqrt();
-            sum.mean[c] += mu_a * z.d_mean[unit];
-            sum.var[c] += mu_a * mu_a * z.d_var[unit];
-            sum.bias_mean[c] += z.d_mean[unit];
-            sum.bias_var[c] += z.d_var[unit];
-        }
-        sums.add(&sum);
-        sums.batch.add(&s.mean, &s.var, (x.rows() * pixels) as f64);
+    fn normalize_accumulate(&self, _: &Norm, s: &Scratch, sums: &mut Sums) {
+        sums.add(&s.total);
+        sums.batch.add(&s.mean, &s.var, s.values);
     }
 
     fn normalize_apply(&self, norm: &mut Norm, sums: &Sums, steps: Steps, status: &mut Noted) {

@@ -231,8 +231,8 @@ impl NetworkBuilder {
         let noise = NoiseStd::new(noise_std, width)?;
         let spec = Spec { inputs, prior, update, seed, noise, ..Spec::new(input, layers, names, output) };
         let draw = |(i, layer): (usize, &Layer)| {
-            let parameters =
-                prior.draw(layer, graph.input_shape(i), head == Some(i), seed, i)?.unwrap_or_default();
+            let Some(priors) = spec.prior_of(&graph, i)? else { return Ok(Contents::default()) };
+            let parameters = Prior::draw(priors, layer, graph.input_shape(i), head == Some(i), seed, i)?;
             Ok(Contents { parameters, running: None })
         };
         let contents = spec.layers.iter().enumerate().map(draw).collect::<Result<Vec<_>>>()?;

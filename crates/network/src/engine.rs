@@ -21,7 +21,7 @@ pub(crate) use noise::InferredNoise;
 pub(crate) use walk::{ActiveWalk, Walking};
 
 use crate::graph::Graph;
-use crate::layer::{Block, Contents, Layer, Together};
+use crate::layer::{Block, Contents, Layer};
 use crate::plan::Op;
 use lent::LentPass;
 use std::any::Any;
@@ -35,7 +35,8 @@ use tractable_core::shape::Shape;
 use tractable_core::stop;
 use tractable_core::workers::{Numbers, Transport};
 use tractable_devices::{
-    Backend, Change, Device, Field, Handle, NoiseSums, NoiseVar, PRIOR, Priors, Seen, Tally, Units, Update,
+    Backend, Change, Device, Field, Handle, NoiseSums, NoiseVar, PRIOR, Priors, Seen, Tally, Together, Units,
+    Update,
 };
 
 /// Mean and variance of a state, row by row.
@@ -350,16 +351,20 @@ impl<B: Backend> Layers<B> {
                         (_, None) => {}
                     }
                 }
+                Op::Total { layer } => {
+                    let (x, z) = (&states[self.graph.inputs[layer][0]], &states[layer + 1]);
+                    self.blocks[layer].total(backend, &mut scratch[layer], x, z, None)?;
+                }
                 Op::Back { layer, state, more } => {
                     let (below, above) = states.split_at_mut(layer + 1);
                     let (x, z, scratch) = (&mut below[state], &above[0], &mut scratch[layer]);
                     if !more {
-                        self.blocks[layer].back(backend, scratch, z, z, x);
+                        self.blocks[layer].back(backend, scratch, z, None, z, x);
                         continue;
                     }
                     let spare = spares[state].as_mut().expect("several layers read this state");
                     backend.like(x, spare);
-                    self.blocks[layer].back(backend, scratch, z, z, spare);
+                    self.blocks[layer].back(backend, scratch, z, Some(x), z, spare);
                     backend.add_innovation(spare, x);
                 }
                 Op::CheckInnovation { state } => backend.check_innovation(&states[state], state, status),
@@ -370,12 +375,12 @@ impl<B: Backend> Layers<B> {
                     let (of, forward) = (&states[state], &states[layer + 1]);
                     if !more {
                         backend.rows(of, *k, x);
-                        self.blocks[layer].back(backend, scratch, forward, z, x);
+                        self.blocks[layer].back(backend, scratch, forward, None, z, x);
                         continue;
                     }
                     let spare = spares[state].as_mut().expect("several layers read this state");
                     backend.rows(of, *k, spare);
-                    self.blocks[layer].back(backend, scratch, forward, z, spare);
+                    self.blocks[layer].back(backend, scratch, forward, None, z, spare);
                     backend.add_innovation(spare, x);
                 }
                 Op::Spread { state } => {

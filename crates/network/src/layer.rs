@@ -4,8 +4,9 @@ mod block;
 mod node;
 mod prior;
 
-pub(crate) use block::{Block, Contents, Together};
+pub(crate) use block::{Block, Contents};
 pub use node::Node;
+pub(crate) use prior::SCALE_VAR;
 pub use prior::{Prior, Scheme};
 
 use tractable_core::error::{Error, Result};
@@ -53,7 +54,7 @@ pub enum Layer {
         window: Window,
     },
     /// Standardises every channel by the statistics of the batch (running statistics outside learning), then
-    /// scales and shifts it.
+    /// scales and shifts it. Learning goes back through these statistics.
     BatchNorm {
         /// Weight of the past in the running statistics.
         momentum: f64,

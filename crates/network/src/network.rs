@@ -542,7 +542,7 @@ impl Network {
     pub fn trace(&self, x: Input<'_>, seen: Seen<'_>) -> Result<Vec<Trace>> {
         let mut pass = self.forward(x)?;
         let mut ops = vec![Op::Observe];
-        ops.extend(self.graph.back(|_| true));
+        ops.extend(self.graph.back(Purpose::Predict, |_| true));
         pass.run(&ops, Some(seen.into()))?;
         let activation = |state: usize| {
             let layer = state.checked_sub(1).map(|i| self.spec.layers[i]);

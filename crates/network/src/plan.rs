@@ -19,6 +19,8 @@ pub(crate) enum Op {
     Observe,
     /// Infers the noise of the observation, and the innovation of the noise head.
     InferNoise,
+    /// While learning: what the innovation of a normalisation says about the whole batch, for its way back and its parameters.
+    Total { layer: usize },
     /// Propagates a layer's innovation down to a state it reads; `more`: add to that of another layer.
     Back { layer: usize, state: usize, more: bool },
     /// Records an innovation of this state that is not finite.
@@ -39,12 +41,15 @@ impl Graph {
         layers.map(|layer| Op::Forward { layer, purpose }).chain([Op::CheckStates]).collect()
     }
 
-    /// The output's innovation down to every state that is `wanted`.
-    pub(crate) fn back(&self, wanted: impl Fn(usize) -> bool) -> Vec<Op> {
+    /// The output's innovation down to every state that is `wanted`, after a pass forward for the same purpose.
+    pub(crate) fn back(&self, purpose: Purpose, wanted: impl Fn(usize) -> bool) -> Vec<Op> {
         let needed = self.above(wanted);
         let mut reached = vec![false; needed.len()];
         let mut ops = Vec::new();
         for layer in (0..self.layers.len()).rev().filter(|&i| self.head != Some(i)) {
+            if purpose == Purpose::Learn && matches!(self.layers[layer], Layer::BatchNorm { .. }) {
+                ops.push(Op::Total { layer });
+            }
             for &state in self.inputs[layer].iter().filter(|&&s| needed[s]) {
                 ops.push(Op::Back { layer, state, more: reached[state] });
                 reached[state] = true;
@@ -58,7 +63,7 @@ impl Graph {
         let mut ops = self.forward(0, Purpose::Learn);
         ops.extend([Op::Observe, Op::InferNoise]);
         let has_parameters = |state: usize| state > 0 && self.has_parameters(state - 1);
-        ops.extend(self.back(has_parameters));
+        ops.extend(self.back(Purpose::Learn, has_parameters));
         // Non-finite values propagate down: checking the lowest states and the output is enough.
         let needed = self.above(has_parameters);
         let lowest = |s: &usize| needed[*s] && (*s == 0 || !self.inputs[*s - 1].iter().any(|&b| needed[b]));
@@ -89,7 +94,7 @@ impl Graph {
     pub(crate) fn condition(&self, state: usize, first: bool) -> Vec<Op> {
         let mut ops = self.forward(if first { 0 } else { state }, Purpose::Predict);
         ops.push(Op::Observe);
-        ops.extend(self.back(|s| s == state));
+        ops.extend(self.back(Purpose::Predict, |s| s == state));
         ops.push(Op::Posterior { state });
         ops
     }
@@ -152,7 +157,7 @@ mod tests {
     #[test]
     fn a_state_that_two_layers_read_is_added_up() {
         let back: Vec<_> = branched()
-            .back(|s| s == 1)
+            .back(Purpose::Predict, |s| s == 1)
             .into_iter()
             .map(|op| match op {
                 Op::Back { layer, state, more } => (layer, state, more),

@@ -2,7 +2,7 @@
 
 struct NormArgs {
     Layout of; // of x and z; for rows, of theirs
-    int parts, use_batch;
+    int parts, use_batch; // the statistics, and what the way back takes from innovations, are those of the batch
     int relu; // x holds pre-activations
     double epsilon, count;
     // [channels] each: what was learned, the running statistics, and the statistics of this batch
@@ -10,7 +10,9 @@ struct NormArgs {
     const double *running_mean, *running_var;
     double *mean, *var;
     float *factors; // [padded channels][2]: what to subtract and to multiply by, zero for padding
+    float *common; // [padded channels][2]: means of d_mean and of x d_mean, zero for padding
     double *partial; // [sums][parts][channels]
+    double *total; // [sums][channels]
     const float *x_mean, *x_var, *z_d_mean, *z_d_var;
     float *z_mean, *z_var, *own;
     float *x_d_mean, *x_d_var;
@@ -169,14 +171,22 @@ KERNEL(norm_forward_four, NormArgs, 256) {
     if (!ok) *a.broken = 1;
 }
 
+// What is left of an innovation after what it has in common with those of the batch. T73
+DEV float projected(float d, float x, float center, float scale, float of_shift, float of_scale) {
+    return d - (of_shift + (x - center) * scale * of_scale);
+}
+
 KERNEL(norm_back, NormArgs, 256) {
     long long i = thread_number();
     if (i >= a.of.per_pixel * a.of.pixels) return;
     Unit u = unit_at(a.of, i);
     float d = 0.0f, v = 0.0f;
     if (u.real && !(a.relu && a.x_mean[i] <= 0.0f)) {
-        float weight = a.scale_mean[u.channel] * a.factors[2 * u.channel + 1];
-        d = weight * a.z_d_mean[i];
+        const float *factors = a.factors + 2 * u.channel, *common = a.common + 2 * u.channel;
+        float weight = a.scale_mean[u.channel] * factors[1];
+        d = a.z_d_mean[i];
+        if (a.use_batch) d = projected(d, a.x_mean[i], factors[0], factors[1], common[0], common[1]);
+        d *= weight;
         if (a.x_d_var) v = weight * weight * a.z_d_var[i];
     }
     a.x_d_mean[i] = d;
@@ -188,15 +198,18 @@ KERNEL(norm_back_four, NormArgs, 256) {
     long long i = thread_number();
     if (i >= a.of.per_pixel * a.of.pixels / 4) return;
     int c = four_channels(a.of, i);
-    Four d = four(a.z_d_mean, i), v = {}, x = {1.0f, 1.0f, 1.0f, 1.0f};
+    Four d = four(a.z_d_mean, i), v = {}, x = {};
     if (a.x_d_var) v = four(a.z_d_var, i);
-    if (a.relu) x = four(a.x_mean, i);
-    Four low = four(a.factors, 2 * c), high = four(a.factors, 2 * c + 1), mu_w = four(a.scale_mean, c);
+    if (a.relu || a.use_batch) x = four(a.x_mean, i);
+    Four low = four(a.factors, 2 * c), high = four(a.factors, 2 * c + 1), mu_w = four(a.scale_mean, c), common[2] = {};
+    if (a.use_batch) common[0] = four(a.common, 2 * c), common[1] = four(a.common, 2 * c + 1);
     bool ok = true;
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-        float weight = mu_w.v[j] * (j < 2 ? low : high).v[j % 2 * 2 + 1];
-        bool flat = x.v[j] <= 0.0f;
+        const float *factors = &(j < 2 ? low : high).v[j % 2 * 2], *taken = &common[j / 2].v[j % 2 * 2];
+        float weight = mu_w.v[j] * factors[1];
+        bool flat = a.relu && x.v[j] <= 0.0f;
+        if (a.use_batch) d.v[j] = projected(d.v[j], x.v[j], factors[0], factors[1], taken[0], taken[1]);
         d.v[j] = flat ? 0.0f : weight * d.v[j];
         v.v[j] = flat ? 0.0f : weight * weight * v.v[j];
         ok = ok && finite(d.v[j]) && finite(v.v[j]);
@@ -226,13 +239,20 @@ KERNEL(norm_sums, NormArgs, 256) {
     norm_reduce<4>(a, 0, {g, h, bias_g, bias_h});
 }
 
-// Adds the parts, one row of blocks per sum, and pools the statistics with those of earlier batches.
-KERNEL(norm_add, NormArgs, 256) {
+// Adds the parts, one row of blocks per sum. The first and the third give what the way back takes from innovations.
+KERNEL(norm_total, NormArgs, 256) {
     int c = norm_channel(), j = blockIdx.y;
     double sum = over_parts(a, j);
-    if (threadIdx.x >= 32 || c >= a.of.channels) return;
-    a.sums[c * 4 + j] += sum;
-    if (j > 0) return;
+    if (threadIdx.x >= 32 || c >= a.of.stride) return;
+    if (c < a.of.channels) a.total[j * a.of.channels + c] = sum;
+    if (j % 2 == 0) a.common[2 * c + (j == 0)] = c < a.of.channels ? (float)(sum / a.count) : 0.0f;
+}
+
+// Adds the sums to those of earlier batches, and pools the statistics.
+KERNEL(norm_add, NormArgs, 128) {
+    int c = (int)thread_number();
+    if (c >= a.of.channels) return;
+    for (int j = 0; j < 4; j++) a.sums[c * 4 + j] += a.total[j * a.of.channels + c];
     double *pooled = a.sums + (long long)a.of.channels * 4 + c * 3; // mean, var, count
     double share = a.count / (pooled[2] + a.count), off = a.mean[c] - pooled[0];
     pooled[0] += share * off;

@@ -41,7 +41,8 @@ fn chain<B: Backend>(b: &B, rows: usize, channels: usize, pool: Pool, step: Step
     b.activate_back(a3, a3, z3);
     b.map_back(&weights[1], &mut scratch[1], z3, a2);
     b.activate_back(a2, a2, n1);
-    b.normalize_back(&norm, &scratch[3], n1, p1);
+    b.normalize_total(&norm, &mut scratch[3], p1, n1, None).unwrap();
+    b.normalize_back(&norm, &scratch[3], None, n1, p1);
     b.pool_back(pool, halved, p1, p1, a1);
     b.activate_back(a1, a1, z1);
     let (steps, mut status) = ([step; 2], Default::default());
@@ -53,7 +54,7 @@ fn chain<B: Backend>(b: &B, rows: usize, channels: usize, pool: Pool, step: Step
     b.map_learn(&mut weights[1], &mut scratch[1], a2, z3, steps, &mut status);
     b.map_learn(&mut weights[2], &mut scratch[2], a3, z4, steps, &mut status);
     let mut sums = b.normalize_sums(&norm);
-    b.normalize_accumulate(&norm, &mut scratch[3], p1, n1, &mut sums);
+    b.normalize_accumulate(&norm, &scratch[3], &mut sums);
     b.normalize_apply(&mut norm, &sums, steps, &mut status);
     for w in &weights {
         let p = b.weights_parameters(w, 0..usize::MAX).unwrap();

@@ -103,7 +103,7 @@ fn rows_of_normalisations_agree() {
                 let mut scratch = Default::default();
                 b.normalize(&norm, &mut scratch, &x, &mut z, Purpose::Rows);
                 let rows_of = [b.state(shape), b.state(shape)];
-                walked(b, (&x, &z), true, (k, rows), |from, to| b.normalize_back(&norm, &scratch, from, to), rows_of)
+                walked(b, (&x, &z), true, (k, rows), |from, to| b.normalize_back(&norm, &scratch, None, from, to), rows_of)
             })
         });
     }

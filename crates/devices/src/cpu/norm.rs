@@ -8,7 +8,8 @@ use super::tile::{LINE, PANEL};
 use super::weights::{single, step};
 use super::window::Scratch;
 use super::{Cpu, Loop, Shared};
-use crate::{Norms, Noted, Parameters, Pooled, Purpose, Statistics, Steps};
+use crate::norm::common;
+use crate::{Norms, Noted, Parameters, Pooled, Purpose, Statistics, Steps, Together};
 use tractable_core::error::Result;
 use tractable_core::moments::product;
 
@@ -26,11 +27,18 @@ pub(super) struct Standard {
     /// What was subtracted and multiplied by, padded like the channels.
     center: Lines,
     inverse: Lines,
-    /// The statistics used.
+    /// The statistics used, and whether they are the batch's own.
     mean: Vec<f64>,
     var: Vec<f64>,
+    of_batch: bool,
     /// Sums of every sample, two or four for each channel.
     sums: Vec<f64>,
+    /// Values of a channel, and what their innovations add up to, as in [`NormSums`].
+    values: f64,
+    total: Vec<f64>,
+    /// What the way back takes from every innovation, if anything, and the same in single precision, padded.
+    common: Vec<f64>,
+    taken: [Lines; 2],
 }
 
 impl Standard {
@@ -127,7 +135,9 @@ impl Norms for Cpu {
         s.mean.resize(channels, 0.0);
         s.var.resize(channels, 0.0);
         // One value per channel has no variance: use the running statistics.
-        if purpose == Purpose::Learn && values > 1.0 {
+        s.of_batch = purpose == Purpose::Learn && values > 1.0;
+        s.common.clear();
+        if s.of_batch {
             s.clear_sums(x.rows * 2 * channels);
             let sums = Shared(s.sums.as_mut_ptr());
             self.each_sample(
@@ -190,38 +200,14 @@ impl Norms for Cpu {
         );
     }
 
-    fn normalize_back(&self, norm: &Norm, s: &Scratch, z: &State, x: &mut State) {
-        let s = &s.standard;
-        let (channels, pixels) = (norm.channels, x.shape.pixels());
-        let to = [&mut x.d_mean, &mut x.d_var].map(|v| Shared(v.as_mut_ptr()));
-        let (sample, stride) = (x.sample(), x.stride);
-        self.each_sample(
-            x.rows,
-            #[inline(always)]
-            |row| {
-                for p in 0..pixels {
-                    let at = row * sample + p * stride;
-                    // SAFETY: a pixel of this sample.
-                    let [x_mean, x_var] = [&to[0], &to[1]]
-                        .map(|v| unsafe { std::slice::from_raw_parts_mut(v.at(at), channels) });
-                    let (d_mean, d_var) = (&z.d_mean[at..][..channels], &z.d_var[at..][..channels]);
-                    let (inverse, mu_w) = (&s.inverse[..channels], &norm.scale[0][..channels]);
-                    for c in 0..channels {
-                        let weight = mu_w[c] * inverse[c]; // T24
-                        x_mean[c] = weight * d_mean[c];
-                        x_var[c] = weight * weight * d_var[c];
-                    }
-                }
-            },
-        );
-    }
-
-    fn normalize_sums(&self, norm: &Norm) -> Sums {
-        let norm = NormSums { sums: vec![0.0; 4 * norm.channels], batch: Pooled::default() };
-        Sums { lines: Lines::default(), norm }
-    }
-
-    fn normalize_accumulate(&self, norm: &Norm, s: &mut Scratch, x: &State, z: &State, to: &mut Sums) {
+    fn normalize_total(
+        &self,
+        norm: &Norm,
+        s: &mut Scratch,
+        x: &State,
+        z: &State,
+        together: Option<Together<'_>>,
+    ) -> Result<()> {
         let s = &mut s.standard;
         let (channels, pixels) = (norm.channels, x.shape.pixels());
         s.clear_sums(x.rows * 4 * channels);
@@ -251,12 +237,70 @@ impl Norms for Cpu {
                 }
             },
         );
-        for k in 0..4 {
-            for c in 0..channels {
-                to.norm.sums[k * channels + c] += s.total(k, 4, channels, c);
+        s.values = (x.rows * pixels) as f64;
+        s.total.resize(4 * channels, 0.0);
+        for i in 0..4 * channels {
+            s.total[i] = s.total(i / channels, 4, channels, i % channels);
+        }
+        if s.of_batch || together.is_some() {
+            let [of_scale, _, of_shift, _] = [0, 1, 2, 3].map(|k| &s.total[k * channels..][..channels]);
+            common(s.values, [of_shift, of_scale], together, &mut s.common)?;
+            for (to, from) in s.taken.iter_mut().zip(s.common.chunks_exact(channels)) {
+                to.grow(channels);
+                to.iter_mut().zip(from).for_each(|(to, &from)| *to = from as f32);
             }
         }
-        to.norm.batch.add(&s.mean, &s.var, (x.rows * pixels) as f64);
+        Ok(())
+    }
+
+    fn normalize_back(&self, norm: &Norm, s: &Scratch, of: Option<&State>, z: &State, x: &mut State) {
+        let s = &s.standard;
+        let (channels, pixels, rows) = (norm.channels, x.shape.pixels(), x.rows);
+        let (sample, stride) = (x.sample(), x.stride);
+        let State { mean, d_mean, d_var, .. } = x;
+        let of = of.map_or(&**mean, |of| &of.mean);
+        let to = [d_mean, d_var].map(|v| Shared(v.as_mut_ptr()));
+        self.each_sample(
+            rows,
+            #[inline(always)]
+            |row| {
+                for p in 0..pixels {
+                    let at = row * sample + p * stride;
+                    // SAFETY: a pixel of this sample.
+                    let [x_mean, x_var] = [&to[0], &to[1]]
+                        .map(|v| unsafe { std::slice::from_raw_parts_mut(v.at(at), channels) });
+                    let (d_mean, d_var) = (&z.d_mean[at..][..channels], &z.d_var[at..][..channels]);
+                    let (inverse, mu_w) = (&s.inverse[..channels], &norm.scale[0][..channels]);
+                    if s.common.is_empty() {
+                        for c in 0..channels {
+                            let weight = mu_w[c] * inverse[c]; // T24
+                            x_mean[c] = weight * d_mean[c];
+                            x_var[c] = weight * weight * d_var[c];
+                        }
+                        continue;
+                    }
+                    let (mean, center) = (&of[at..][..channels], &s.center[..channels]);
+                    let [of_shift, of_scale] = s.taken.each_ref().map(|v| &v[..channels]);
+                    for c in 0..channels {
+                        let weight = mu_w[c] * inverse[c];
+                        let mu_a = (mean[c] - center[c]) * inverse[c];
+                        x_mean[c] = weight * (d_mean[c] - (of_shift[c] + mu_a * of_scale[c])); // T73
+                        x_var[c] = weight * weight * d_var[c];
+                    }
+                }
+            },
+        );
+    }
+
+    fn normalize_sums(&self, norm: &Norm) -> Sums {
+        let norm = NormSums { sums: vec![0.0; 4 * norm.channels], batch: Pooled::default() };
+        Sums { lines: Lines::default(), norm }
+    }
+
+    fn normalize_accumulate(&self, _: &Norm, s: &Scratch, to: &mut Sums) {
+        let (s, to) = (&s.standard, &mut to.norm);
+        to.sums.iter_mut().zip(&s.total).for_each(|(sum, more)| *sum += more);
+        to.batch.add(&s.mean, &s.var, s.values);
     }
 
     fn normalize_apply(&self, norm: &mut Norm, from: &Sums, steps: Steps, status: &mut Noted) {

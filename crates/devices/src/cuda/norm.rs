@@ -6,7 +6,8 @@ use super::state::{Layout, PRIOR, Part, State, padded};
 use super::status::Status;
 use super::sums::{OF_CHANNEL, Sums};
 use super::{Cuda, Scratch, StepArgs};
-use crate::{Norms, Parameters, Purpose, Statistics, Steps};
+use crate::norm::common;
+use crate::{Norms, Parameters, Purpose, Statistics, Steps, Together};
 use tractable_core::error::Result;
 
 /// Scale and shift, and the running statistics, one entry per channel.
@@ -17,6 +18,17 @@ pub struct Norm {
     running: [Buffer<f64>; 2],
     momentum: f64,
     epsilon: f64,
+}
+
+/// What a normalisation remembers of a pass, besides numbers on the device.
+#[derive(Default)]
+pub(super) struct Standard {
+    /// The statistics are the batch's own.
+    of_batch: bool,
+    /// The way back goes through statistics of a batch.
+    projects: bool,
+    /// The batch whose innovations were summed up.
+    total_of: Option<Layout>,
 }
 
 #[repr(C)]
@@ -32,7 +44,9 @@ struct NormArgs {
     running: [u64; 2],
     statistics: [u64; 2],
     factors: u64,
+    common: u64,
     partial: u64,
+    total: u64,
     x: [u64; 2],
     z_d: [u64; 2],
     z: [u64; 2],
@@ -58,7 +72,7 @@ struct NormApplyArgs {
 // SAFETY: these are the kernels' structures; addresses come from buffers that the code below has made large enough and borrows until the launch.
 arguments! {
     unsafe {
-        NormArgs: "norm_mean", "norm_var", "norm_statistics", "norm_forward", "norm_forward_four", "norm_back", "norm_back_four", "norm_sums", "norm_add";
+        NormArgs: "norm_mean", "norm_var", "norm_statistics", "norm_forward", "norm_forward_four", "norm_back", "norm_back_four", "norm_sums", "norm_total", "norm_add";
         NormApplyArgs: "norm_apply";
     }
 }
@@ -81,7 +95,9 @@ impl Cuda {
             running: [norm.running[0].at(), norm.running[1].at()],
             statistics: [scratch.at(0), scratch.at(1)],
             factors: scratch.floats_at(),
+            common: scratch.floats_at() + (size_of::<f32>() * of_channels(norm)) as u64,
             partial: scratch.at(2),
+            total: scratch.at(3),
             ..NormArgs::default()
         }
     }
@@ -132,9 +148,10 @@ impl Norms for Cuda {
             z.room([Part::Own]);
         }
         let n = norm.channels;
+        s.standard = Standard::default();
         let parts = self.norm_args(norm, s, x.layout()).parts as usize;
-        s.doubles(&self.gpu, [n, n, 4 * n * parts], z);
-        if s.floats(&self.gpu, 2 * padded(n)).is_none() {
+        s.doubles(&self.gpu, [n, n, 4 * n * parts, 4 * n], z);
+        if s.floats(&self.gpu, 2 * of_channels(norm)).is_none() {
             z.failed = s.failed.clone();
         }
         if z.failed.is_some() {
@@ -151,6 +168,7 @@ impl Norms for Cuda {
         // One value per channel has no variance: use the running statistics.
         let use_batch = purpose == Purpose::Learn && args.count > 1.0;
         let args = NormArgs { use_batch: use_batch as i32, ..args };
+        s.standard.of_batch = use_batch;
         if use_batch {
             self.gpu.launch("norm_mean", [n.div_ceil(32), parts, 1], 256, 0, &args);
             self.gpu.launch("norm_var", [n.div_ceil(32), parts, 1], 256, 0, &args);
@@ -162,15 +180,56 @@ impl Norms for Cuda {
         }
     }
 
-    fn normalize_back(&self, norm: &Norm, s: &Scratch, z: &State, x: &mut State) {
+    fn normalize_total(
+        &self,
+        norm: &Norm,
+        s: &mut Scratch,
+        x: &State,
+        z: &State,
+        together: Option<Together<'_>>,
+    ) -> Result<()> {
+        if together.is_some() {
+            z.check()?;
+        }
+        if x.failed.is_some() || z.failed.is_some() {
+            return Ok(());
+        }
+        let args = NormArgs {
+            relu: x.relu as i32,
+            x: [x.mean.at(), x.var.at()],
+            z_d: [z.d_mean.at(), z.d_var.at()],
+            ..self.norm_args(norm, s, x.layout())
+        };
+        let n = norm.channels;
+        self.gpu.launch("norm_sums", [n.div_ceil(32), args.parts as usize, 1], 256, 0, &args);
+        self.gpu.launch("norm_total", [n.div_ceil(32), 4, 1], 256, 0, &args);
+        s.standard.projects = s.standard.of_batch;
+        s.standard.total_of = Some(args.of);
+        let (Some(together), Some(total), Some(floats)) = (together, &s.doubles[3], &s.floats) else {
+            return Ok(());
+        };
+        let (total, mut means) = (total.read(4 * n)?, Vec::new());
+        common(args.count, [&total[2 * n..3 * n], &total[..n]], Some(together), &mut means)?;
+        s.standard.projects = !means.is_empty();
+        if s.standard.projects {
+            let pairs = means[..n].iter().zip(&means[n..]);
+            let pairs: Vec<f32> = pairs.flat_map(|(&shift, &scale)| [shift as f32, scale as f32]).collect();
+            floats.write(of_channels(norm), &pairs);
+        }
+        Ok(())
+    }
+
+    fn normalize_back(&self, norm: &Norm, s: &Scratch, of: Option<&State>, z: &State, x: &mut State) {
         x.rows_in_planes(z.planes);
         x.receive(z);
         if x.failed.is_some() {
             return;
         }
+        let of = of.unwrap_or(x);
         let args = NormArgs {
-            relu: x.relu as i32,
-            x: [x.mean.at(), 0],
+            use_batch: s.standard.projects as i32,
+            relu: of.relu as i32,
+            x: [of.mean.at(), 0],
             z_d: [z.d_mean.at(), z.d_var_at()],
             x_d: [x.d_mean.at(), x.d_var_at()],
             broken: x.flag(true),
@@ -190,18 +249,10 @@ impl Norms for Cuda {
         }
     }
 
-    fn normalize_accumulate(&self, norm: &Norm, s: &mut Scratch, x: &State, z: &State, sums: &mut Sums) {
-        let (Sums::Norm(sums, _), None, None) = (sums, &x.failed, &z.failed) else { return };
-        let args = NormArgs {
-            relu: x.relu as i32,
-            x: [x.mean.at(), x.var.at()],
-            z_d: [z.d_mean.at(), z.d_var.at()],
-            sums: sums.at(),
-            ..self.norm_args(norm, s, x.layout())
-        };
-        let n = norm.channels;
-        self.gpu.launch("norm_sums", [n.div_ceil(32), args.parts as usize, 1], 256, 0, &args);
-        self.gpu.launch("norm_add", [n.div_ceil(32), 4, 1], 256, 0, &args);
+    fn normalize_accumulate(&self, norm: &Norm, s: &Scratch, sums: &mut Sums) {
+        let (Sums::Norm(sums, _), Some(of)) = (sums, s.standard.total_of) else { return };
+        let args = NormArgs { sums: sums.at(), ..self.norm_args(norm, s, of) };
+        self.gpu.launch("norm_add", [norm.channels.div_ceil(128), 1, 1], 128, 0, &args);
     }
 
     fn normalize_apply(&self, norm: &mut Norm, sums: &Sums, steps: Steps, status: &mut Status) {
@@ -224,6 +275,11 @@ impl Norms for Cuda {
         };
         self.gpu.launch("norm_apply", [norm.channels.div_ceil(128), 1, 1], 128, 0, &args);
     }
+}
+
+/// Two numbers of every channel, padding included.
+fn of_channels(norm: &Norm) -> usize {
+    2 * padded(norm.channels)
 }
 
 fn parameters(norm: &Norm) -> [u64; 4] {

@@ -70,11 +70,25 @@ impl Sums {
     }
 }
 
-/// Mean and variance a normalisation subtracted and divided by.
+/// What a normalisation remembers of a batch.
 #[derive(Default)]
 pub struct Scratch {
+    /// Mean and variance it subtracted and divided by, and whether they are the batch's own.
     pub(super) mean: Vec<f64>,
     pub(super) var: Vec<f64>,
+    pub(super) of_batch: bool,
+    /// Values of a channel, and what their innovations add up to.
+    pub(super) values: f64,
+    pub(super) total: Parameters,
+    /// What the way back takes from every innovation, if anything.
+    pub(super) common: Vec<f64>,
+}
+
+impl Scratch {
+    /// The mean of unit `x` of a channel, standardised.
+    pub(super) fn standard(&self, norm: &Norm, c: usize, x: f64) -> f64 {
+        (x - self.mean[c]) / (self.var[c] + norm.running.epsilon).sqrt()
+    }
 }
 
 impl State {

@@ -1,12 +1,12 @@
 //! Sums of updates: accumulated from batches, and as numbers that add up over workers.
 
 use super::{Batch, Layers, Loaded, Observed, OnDevice, Pass, other_device};
-use crate::layer::{Block, Together};
+use crate::layer::Block;
 use crate::plan::Op;
 use tractable_core::error::Result;
 use tractable_core::stop;
 use tractable_core::workers::{self, Doing, Numbers, Transport};
-use tractable_devices::{Backend, NoiseSums};
+use tractable_devices::{Backend, NoiseSums, Together};
 
 /// Summed updates.
 pub(super) struct LayerSums<B: Backend> {
@@ -42,17 +42,21 @@ impl<B: Backend> Layers<B> {
         self.backend.lacks(&mut pass.status)
     }
 
-    /// If an operation is a normalisation of the batch, runs it with the statistics of all workers; returns whether it did.
+    /// If an operation of a normalisation needs the whole batch, runs it with that of all workers; returns whether it did.
     fn normalize_together(&self, pass: &mut Pass<B>, op: &Op, together: &mut Together<'_>) -> Result<bool> {
-        let Op::Forward { layer, .. } = *op else { return Ok(false) };
+        let (Op::Forward { layer, .. } | Op::Total { layer }) = *op else { return Ok(false) };
         if !matches!(self.blocks[layer], Block::Norm(_)) {
             return Ok(false);
         }
         let (below, above) = pass.states.split_at_mut(layer + 1);
         let (x, z) = (&below[self.graph.inputs[layer][0]], &mut above[0]);
-        let pixels = self.graph.input_shape(layer).pixels();
         let (block, scratch) = (&self.blocks[layer], &mut pass.scratch[layer]);
-        block.normalize_together(&self.backend, scratch, x, z, pixels, *together)?;
+        if matches!(op, Op::Total { .. }) {
+            block.total(&self.backend, scratch, x, z, Some(*together))?;
+        } else {
+            let pixels = self.graph.input_shape(layer).pixels();
+            block.normalize_together(&self.backend, scratch, x, z, pixels, *together)?;
+        }
         Ok(true)
     }
 }

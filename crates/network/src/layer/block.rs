@@ -5,7 +5,7 @@ use std::ops::Range;
 use tractable_core::error::Result;
 use tractable_core::moments::{Activation, merge};
 use tractable_core::shape::{Shape, Window};
-use tractable_devices::{Backend, Field, Parameters, Pool, Purpose, Statistics, Steps};
+use tractable_devices::{Backend, Field, Parameters, Pool, Purpose, Statistics, Steps, Together};
 
 /// A layer with its parameters on a device.
 pub(crate) enum Block<B: Backend> {
@@ -16,9 +16,6 @@ pub(crate) enum Block<B: Backend> {
     Activation(Activation),
     Add,
 }
-
-/// Adds numbers over all workers that share a batch.
-pub(crate) type Together<'a> = &'a mut dyn FnMut(&mut [f64]) -> Result<()>;
 
 /// Parameters of a block, as in files.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -136,19 +133,33 @@ impl<B: Backend> Block<B> {
         Ok(())
     }
 
-    /// Innovations or rows of `z`; `forward` is the layer's state after the forward pass.
+    /// What a normalisation's innovations say about the whole batch, of all workers if they share it; only with them can it fail.
+    pub(crate) fn total(
+        &self,
+        backend: &B,
+        scratch: &mut B::Scratch,
+        x: &B::State,
+        z: &B::State,
+        together: Option<Together<'_>>,
+    ) -> Result<()> {
+        let Block::Norm(norm) = self else { unreachable!("only a normalisation has statistics") };
+        backend.normalize_total(norm, scratch, x, z, together)
+    }
+
+    /// Innovations or rows of `z`; `forward` is the layer's state after the forward pass, `of` the one below it, if `x` is not that state.
     pub(crate) fn back(
         &self,
         backend: &B,
         scratch: &mut B::Scratch,
         forward: &B::State,
+        of: Option<&B::State>,
         z: &B::State,
         x: &mut B::State,
     ) {
         match self {
             Block::Map(weights, _) => backend.map_back(weights, scratch, z, x),
             Block::Pool(pool, window) => backend.pool_back(*pool, *window, forward, z, x),
-            Block::Norm(norm) => backend.normalize_back(norm, scratch, z, x),
+            Block::Norm(norm) => backend.normalize_back(norm, scratch, of, z, x),
             Block::Activation(_) => backend.activate_back(forward, z, x),
             Block::Add => backend.add_back(z, x),
         }
@@ -182,7 +193,7 @@ impl<B: Backend> Block<B> {
     ) {
         match self {
             Block::Map(weights, _) => backend.map_accumulate(weights, scratch, x, z, sums),
-            Block::Norm(norm) => backend.normalize_accumulate(norm, scratch, x, z, sums),
+            Block::Norm(norm) => backend.normalize_accumulate(norm, scratch, sums),
             Block::Pool(..) | Block::Activation(_) | Block::Add => {}
         }
     }

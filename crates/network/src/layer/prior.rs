@@ -41,6 +41,10 @@ pub struct Prior {
     pub bias_var: Option<f64>,
 }
 
+/// Prior variance of the scale of a normalisation, and that of its shift. In files without one, the scale's is 1.
+pub(crate) const SCALE_VAR: f64 = 0.01;
+const SHIFT_VAR: f64 = 1e-4;
+
 /// The noise head outputs the logarithm of a variance: its weights have a prior variance of this over their number,
 const HEAD_GAIN: f64 = 0.25;
 /// and its biases this mean and variance: noise of a third of the variance of standardised targets.
@@ -100,10 +104,17 @@ impl Prior {
         Ok(())
     }
 
-    /// Prior of a layer's weights and of its biases; `None` when it has none. The noise head has its own.
-    pub(crate) fn of(&self, layer: &Layer, input: Shape, head: bool) -> Result<Option<Priors>> {
+    /// Prior of a layer's weights and of its biases; `None` when it has none. The noise head has its own, and a normalisation.
+    pub(crate) fn of(
+        &self,
+        layer: &Layer,
+        input: Shape,
+        head: bool,
+        scale_var: f64,
+    ) -> Result<Option<Priors>> {
         if let Layer::BatchNorm { .. } = layer {
-            return Ok(Some([[1.0, 1.0], [0.0, 1e-4]]));
+            single(scale_var)?;
+            return Ok(Some([[1.0, f64::from(scale_var as f32)], [0.0, SHIFT_VAR]]));
         }
         let Some(map) = layer.map(input)? else { return Ok(None) };
         let fan_in = map.fan_in() as f64;
@@ -117,25 +128,20 @@ impl Prior {
             Scheme::Xavier => 2.0 * self.gain / (fan_in + fan_out),
         };
         let bias = self.bias_var.unwrap_or(if map.window.is_some() { 0.01 } else { var });
-        for v in [var, bias] {
-            if !(v as f32).is_normal() {
-                return Err(Error::invalid("prior", format!("a variance of {v} is beyond single precision")));
-            }
-        }
+        [var, bias].into_iter().try_for_each(single)?;
         // Rounded to f32 so that every device starts from the same numbers.
         Ok(Some([var, bias].map(|v| [0.0, f64::from(v as f32)])))
     }
 
-    /// Draws the parameters of a layer; `None` when it has none. `index` is the layer's place in the network.
+    /// Draws the parameters of a layer from their prior. `index` is the layer's place in the network.
     pub(crate) fn draw(
-        &self,
+        [weight, bias]: Priors,
         layer: &Layer,
         input: Shape,
         head: bool,
         seed: u64,
         index: usize,
-    ) -> Result<Option<Parameters>> {
-        let Some([weight, bias]) = self.of(layer, input, head)? else { return Ok(None) };
+    ) -> Result<Parameters> {
         let map = layer.map(input)?;
         let mut rng = rng::stream(seed, "init", index as u64);
         // Batch normalisation starts as the identity, the noise head with constant noise.
@@ -150,6 +156,14 @@ impl Prior {
         let (outputs, fan_in) = map.map_or((input.channels, 1), |map| (map.output.channels, map.fan_in()));
         let (mean, var) = draw(outputs * fan_in, weight);
         let (bias_mean, bias_var) = draw(outputs, bias);
-        Ok(Some(Parameters { mean, var, bias_mean, bias_var }))
+        Ok(Parameters { mean, var, bias_mean, bias_var })
+    }
+}
+
+/// An error unless every device can hold this variance.
+fn single(var: f64) -> Result<()> {
+    match (var as f32).is_normal() && var > 0.0 {
+        true => Ok(()),
+        false => Err(Error::invalid("prior", format!("a variance of {var} is beyond single precision"))),
     }
 }

@@ -50,7 +50,7 @@ impl Network {
     }
 
     /// The first half of [`learn`](Network::learn): adds the updates of a batch to `sums` and leaves the
-    /// network unchanged. An error leaves the sums unchanged. A normalisation uses the statistics of each batch.
+    /// network unchanged. An error leaves the sums unchanged. A normalisation uses the statistics of each batch, forward and back.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};

@@ -3,7 +3,7 @@
 use super::Network;
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Gaussian, Input, Matrix};
-use tractable_devices::Field;
+use tractable_devices::{Field, Purpose};
 
 impl Network {
     /// The output, and the gradient of a function of the output's means with respect to the input. `by_output` takes the output
@@ -39,7 +39,7 @@ impl Network {
             d.iter_mut().zip(scaler.std().iter().cycle()).for_each(|(d, std)| *d *= std);
         }
         pass.innovate(&d)?;
-        pass.run(&self.graph.back(|state| state == 0), None)?;
+        pass.run(&self.graph.back(Purpose::Predict, |state| state == 0), None)?;
         let mut gradient = pass.read(0, Field::DMean)?;
         if let Some(scaler) = &self.spec.input_scaler {
             gradient.iter_mut().zip(scaler.std().iter().cycle()).for_each(|(g, std)| *g /= std);

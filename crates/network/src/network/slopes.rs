@@ -5,7 +5,7 @@ use super::Network;
 use crate::layer::Layer;
 use tractable_core::error::Result;
 use tractable_core::gaussian::Input;
-use tractable_devices::Field;
+use tractable_devices::{Field, Purpose};
 
 /// A dense layer in a batch. The slope of the output with respect to the weight from `i` to `o` is `input[i] slope[o]`,
 /// with respect to a bias `slope[o]`.
@@ -38,7 +38,7 @@ impl Network {
         let only: Vec<f64> = (0..rows * units).map(|i| f64::from(u8::from(i % units == output))).collect();
         pass.innovate(&only)?;
         let learns = |i: usize| self.graph.has_parameters(i) && self.graph.head != Some(i);
-        pass.run(&self.graph.back(|s| s > 0 && learns(s - 1)), None)?;
+        pass.run(&self.graph.back(Purpose::Predict, |s| s > 0 && learns(s - 1)), None)?;
         (0..self.spec.layers.len())
             .filter(|&i| learns(i))
             .map(|i| {

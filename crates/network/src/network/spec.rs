@@ -2,7 +2,7 @@
 
 use crate::engine::InferredNoise;
 use crate::graph::Graph;
-use crate::layer::{Layer, Prior};
+use crate::layer::{Layer, Prior, SCALE_VAR};
 use crate::output::{ClassCalibration, DefaultNoise, Noise, NoiseStd, Output};
 use tractable_core::error::{Error, Result};
 use tractable_core::shape::Shape;
@@ -22,6 +22,9 @@ pub(crate) struct Spec {
     pub(crate) inputs: Vec<Vec<usize>>,
     pub(crate) output: Output,
     pub(crate) prior: Prior,
+    /// Prior variance of the scale of normalisations, if there are any; before it was in files, it was 1.
+    #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub(crate) scale_var: Option<f64>,
     #[cfg_attr(feature = "files", serde(alias = "policy"))]
     pub(crate) update: UpdateRule,
     pub(crate) seed: u64,
@@ -55,6 +58,7 @@ impl Spec {
         Spec {
             input,
             inputs: (0..layers.len()).map(|i| vec![i]).collect(),
+            scale_var: layers.iter().any(|l| matches!(l, Layer::BatchNorm { .. })).then_some(SCALE_VAR),
             layers,
             names,
             output,
@@ -93,7 +97,8 @@ impl Spec {
 
     /// Prior of the parameters of a layer, if it has any.
     pub(crate) fn prior_of(&self, graph: &Graph, layer: usize) -> Result<Option<Priors>> {
-        self.prior.of(&self.layers[layer], graph.input_shape(layer), graph.head == Some(layer))
+        let scale_var = self.scale_var.unwrap_or(1.0);
+        self.prior.of(&self.layers[layer], graph.input_shape(layer), graph.head == Some(layer), scale_var)
     }
 
     pub(crate) fn inferred_noise(&self) -> InferredNoise {

@@ -1,13 +1,13 @@
 //! How a fit learns its batches: alone, or together with other workers.
 
-// `train/together.rs` decides which worker learns which part of a batch. With `Sync::Batch` each worker
-// computes a part of it (`Network::accumulate`), the sums are added, and all workers apply them. Batch
-// normalisation adds its statistics over all workers during the pass (`Block::normalize_together`), and
-// random changes to images are drawn for the whole batch, so that the result is that of one process. If
-// a batch has fewer rows than workers, every worker learns all of it. With `Sync::Every` workers learn
-// their own rows and merge. In the program only the first process prints and writes (`team.rs`). At the
-// end of every epoch the workers' networks are compared, because different processors may round
-// differently.
+// `train/together.rs` decides which worker learns which part of a batch. With `Sync::Batch` each
+// worker computes a part of it (`Network::accumulate`), the sums are added, and all workers apply
+// them. Batch normalisation adds its statistics over all workers during the pass, and on the way back
+// what innovations have in common (`Layers::normalize_together`), and random changes to images are
+// drawn for the whole batch, so that the result is that of one process. If a batch has fewer rows
+// than workers, every worker learns all of it. With `Sync::Every` workers learn their own rows and
+// merge. In the program only the first process prints and writes (`team.rs`). At the end of every
+// epoch the workers' networks are compared, because different processors may round differently.
 
 use crate::network::{Mark, Network, Resident};
 use std::ops::Range;
