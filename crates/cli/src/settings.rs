@@ -224,7 +224,7 @@ impl TrainSettings {
     }
 
     pub(crate) fn weights_prior(&self) -> Prior {
-        Prior { scheme: self.prior, gain: self.gain, bias_var: self.bias_var }
+        Prior { scheme: self.prior, gain: self.gain, bias_var: self.bias_var, ..Prior::he() }
     }
 }
 

@@ -112,6 +112,7 @@ struct StepArgs {
     share: f32,
     mean: f32,
     precision: f32,
+    pull: f32,
 }
 
 /// Work memory of a layer's kernels.

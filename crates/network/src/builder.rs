@@ -30,7 +30,7 @@ pub struct NetworkBuilder {
     input: Shape,
     nodes: Vec<Node>,
     classes: Option<usize>,
-    prior: Prior,
+    prior: Option<Prior>,
     update: UpdateRule,
     seed: u64,
     noise: Noise,
@@ -51,7 +51,7 @@ impl Network {
             input,
             nodes: Vec::new(),
             classes: None,
-            prior: Prior::default(),
+            prior: None,
             update: UpdateRule::default(),
             seed: 0,
             noise: Noise::Inferred,
@@ -109,7 +109,7 @@ impl NetworkBuilder {
         self
     }
 
-    /// Prior of the weights; [`Prior::he`] unless set.
+    /// Prior of the weights; unless set, [`Prior::he`], or with [`UpdateRule::Paced`] [`Prior::deep`].
     ///
     /// ```
     /// # use tractable::{Activation, Network, Prior};
@@ -118,7 +118,7 @@ impl NetworkBuilder {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn prior(mut self, prior: Prior) -> Self {
-        self.prior = prior;
+        self.prior = Some(prior);
         self
     }
 
@@ -200,6 +200,10 @@ impl NetworkBuilder {
     pub fn build(self) -> Result<Network> {
         let NetworkBuilder { input, mut nodes, classes, prior, update, seed, mut noise, noise_std, device } =
             self;
+        let prior = prior.unwrap_or(match update {
+            UpdateRule::Paced { .. } => Prior::deep(),
+            _ => Prior::default(),
+        });
         prior.check()?;
         if let Some(classes) = classes {
             let tree = Tree::new(classes)?.nodes();

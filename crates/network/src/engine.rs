@@ -513,7 +513,7 @@ impl<B: Backend> Engine for Loaded<B> {
             for (i, block) in blocks.iter_mut().enumerate() {
                 let Some(priors) = priors[i] else { continue };
                 let (x, z) = (&states[graph.inputs[i][0]], &states[i + 1]);
-                let steps = update.steps(rows, block.uses(), priors);
+                let steps = block.steps(update, rows, priors);
                 if let (0, Some(fused), Some(pool), Block::Map(w, _)) =
                     (i, backend.fused(), pool, &mut *block)
                 {
@@ -578,7 +578,7 @@ impl<B: Backend> Engine for Loaded<B> {
         let Layers { backend, blocks, priors, .. } = &mut self.layers;
         for ((block, sums), priors) in blocks.iter_mut().zip(&sums.layers).zip(priors) {
             if let (Some(sums), Some(priors)) = (sums, priors) {
-                let steps = update.steps(rows, block.uses(), *priors);
+                let steps = block.steps(update, rows, *priors);
                 block.apply(backend, sums, steps, status);
             }
         }

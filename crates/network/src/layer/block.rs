@@ -5,7 +5,7 @@ use std::ops::Range;
 use tractable_core::error::Result;
 use tractable_core::moments::{Activation, merge};
 use tractable_core::shape::{Shape, Window};
-use tractable_devices::{Backend, Field, Parameters, Pool, Purpose, Statistics, Steps};
+use tractable_devices::{Backend, Field, Parameters, Pool, Priors, Purpose, Statistics, Steps, Update};
 
 /// A layer with its parameters on a device.
 pub(crate) enum Block<B: Backend> {
@@ -187,11 +187,11 @@ impl<B: Backend> Block<B> {
         }
     }
 
-    /// How often a sample uses each of its parameters; a normalisation counts as a sum of several.
-    pub(crate) fn uses(&self) -> usize {
+    /// The steps of its parameters. A normalisation counts as a sum of several samples, and does not decay.
+    pub(crate) fn steps(&self, update: Update, rows: usize, priors: Priors) -> Steps {
         match self {
-            Block::Map(_, positions) => *positions,
-            _ => 2,
+            Block::Map(_, positions) => update.steps(rows, *positions, priors, true),
+            _ => update.steps(rows, 2, priors, false),
         }
     }
 
