@@ -47,6 +47,7 @@
 //   running out of memory and a lost device, or skip all kernels, so that a profile shows only the
 //   host's time. `TRACTABLE_LIBCUDA` names the library to open.
 
+mod average;
 #[allow(unsafe_code, reason = "calls of foreign libraries")]
 mod driver;
 mod first;

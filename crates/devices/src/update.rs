@@ -62,7 +62,7 @@ const DECAY: f64 = 20.0;
 const PACE: usize = 1000;
 /// A batch's share in the average of the means: at least this,
 const LEAST_SHARE: f64 = 0.005;
-/// and about one over a tenth of the batches so far.
+/// and at first about one over a tenth of the batches so far.
 const EARLY: f64 = 9.0;
 
 impl UpdateRule {
@@ -86,6 +86,19 @@ impl UpdateRule {
         UpdateRule::Counted { rows, margin: 0 }
     }
 
+    /// The share of the next batch in the average of the means, after this many batches (T81); `None` without an average.
+    ///
+    /// ```
+    /// use tractable::network::UpdateRule;
+    /// let rule = UpdateRule::paced(500);
+    /// assert_eq!([0, 10, 10_000].map(|batches| rule.average(batches)), [Some(1.0), Some(0.5), Some(0.005)]);
+    /// assert_eq!(UpdateRule::Capped.average(10), None);
+    /// ```
+    pub fn average(self, batches: u64) -> Option<f64> {
+        let share = (1.0 + EARLY) / (1.0 + EARLY + batches as f64);
+        matches!(self, UpdateRule::Paced { .. }).then_some(share.max(LEAST_SHARE))
+    }
+
     /// Refuses a rule that counts no rows.
     pub fn check(self) -> Result<()> {
         match self {
@@ -107,6 +120,8 @@ pub struct Update {
     pub rule: UpdateRule,
     /// The weight.
     pub weight: f64,
+    /// The batch's share in the average of the means, if there is one.
+    pub average: Option<f64>,
 }
 
 /// Prior of the parameters of a layer: `[mean, variance]` of a weight and of a bias.

@@ -237,7 +237,7 @@ impl NetworkBuilder {
         let draw = |(i, layer): (usize, &Layer)| {
             let parameters =
                 prior.draw(layer, graph.input_shape(i), head == Some(i), seed, i)?.unwrap_or_default();
-            Ok(Contents { parameters, running: None })
+            Ok(Contents { parameters, ..Contents::default() })
         };
         let contents = spec.layers.iter().enumerate().map(draw).collect::<Result<Vec<_>>>()?;
         Network::assemble(spec, &contents, device.unwrap_or_default())

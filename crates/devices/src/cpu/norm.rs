@@ -15,9 +15,9 @@ use tractable_core::moments::product;
 /// Scale and shift, one number a channel, padded to whole panels with zeros; the running statistics.
 pub struct Norm {
     channels: usize,
-    scale: [Lines; 2],
-    shift: [Lines; 2],
-    running: Statistics,
+    pub(super) scale: [Lines; 2],
+    pub(super) shift: [Lines; 2],
+    pub(super) running: Statistics,
 }
 
 /// What a normalisation remembers from its forward pass.
@@ -27,8 +27,8 @@ pub(super) struct Standard {
     center: Lines,
     inverse: Lines,
     /// The statistics used.
-    mean: Vec<f64>,
-    var: Vec<f64>,
+    pub(super) mean: Vec<f64>,
+    pub(super) var: Vec<f64>,
     /// Sums of every sample, two or four for each channel.
     sums: Vec<f64>,
 }

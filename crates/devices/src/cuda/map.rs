@@ -235,7 +235,7 @@ impl Weights {
     }
 
     /// The weights are about to change.
-    fn change(&mut self) {
+    pub(super) fn change(&mut self) {
         if let Some(packed) = self.packed.get_mut().unwrap_or_else(|e| e.into_inner()) {
             packed.outdate();
         }
@@ -243,6 +243,11 @@ impl Weights {
 
     fn at(&self) -> [u64; 2] {
         [self.mean.at(), self.var.at()]
+    }
+
+    /// Parameters, padding included.
+    pub(super) fn plane(&self) -> usize {
+        Geometry::new(&self.map, 0).plane()
     }
 
     pub(super) fn weight_stride(&self) -> i32 {

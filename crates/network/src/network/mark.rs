@@ -6,7 +6,6 @@ use crate::output::Noise;
 use tractable_core::error::{Error, Result};
 use tractable_core::fnv;
 use tractable_core::moments::merge::{Bound, most_share, surprise};
-use tractable_core::moments::posterior::PACED_CAP;
 use tractable_core::workers::Numbers;
 use tractable_devices::UpdateRule;
 
@@ -91,9 +90,6 @@ impl Done {
             (self.single, self.small) = (0, self.single + self.small);
         }
         let many = |n: u64| n.min(10_000) as f64;
-        if let UpdateRule::Paced { .. } = rule {
-            return Bound { stds: many(self.single + self.small + self.large) / PACED_CAP, shrink: 0.0 };
-        }
         let stds = 10.0 * many(self.single) + many(self.small) / 2.0 + many(self.large) / 3.0;
         let shrink = (-2.0 * (many(self.small) * 2f64.ln() + many(self.large) * 3f64.ln())).exp();
         Bound { stds, shrink: if self.single > 0 { 0.0 } else { shrink } }
