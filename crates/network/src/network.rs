@@ -534,6 +534,7 @@ impl Network {
         }
         (p.mean, p.var) = (weights.mean().to_vec(), weights.var().to_vec());
         (p.bias_mean, p.bias_var) = (biases.mean().to_vec(), biases.var().to_vec());
+        contents.latest = None;
         self.fill(at, 0..biases.mean().len(), &contents)
     }
 

@@ -33,6 +33,7 @@ mod moments_edges;
 mod mujoco;
 mod mujoco_files;
 mod noise;
+mod paced;
 mod processes;
 mod rl;
 mod rng;
