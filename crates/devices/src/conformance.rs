@@ -7,7 +7,7 @@
 use super::device::archs;
 use super::*;
 use tractable_core::moments::Activation;
-use tractable_core::moments::posterior::Count;
+use tractable_core::moments::posterior::{Count, Pace};
 use tractable_core::rng::{self, Rng};
 use tractable_core::shape::Padding;
 use tractable_core::team::Team;
@@ -193,6 +193,9 @@ fn filled<B: Backend>(b: &B, map: Map, p: &Parameters) -> B::Weights {
 /// A tenth is forgotten, and steps are limited.
 const COUNT: Count<f64> = Count { weight: 0.1, share: 0.1, mean: 0.1, precision: 3.0, cap: 2.0 };
 
+/// Steps of a length of their own, some of which are limited.
+const PACE: Pace<f64> = Pace { length: 3.0, share: 0.1, precision: 3.0, pull: 0.2 };
+
 fn map_agrees(map: Map, rows: usize, exact: bool) {
     let p = parameters(&map, 1);
     let case = Case::new(map.input, map.output, rows, exact, 2);
@@ -223,9 +226,9 @@ fn map_agrees(map: Map, rows: usize, exact: bool) {
     };
     let what = format!("{map:?}, {rows} rows, exact {exact}");
     // With the cap every step is limited in the same way, so that sums that overshoot can be compared too.
-    for steps in [[Step::Capped(2.0); 2], [Step::Counted(COUNT); 2]] {
+    for steps in [[Step::Capped(2.0); 2], [Step::Counted(COUNT); 2], [Step::Paced(PACE); 2]] {
         // Where steps are not limited nothing hides the rounding of the innovations.
-        let shown = if matches!(steps[0], Step::Counted(_)) { 8 } else { 1 };
+        let shown = if matches!(steps[0], Step::Capped(_)) { 1 } else { 8 };
         let terms = shown * map.fan_in().max(map.output.channels).max(rows * positions);
         agree(&format!("{what}, {steps:?}"), terms, |b| pass(b, steps, false).0);
     }
@@ -504,13 +507,64 @@ fn batches_are_summed_up_before_they_are_applied() {
                 b.normalize_back(&norm, &scratch[1], &n, &mut z);
                 b.map_accumulate(&w, &mut scratch[0], &x, &z, &mut of_w);
             }
-            let (steps, mut status) = ([Step::Capped(2.0), Step::Counted(COUNT)], Default::default());
+            let (steps, mut status) = ([Step::Paced(PACE), Step::Counted(COUNT)], Default::default());
             b.map_apply(&mut w, &of_w, steps, &mut status);
             b.normalize_apply(&mut norm, &of_n, steps, &mut status);
             let (w, (n, s)) = (b.weights_parameters(&w, 0..usize::MAX).unwrap(), b.norm_parameters(&norm).unwrap());
             vec![("weights", w.mean), ("their var", w.var), ("scale", n.mean), ("running mean", s.mean), ("running var", s.var)]
         })
     });
+}
+
+/// Parameters that follow others, and statistics that follow a batch.
+#[test]
+fn averages_agree() {
+    let window = Window { kernel: 3, stride: 1, padding: Padding::Around(1) };
+    for map in [
+        Map { input: Shape::flat(37), output: Shape::flat(45), window: None },
+        Map { input: Shape::image(3, 4, 5), output: Shape::image(7, 4, 5), window: Some(window) },
+    ] {
+        let (p, more, shape) = (parameters(&map, 1), parameters(&map, 2), map.output);
+        let (case, channels) = (Case::new(map.output, map.output, 6, false, 3), shape.channels);
+        let of_norm = |seed: u64| {
+            let mut n = Numbers::new(seed);
+            let [mean, bias_mean] = [0; 2].map(|_| n.draw(channels, -1.0, 1.0));
+            let [var, bias_var] = [0; 2].map(|_| n.draw(channels, 0.1, 1.0));
+            let statistics = Statistics {
+                mean: n.draw(channels, -1.0, 1.0),
+                var: n.draw(channels, 0.5, 2.0),
+                momentum: 0.9,
+                epsilon: 1e-5,
+            };
+            (Parameters { mean, var, bias_mean, bias_var }, statistics)
+        };
+        for share in [1.0, 0.3] {
+            agree(&format!("averages of {map:?}, a share of {share}"), 1, |b| {
+                on!(b, b => {
+                    let (latest, mut average) = (filled(b, map, &p), filled(b, map, &more));
+                    let [mut norm, mut its_average] = [4, 5].map(|seed| {
+                        let (p, s) = of_norm(seed);
+                        b.norm(&p, &s).unwrap()
+                    });
+                    let (mut status, mut scratch) = (Default::default(), Default::default());
+                    b.map_average(&latest, &mut average, share, &mut status);
+                    b.normalize_average(&norm, &mut its_average, share, &mut status);
+                    let (x, mut z) = case.start(b);
+                    b.normalize(&norm, &mut scratch, &x, &mut z, Purpose::Learn);
+                    b.normalize_restate(&mut norm, &scratch, share);
+                    let w = b.weights_parameters(&average, 0..usize::MAX).unwrap();
+                    if share == 1.0 {
+                        assert_eq!(w, b.weights_parameters(&latest, 0..usize::MAX).unwrap(), "a share of 1 copies");
+                    }
+                    let [(n, s), (_, batch)] = [&its_average, &norm].map(|norm| b.norm_parameters(norm).unwrap());
+                    let mut out = vec![("weights", w.mean), ("their var", w.var), ("bias", w.bias_mean), ("its var", w.bias_var)];
+                    out.extend([("scale", n.mean), ("its var", n.var), ("shift", n.bias_mean), ("its var", n.bias_var)]);
+                    out.extend([("running mean", s.mean), ("running var", s.var), ("batch mean", batch.mean), ("batch var", batch.var)]);
+                    out
+                })
+            });
+        }
+    }
 }
 
 #[test]
@@ -555,6 +609,9 @@ fn what_is_not_finite_is_noted_and_stops_updates() {
         let before = b.weights_parameters(&w, 0..usize::MAX).unwrap();
         b.map_learn(&mut w, &mut scratch, &states[0], &states[1], [Step::Plain; 2], &mut status);
         assert_eq!(b.weights_parameters(&w, 0..usize::MAX).unwrap(), before);
+        let mut average = filled(b, map, &parameters(&map, 2));
+        b.map_average(&w, &mut average, 1.0, &mut status);
+        assert_ne!(b.weights_parameters(&average, 0..usize::MAX).unwrap(), before);
         assert!(b.status(&mut status).unwrap().broken.is_some());
         assert!(b.status(&mut status).unwrap().broken.is_none(), "it is told once");
     }
