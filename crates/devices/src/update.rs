@@ -133,20 +133,22 @@ impl Update {
     pub fn steps(self, rows: usize, positions: usize, priors: Priors, decay: bool) -> Steps {
         let cap = cap_for_batch(if positions > 1 { rows.max(2) } else { rows });
         let [weights, biases] = priors;
-        [(weights, if decay { DECAY } else { 0.0 }), (biases, 0.0)].map(|([mean, var], decay)| match self.rule {
-            UpdateRule::Plain => Step::Plain,
-            UpdateRule::Capped => Step::Capped(cap),
-            UpdateRule::Counted { rows: all, margin } => {
-                // As if row by row: the last rows of a batch make it forget a little of the first.
-                let one = (self.weight / (all as f64 + margin as f64)).min(1.0);
-                let share = -libm::expm1(rows as f64 * libm::log1p(-one));
-                let weight = self.weight * share / (rows as f64 * one);
-                Step::Counted(Count { weight, share, mean, precision: 1.0 / var, cap })
-            }
-            UpdateRule::Paced { rows: all, pace } => {
-                let share = (rows as f64 / all as f64).min(1.0);
-                let length = self.weight * pace as f64;
-                Step::Paced(Pace { length, share, precision: 1.0 / var, pull: share * decay })
+        [(weights, if decay { DECAY } else { 0.0 }), (biases, 0.0)].map(|([mean, var], decay)| {
+            match self.rule {
+                UpdateRule::Plain => Step::Plain,
+                UpdateRule::Capped => Step::Capped(cap),
+                UpdateRule::Counted { rows: all, margin } => {
+                    // As if row by row: the last rows of a batch make it forget a little of the first.
+                    let one = (self.weight / (all as f64 + margin as f64)).min(1.0);
+                    let share = -libm::expm1(rows as f64 * libm::log1p(-one));
+                    let weight = self.weight * share / (rows as f64 * one);
+                    Step::Counted(Count { weight, share, mean, precision: 1.0 / var, cap })
+                }
+                UpdateRule::Paced { rows: all, pace } => {
+                    let share = (rows as f64 / all as f64).min(1.0);
+                    let length = self.weight * pace as f64;
+                    Step::Paced(Pace { length, share, precision: 1.0 / var, pull: share * decay })
+                }
             }
         })
     }

@@ -229,7 +229,8 @@ impl NetworkBuilder {
         // The head, which no layer reads, is known once the output is.
         let head = (noise == Noise::PerInput).then(|| layers.len() - 2);
         let graph = Graph::new(input, &layers, &names, &inputs, head)?;
-        memory::check(graph.parameters as u64 * BYTES_PER_PARAMETER)?;
+        let average = update.average(0).map_or(0, |_| BYTES_OF_AVERAGE);
+        memory::check(graph.parameters as u64 * (BYTES_PER_PARAMETER + average))?;
         let width = graph.shapes[graph.output()].len();
         let output = classes.map_or(Output::Values { width, noise }, |classes| Output::Classes { classes });
         let noise = NoiseStd::new(noise_std, width)?;
@@ -246,6 +247,8 @@ impl NetworkBuilder {
 
 /// Mean and variance as they are drawn, and on the device, where a copy of the means and sums of updates lie beside them.
 const BYTES_PER_PARAMETER: u64 = 32;
+/// A second set of them on the device.
+const BYTES_OF_AVERAGE: u64 = 8;
 
 /// Initial noise variance for inference, for standardised targets.
 const START_NOISE_VAR: f64 = 0.367_879_441_171_442_33; // 1/e

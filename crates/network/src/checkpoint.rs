@@ -352,7 +352,8 @@ fn slots(spec: &Spec, graph: &Graph) -> Result<Vec<Slot>> {
 
 /// The tensors of a specification; the file must contain exactly these, with their shapes.
 fn fitting(spec: &Spec, tensors: &Tensors<'_>) -> std::result::Result<Vec<Slot>, (String, String)> {
-    let slots = spec.graph().and_then(|g| slots(spec, &g)).map_err(|e| ("spec".to_string(), e.to_string()))?;
+    let slots =
+        spec.graph().and_then(|g| slots(spec, &g)).map_err(|e| ("spec".to_string(), e.to_string()))?;
     for slot in &slots {
         let fail = |why: String| Err((slot.name.clone(), why));
         let Some(info) = tensors.info(&slot.name) else { return fail("is missing".into()) };

@@ -16,6 +16,7 @@
 // its parameters twice: `layers`, which everything but learning reads, and `latest`, which learns. Variances,
 // noise and running statistics are copied from `latest` after every batch.
 
+mod average;
 mod lent;
 mod noise;
 mod sums;
@@ -39,7 +40,7 @@ use tractable_core::shape::Shape;
 use tractable_core::stop;
 use tractable_core::workers::{Numbers, Transport};
 use tractable_devices::{
-    Backend, Change, Device, Field, Handle, NoiseSums, NoiseVar, PRIOR, Priors, Purpose, Seen, Tally, Units, Update,
+    Backend, Change, Device, Field, Handle, NoiseSums, NoiseVar, PRIOR, Priors, Seen, Tally, Units, Update,
 };
 
 /// Mean and variance of a state, row by row.
@@ -256,24 +257,6 @@ impl<B: Backend> Loaded<B> {
         Ok(Loaded { layers, latest: None, learn, joined, learning, idle: Mutex::default() })
     }
 
-    /// Parameters to learn with.
-    fn learner(&self) -> &Layers<B> {
-        self.latest.as_ref().unwrap_or(&self.layers)
-    }
-
-    /// From now on what predicts is an average.
-    fn split(&mut self) -> Result<()> {
-        if self.latest.is_none() {
-            let Layers { backend, graph, priors, .. } = &self.layers;
-            let (backend, graph, priors) = (backend.clone(), graph.clone(), priors.clone());
-            let blocks = blocks(&*backend, &graph)?;
-            let mut latest = Layers { backend, graph, blocks, priors, noise: InferredNoise::default() };
-            latest.follow(&self.layers, 1.0, &mut B::Status::default());
-            self.latest = Some(latest);
-        }
-        Ok(())
-    }
-
     /// An idle pass, or a new one.
     fn lend(&self) -> LentPass<'_, B> {
         let idle = self.idle.lock().unwrap_or_else(|e| e.into_inner()).pop();
@@ -288,14 +271,6 @@ fn blocks<B: Backend>(backend: &B, graph: &Graph) -> Result<Vec<Block<B>>> {
 }
 
 impl<B: Backend> Layers<B> {
-    /// Moves means by this share towards the latest (T81), and takes everything else over.
-    fn follow(&mut self, latest: &Self, share: f64, status: &mut B::Status) {
-        for (block, latest) in self.blocks.iter_mut().zip(&latest.blocks) {
-            block.follow(&self.backend, latest, share, status);
-        }
-        self.noise.clone_from(&latest.noise);
-    }
-
     fn pass(&self) -> Pass<B> {
         let state = |shape: &Shape| self.backend.state(*shape);
         let shared = |s: usize| (self.graph.readers(s).count() > 1).then(|| state(&self.graph.shapes[s]));
@@ -521,27 +496,11 @@ impl<B: Backend> Engine for Loaded<B> {
     }
 
     fn fill(&mut self, layer: usize, outputs: Range<usize>, contents: &Contents) -> Result<()> {
-        if contents.latest.is_some() {
-            self.split()?;
-        }
-        let backend = &self.layers.backend;
-        self.layers.blocks[layer].fill(backend, outputs.clone(), contents)?;
-        let Some(latest) = &mut self.latest else { return Ok(()) };
-        let mut learns = contents.clone();
-        if let Some([mean, bias_mean]) = learns.latest.take() {
-            (learns.parameters.mean, learns.parameters.bias_mean) = (mean, bias_mean);
-        }
-        latest.blocks[layer].fill(backend, outputs, &learns)
+        self.fill_both(layer, outputs, contents)
     }
 
     fn contents(&self, layer: usize, outputs: Range<usize>) -> Result<Option<Contents>> {
-        let backend = &self.layers.backend;
-        let mut contents = self.layers.blocks[layer].contents(backend, outputs.clone())?;
-        if let (Some(contents), Some(latest)) = (&mut contents, &self.latest) {
-            let learns = latest.blocks[layer].contents(backend, outputs)?;
-            contents.latest = learns.map(|c| [c.parameters.mean, c.parameters.bias_mean]);
-        }
-        Ok(contents)
+        self.contents_of_both(layer, outputs)
     }
 
     fn pass(&self) -> Box<dyn ActivePass + '_> {
@@ -661,17 +620,7 @@ impl<B: Backend> Engine for Loaded<B> {
     }
 
     fn restate(&mut self, batch: Batch<'_>, share: f64) -> Result<()> {
-        let Loaded { layers, latest, learning, .. } = self;
-        let pass = mine(learning);
-        layers.set(pass, batch)?;
-        layers.run(pass, &layers.graph.forward(0, Purpose::Learn), None)?;
-        let backend = layers.backend.clone();
-        for layers in latest.iter_mut().chain([layers]) {
-            for (block, scratch) in layers.blocks.iter_mut().zip(&pass.scratch) {
-                block.restate(&backend, scratch, share);
-            }
-        }
-        Ok(())
+        self.restate_norms(batch, share)
     }
 
     fn forget_latest(&mut self) {

@@ -24,8 +24,7 @@ impl Averages for Reference {
 }
 
 fn follow(latest: &Parameters, average: &mut Parameters, share: f64) {
-    for (latest, average) in
-        [(&latest.mean, &mut average.mean), (&latest.bias_mean, &mut average.bias_mean)]
+    for (latest, average) in [(&latest.mean, &mut average.mean), (&latest.bias_mean, &mut average.bias_mean)]
     {
         for (latest, average) in latest.iter().zip(average) {
             *average = if share < 1.0 { *average + share * (latest - *average) } else { *latest }; // T81

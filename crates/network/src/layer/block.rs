@@ -72,9 +72,10 @@ impl<B: Backend> Block<B> {
     /// The parameters of some outputs; those beyond the last are left out. For a normalisation, of all.
     pub(crate) fn contents(&self, backend: &B, outputs: Range<usize>) -> Result<Option<Contents>> {
         Ok(match self {
-            Block::Map(weights, _) => {
-                Some(Contents { parameters: backend.weights_parameters(weights, outputs)?, ..Contents::default() })
-            }
+            Block::Map(weights, _) => Some(Contents {
+                parameters: backend.weights_parameters(weights, outputs)?,
+                ..Contents::default()
+            }),
             Block::Norm(norm) => {
                 let (parameters, s) = backend.norm_parameters(norm)?;
                 Some(Contents { parameters, running: Some((s.mean, s.var)), latest: None })

@@ -137,7 +137,8 @@ impl Prior {
 
     pub(crate) fn check(&self) -> Result<()> {
         let [mean_gain, bias_var] = [self.mean_gain, self.bias_var].map(|v| v.unwrap_or(1.0));
-        let all = [("prior gain", self.gain), ("prior mean gain", mean_gain), ("prior bias variance", bias_var)];
+        let all =
+            [("prior gain", self.gain), ("prior mean gain", mean_gain), ("prior bias variance", bias_var)];
         for (what, v) in all {
             if !(v > 0.0 && v.is_finite()) {
                 return Err(Error::invalid(what, format!("{v} is not a positive number")));

@@ -33,7 +33,9 @@ impl Network {
         let (rank, ranks) = workers.map_or((0, 1), |w| (w.rank(), w.ranks()));
         let mut mine = 0;
         // A smaller rest would count as much as a batch.
-        for rows in drawn.chunks(batch).take((drawn.len() / batch).clamp(1, BATCHES)).skip(rank).step_by(ranks) {
+        for rows in
+            drawn.chunks(batch).take((drawn.len() / batch).clamp(1, BATCHES)).skip(rank).step_by(ranks)
+        {
             mine += 1;
             self.restate(data, rows, 1.0 / f64::from(mine))?;
         }

@@ -76,7 +76,9 @@ fn a_step_at_the_edges() {
         assert_eq!(step, Updated { mean: 2.0, var: 0.0, capped: false, repaired: false });
     }
     // Nothing that overflows ends as a weight.
-    for (g_mean, g_var) in [(f32::MAX, -f32::MAX), (f32::NAN, -1.0), (1.0, f32::NAN), (1.0, f32::NEG_INFINITY)] {
+    for (g_mean, g_var) in
+        [(f32::MAX, -f32::MAX), (f32::NAN, -1.0), (1.0, f32::NAN), (1.0, f32::NEG_INFINITY)]
+    {
         let step = paced(1.0f32, 1e-30, g_mean, g_var, pace);
         assert!(step.mean.is_finite() && step.var >= f32::MIN_POSITIVE, "{step:?}");
         assert!(!free_paced(1.0f32, 1e-30, g_mean, g_var, pace).2 || g_var == -f32::MAX);
@@ -151,7 +153,10 @@ fn precisions_of_a_linear_model_are_exact() {
                 // The variance of the output counts as noise: four weights' worth of 512 rows.
                 assert!(off < 0.01, "weight {i}, pace {pace}, {device:?}: {off}");
                 let off = (w.mean()[i] - mean).abs() * precision.sqrt();
-                assert!(pace == 1 || off < 0.15, "weight {i}, pace {pace}, {device:?}: {off} standard deviations");
+                assert!(
+                    pace == 1 || off < 0.15,
+                    "weight {i}, pace {pace}, {device:?}: {off} standard deviations"
+                );
             }
             vars.push(w.var().to_vec());
         }
@@ -266,7 +271,11 @@ fn predictions_use_the_average_of_the_means() {
         assert!(batch == 1 || worst(w.mean(), &latest, 1e-3) > 1e-6, "an average is not the latest");
         assert_eq!(w.mean(), file.get("linear1.weight.mean"));
         // Another network with these weights predicts the same.
-        let mut other = Network::mlp([2, 6, 1], Activation::Tanh).noise_std([0.3]).device(Device::reference()).build().unwrap();
+        let mut other = Network::mlp([2, 6, 1], Activation::Tanh)
+            .noise_std([0.3])
+            .device(Device::reference())
+            .build()
+            .unwrap();
         let (w2, b2) = net.weights("linear2").unwrap().unwrap();
         other.set_weights("linear1", &w, &b).unwrap();
         other.set_weights("linear2", &w2, &b2).unwrap();
@@ -330,7 +339,9 @@ fn workers_share_batches_and_nothing_else() {
         std::thread::scope(|scope| {
             let run = |(net, worker): (&'_ mut Network, Threads)| {
                 let go_on = |_: Progress<'_>| ControlFlow::Continue(());
-                net.fit_together(&images, &fit, &worker, sync, go_on).err().map_or(String::new(), |e| e.to_string())
+                net.fit_together(&images, &fit, &worker, sync, go_on)
+                    .err()
+                    .map_or(String::new(), |e| e.to_string())
             };
             let threads: Vec<_> =
                 nets.iter_mut().zip(Threads::team(3)).map(|pair| scope.spawn(move || run(pair))).collect();
@@ -340,7 +351,9 @@ fn workers_share_batches_and_nothing_else() {
     assert_eq!(fit_together(&mut nets, Sync::Batch), ["", "", ""]);
     nets[1..].iter().for_each(|net| assert_eq!(bytes(net), bytes(&nets[0])));
     let (one, three) = (Model::of(&alone), Model::of(&nets[0]));
-    for tensor in ["conv1.weight.mean", "linear1.weight.latest", "batch_norm1.running.mean", "batch_norm2.running.var"] {
+    for tensor in
+        ["conv1.weight.mean", "linear1.weight.latest", "batch_norm1.running.mean", "batch_norm2.running.var"]
+    {
         let off = worst(&three.get(tensor), &one.get(tensor), 0.1);
         assert!(off < 0.02, "{tensor}: {off}");
     }
@@ -352,7 +365,8 @@ fn workers_share_batches_and_nothing_else() {
 
 #[test]
 fn a_file_that_does_not_fit_is_refused() {
-    let mut net = Network::mlp([2, 3, 1], Activation::Tanh).update_rule(UpdateRule::paced(9)).build().unwrap();
+    let mut net =
+        Network::mlp([2, 3, 1], Activation::Tanh).update_rule(UpdateRule::paced(9)).build().unwrap();
     assert!(!Model::of(&net).tensors.contains_key("linear1.weight.latest"), "nothing was averaged yet");
     let mut draw = Draw::new(7);
     net.learn(&draw.matrix(4, 2), &draw.matrix(4, 1)).unwrap();
