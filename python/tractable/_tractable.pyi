@@ -158,9 +158,9 @@ class Network:
         classes: int | None = None,
         noise: str | float | Sequence[float] | None = None,
         gain: float = 1.0,
-        scheme: str = "he",
+        scheme: str | None = None,
         bias_var: float | None = None,
-        update: str | int | None = None,
+        update: str | int | tuple[str, int] | None = None,
         seed: int = 0,
         device: str = "cpu",
     ) -> Network: ...
@@ -172,9 +172,9 @@ class Network:
         classes: int | None = None,
         noise: str | float | Sequence[float] | None = None,
         gain: float = 1.0,
-        scheme: str = "he",
+        scheme: str | None = None,
         bias_var: float | None = None,
-        update: str | int | None = None,
+        update: str | int | tuple[str, int] | None = None,
         seed: int = 0,
         device: str = "cpu",
     ) -> Network: ...

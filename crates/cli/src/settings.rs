@@ -99,13 +99,13 @@ pub(crate) struct TrainSettings {
     /// Lowest noise of the schedule [default: 0.3]
     #[arg(long, help_heading = OWN, value_name = "STD")]
     noise_floor: Option<f64>,
-    /// How to combine the updates of a batch: capped or plain
+    /// How to combine the updates of a batch: capped, plain, or paced for deep networks
     #[arg(long, help_heading = OWN, alias = "policy", value_name = "NAME", default_value = "capped", value_parser = update_rule)]
     #[serde(alias = "policy")]
-    pub(crate) update_rule: UpdateRule,
-    /// Prior variance of the weights: he (1/inputs) or xavier
-    #[arg(long, help_heading = OWN, value_name = "NAME", default_value = "he", value_parser = named::<Scheme>)]
-    prior: Scheme,
+    update_rule: UpdateRule,
+    /// Prior variance of the weights: he (1/inputs), xavier, or even (the same small one) [default: he, of paced networks even]
+    #[arg(long, help_heading = OWN, value_name = "NAME", value_parser = named::<Scheme>)]
+    prior: Option<Scheme>,
     /// Factor on the weights' prior variance
     #[arg(long, help_heading = OWN, value_name = "F", default_value_t = 1.0)]
     gain: f64,
@@ -224,7 +224,20 @@ impl TrainSettings {
     }
 
     pub(crate) fn weights_prior(&self) -> Prior {
-        Prior { scheme: self.prior, gain: self.gain, bias_var: self.bias_var }
+        let usual = match self.update_rule {
+            UpdateRule::Paced { .. } => Prior::deep(),
+            _ => Prior::he(),
+        };
+        let scheme = self.prior.unwrap_or(usual.scheme);
+        Prior { scheme, gain: self.gain, bias_var: self.bias_var, ..usual }
+    }
+
+    /// The update rule, for this many rows.
+    pub(crate) fn rule(&self, rows: usize) -> UpdateRule {
+        match self.update_rule {
+            UpdateRule::Paced { pace, .. } => UpdateRule::Paced { rows, pace },
+            other => other,
+        }
     }
 }
 
@@ -250,12 +263,13 @@ fn treated(text: &str) -> Result<(String, As), String> {
     Ok((name.trim().to_string(), kind))
 }
 
-/// A rule that needs no numbers.
+/// A rule by its name; how many rows a paced network counts is known once they have been read.
 fn update_rule(name: &str) -> Result<UpdateRule, String> {
     match name {
         "plain" => Ok(UpdateRule::Plain),
         "capped" => Ok(UpdateRule::Capped),
-        _ => Err("expected `plain` or `capped`".into()),
+        "paced" => Ok(UpdateRule::paced(1)),
+        _ => Err("expected `plain`, `capped` or `paced`".into()),
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Layout: states `[row][channel][y][x]`, weights `[out][in]` or `[out][in][y][x]`.
 
+mod average;
 mod derivative;
 mod parts;
 

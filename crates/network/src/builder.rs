@@ -30,7 +30,7 @@ pub struct NetworkBuilder {
     input: Shape,
     nodes: Vec<Node>,
     classes: Option<usize>,
-    prior: Prior,
+    prior: Option<Prior>,
     update: UpdateRule,
     seed: u64,
     noise: Noise,
@@ -51,7 +51,7 @@ impl Network {
             input,
             nodes: Vec::new(),
             classes: None,
-            prior: Prior::default(),
+            prior: None,
             update: UpdateRule::default(),
             seed: 0,
             noise: Noise::Inferred,
@@ -109,7 +109,7 @@ impl NetworkBuilder {
         self
     }
 
-    /// Prior of the weights; [`Prior::he`] unless set.
+    /// Prior of the weights; unless set, [`Prior::he`], or with [`UpdateRule::Paced`] [`Prior::deep`].
     ///
     /// ```
     /// # use tractable::{Activation, Network, Prior};
@@ -118,7 +118,7 @@ impl NetworkBuilder {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn prior(mut self, prior: Prior) -> Self {
-        self.prior = prior;
+        self.prior = Some(prior);
         self
     }
 
@@ -200,6 +200,10 @@ impl NetworkBuilder {
     pub fn build(self) -> Result<Network> {
         let NetworkBuilder { input, mut nodes, classes, prior, update, seed, mut noise, noise_std, device } =
             self;
+        let prior = prior.unwrap_or(match update {
+            UpdateRule::Paced { .. } => Prior::deep(),
+            _ => Prior::default(),
+        });
         prior.check()?;
         if let Some(classes) = classes {
             let tree = Tree::new(classes)?.nodes();
@@ -225,15 +229,17 @@ impl NetworkBuilder {
         // The head, which no layer reads, is known once the output is.
         let head = (noise == Noise::PerInput).then(|| layers.len() - 2);
         let graph = Graph::new(input, &layers, &names, &inputs, head)?;
-        memory::check(graph.parameters as u64 * BYTES_PER_PARAMETER)?;
+        let average = update.average(0).map_or(0, |_| BYTES_OF_AVERAGE);
+        memory::check(graph.parameters as u64 * (BYTES_PER_PARAMETER + average))?;
         let width = graph.shapes[graph.output()].len();
         let output = classes.map_or(Output::Values { width, noise }, |classes| Output::Classes { classes });
         let noise = NoiseStd::new(noise_std, width)?;
         let spec = Spec { inputs, prior, update, seed, noise, ..Spec::new(input, layers, names, output) };
         let draw = |(i, layer): (usize, &Layer)| {
             let Some(priors) = spec.prior_of(&graph, i)? else { return Ok(Contents::default()) };
-            let parameters = Prior::draw(priors, layer, graph.input_shape(i), head == Some(i), seed, i)?;
-            Ok(Contents { parameters, running: None })
+            let parameters =
+                spec.prior.draw(priors, layer, graph.input_shape(i), head == Some(i), seed, i)?;
+            Ok(Contents { parameters, ..Contents::default() })
         };
         let contents = spec.layers.iter().enumerate().map(draw).collect::<Result<Vec<_>>>()?;
         Network::assemble(spec, &contents, device.unwrap_or_default())
@@ -242,6 +248,8 @@ impl NetworkBuilder {
 
 /// Mean and variance as they are drawn, and on the device, where a copy of the means and sums of updates lie beside them.
 const BYTES_PER_PARAMETER: u64 = 32;
+/// A second set of them on the device.
+const BYTES_OF_AVERAGE: u64 = 8;
 
 /// Initial noise variance for inference, for standardised targets.
 const START_NOISE_VAR: f64 = 0.367_879_441_171_442_33; // 1/e

@@ -42,7 +42,7 @@ use tractable_core::gaussian::{Gaussian, Input, Matrix};
 use tractable_core::metrics::Tails;
 use tractable_core::moments::noise;
 use tractable_data::Scaler;
-use tractable_devices::{Device, Purpose, Tally, Update};
+use tractable_devices::{Device, Purpose, Tally, Update, UpdateRule};
 #[cfg(feature = "verify")]
 use tractable_devices::{Field, Seen};
 
@@ -221,7 +221,19 @@ impl Network {
 
     /// The update of the weights by a batch with this weight.
     fn update(&self, weight: f64) -> Update {
-        Update { rule: self.spec.update, weight }
+        let rule = self.spec.update;
+        Update { rule, weight, average: rule.average(self.spec.averaged) }
+    }
+
+    /// Whether its means are averages.
+    pub(crate) fn is_paced(&self) -> bool {
+        matches!(self.spec.update, UpdateRule::Paced { .. })
+    }
+
+    /// After an update with this many rows.
+    fn updated(&mut self, rows: usize) {
+        self.done.note_update(rows);
+        self.spec.averaged += u64::from(self.is_paced());
     }
 
     /// A pass with these samples in it, forward.
@@ -315,7 +327,7 @@ impl Network {
     }
 
     /// **What do the data say about the weights?** Updates them with one batch; each row of `x` belongs to
-    /// one row of the observation. An error leaves the network unchanged.
+    /// one row of the observation. An error leaves the network unchanged. Running statistics of batch normalisation follow the batch.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -350,8 +362,9 @@ impl Network {
             });
         (self.standard, self.observed) = (buffers, observed);
         learned?;
-        self.done.note_update(x.rows());
-        self.learned(x.rows())
+        let averaged = self.spec.averaged;
+        self.updated(x.rows());
+        self.learned(x.rows()).inspect_err(|_| self.spec.averaged = averaged)
     }
 
     /// Checks whether [`learn`](Network::learn) would accept these rows, without changing anything.
@@ -521,6 +534,7 @@ impl Network {
         }
         (p.mean, p.var) = (weights.mean().to_vec(), weights.var().to_vec());
         (p.bias_mean, p.bias_var) = (biases.mean().to_vec(), biases.var().to_vec());
+        contents.latest = None;
         self.fill(at, 0..biases.mean().len(), &contents)
     }
 

@@ -45,7 +45,7 @@ struct Settings<'a> {
     classes: Option<usize>,
     noise: Option<NoiseGiven>,
     gain: f64,
-    scheme: &'a str,
+    scheme: Option<&'a str>,
     bias_var: Option<f64>,
     update: Option<UpdateGiven>,
     seed: u64,
@@ -63,6 +63,7 @@ enum NoiseGiven {
 enum UpdateGiven {
     Name(String),
     Counted(usize),
+    Paced(String, usize),
 }
 
 impl Settings<'_> {
@@ -84,27 +85,36 @@ impl Settings<'_> {
             Some(NoiseGiven::One(std)) => builder.noise_std([std]),
             Some(NoiseGiven::Each(std)) => builder.noise_std(std),
         };
-        let mut prior = match self.scheme {
+        let update = match self.update {
+            None => UpdateRule::Capped,
+            Some(UpdateGiven::Counted(rows)) => UpdateRule::counted(rows),
+            Some(UpdateGiven::Paced(name, rows)) if name == "paced" => UpdateRule::paced(rows),
+            Some(UpdateGiven::Paced(name, _)) => {
+                let why = format!("(`{name}`, rows) is not (`paced`, rows)");
+                return Err(invalid("update", why));
+            }
+            Some(UpdateGiven::Name(name)) => match name.as_str() {
+                "capped" => UpdateRule::Capped,
+                "plain" => UpdateRule::Plain,
+                _ => {
+                    let why = format!(
+                        "`{name}` is not capped, plain, (paced, rows) or the number of rows to count"
+                    );
+                    return Err(invalid("update", why));
+                }
+            },
+        };
+        let usual = if let UpdateRule::Paced { .. } = update { "even" } else { "he" };
+        let mut prior = match self.scheme.unwrap_or(usual) {
             "he" => Prior::he(),
             "xavier" => Prior { scheme: Scheme::Xavier, ..Prior::he() },
-            other => return Err(invalid("scheme", format!("`{other}` is not he or xavier"))),
+            "even" => Prior::deep(),
+            other => return Err(invalid("scheme", format!("`{other}` is not he, xavier or even"))),
         };
         prior = prior.gain(self.gain);
         if let Some(var) = self.bias_var {
             prior = prior.bias_var(var);
         }
-        let update = match self.update {
-            None => UpdateRule::Capped,
-            Some(UpdateGiven::Counted(rows)) => UpdateRule::counted(rows),
-            Some(UpdateGiven::Name(name)) => match name.as_str() {
-                "capped" => UpdateRule::Capped,
-                "plain" => UpdateRule::Plain,
-                _ => {
-                    let why = format!("`{name}` is not capped, plain or the number of rows to count");
-                    return Err(invalid("update", why));
-                }
-            },
-        };
         let device = device(self.device)?;
         let built = builder.prior(prior).update_rule(update).seed(self.seed).device(device).build();
         Ok(built.or_raise()?.into())
@@ -190,7 +200,7 @@ pub(crate) type Path = PathBuf;
 impl Network {
     #[new]
     #[pyo3(signature = (
-        input, layers, *, classes=None, noise=None, gain=1.0, scheme="he", bias_var=None, update=None, seed=0,
+        input, layers, *, classes=None, noise=None, gain=1.0, scheme=None, bias_var=None, update=None, seed=0,
         device="cpu"
     ))]
     #[allow(clippy::too_many_arguments)]
@@ -200,7 +210,7 @@ impl Network {
         classes: Option<usize>,
         noise: Option<NoiseGiven>,
         gain: f64,
-        scheme: &str,
+        scheme: Option<&str>,
         bias_var: Option<f64>,
         update: Option<UpdateGiven>,
         seed: u64,
@@ -224,7 +234,7 @@ impl Network {
     /// A dense network with these widths, input and output included.
     #[staticmethod]
     #[pyo3(signature = (
-        widths, activation="mixture_relu", *, classes=None, noise=None, gain=1.0, scheme="he", bias_var=None,
+        widths, activation="mixture_relu", *, classes=None, noise=None, gain=1.0, scheme=None, bias_var=None,
         update=None, seed=0, device="cpu"
     ))]
     #[allow(clippy::too_many_arguments)]
@@ -234,7 +244,7 @@ impl Network {
         classes: Option<usize>,
         noise: Option<NoiseGiven>,
         gain: f64,
-        scheme: &str,
+        scheme: Option<&str>,
         bias_var: Option<f64>,
         update: Option<UpdateGiven>,
         seed: u64,

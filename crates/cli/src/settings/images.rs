@@ -82,6 +82,9 @@ impl TrainSettings {
             (Net::PaperNorm, _) => recipes::mnist_norm(),
         };
         let noise = self.noise_start.unwrap_or(1.0);
-        net.prior(self.weights_prior()).update_rule(self.update_rule).noise_std([noise]).seed(self.seed)
+        net.prior(self.weights_prior())
+            .update_rule(self.rule(images.len()))
+            .noise_std([noise])
+            .seed(self.seed)
     }
 }

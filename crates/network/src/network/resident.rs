@@ -168,8 +168,14 @@ impl Network {
         let update = self.update(data.weight);
         let (batch, seen) = data.gather(&self.spec, rows, 0..rows.len());
         self.engine.learn(batch, seen, update, rows.len())?;
-        self.done.note_update(rows.len());
+        self.updated(rows.len());
         Ok(())
+    }
+
+    /// Moves running statistics by this share towards those of some rows.
+    pub(crate) fn restate(&mut self, data: &mut Resident<'_>, rows: &[usize], share: f64) -> Result<()> {
+        let (batch, _) = data.gather(&self.spec, rows, 0..rows.len());
+        self.engine.restate(batch, share)
     }
 
     /// Updates the weights with some rows, of which each worker takes an equal part: the result is that of
@@ -285,9 +291,13 @@ impl Resident<'_> {
         (batch, seen)
     }
 
-    /// Starts an epoch with this weight of a batch: images are augmented anew.
-    pub(crate) fn begin(&mut self, seed: u64, epoch: usize, weight: f64) {
+    /// Sets the weight of the next batches.
+    pub(crate) fn weigh(&mut self, weight: f64) {
         self.weight = weight;
+    }
+
+    /// Starts an epoch: images are augmented anew.
+    pub(crate) fn begin(&mut self, seed: u64, epoch: usize) {
         if let Inputs::Images { images, changes, .. } | Inputs::Bytes { images, changes, .. } =
             &mut self.inputs
         {

@@ -99,7 +99,7 @@ impl Network {
         self.spec.update
     }
 
-    /// Sets how a batch changes the weights.
+    /// Sets how a batch changes the weights. A network that was [paced](UpdateRule::Paced) continues from its averaged means.
     ///
     /// ```
     /// # use tractable::{Activation, Network, network::UpdateRule};
@@ -111,6 +111,10 @@ impl Network {
     pub fn set_update_rule(&mut self, rule: UpdateRule) -> Result<()> {
         rule.check()?;
         self.spec.update = rule;
+        if !self.is_paced() {
+            self.engine.forget_latest();
+            self.spec.averaged = 0;
+        }
         Ok(())
     }
 

@@ -258,7 +258,7 @@ pub fn build_from(golden: &Golden, input: Shape, device: Device) -> Result<Net> 
     for g in golden.list()? {
         let (layer, parameters) = layer(&g)?;
         layers.push(layer);
-        contents.push(Contents { parameters, running: None });
+        contents.push(Contents { parameters, ..Contents::default() });
         let z = layers.len();
         let act = g.get("act")?;
         let function: Activation =

@@ -34,6 +34,7 @@ mod mujoco;
 mod mujoco_files;
 mod noise;
 mod normalisation;
+mod paced;
 mod processes;
 mod rl;
 mod rng;

@@ -147,7 +147,7 @@ fn build(data: &Dataset, settings: &RunSettings) -> tractable::network::NetworkB
     let widths = [data.width()].into_iter().chain(settings.hidden.iter().copied()).chain([outputs]);
     let mut net = Network::mlp(widths, settings.activation)
         .prior(settings.weights_prior())
-        .update_rule(settings.update_rule)
+        .update_rule(settings.rule(data.rows()))
         .seed(settings.seed);
     net = match settings.noise() {
         Some(known) => net.noise_std([known.at(0)]),
