@@ -183,7 +183,7 @@ fn check_noise_rows(spec: &Spec) -> Result<()> {
 fn check_names(spec: &Spec) -> Result<()> {
     let (outputs, classes) = match spec.output {
         Output::Values { width, .. } => (width, 0),
-        Output::Classes { classes } => (1, classes),
+        Output::Classes { classes, .. } => (1, classes),
     };
     let fits = |names: &[String], n: usize| names.is_empty() || names.len() == n;
     if !fits(&spec.input_names, spec.input.len()) {

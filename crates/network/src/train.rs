@@ -468,8 +468,8 @@ impl Network {
             (None, Output::Values { width, .. }) => {
                 Err(Error::shape("data", format!("{width} targets"), data.outputs()))
             }
-            (Some(names), Output::Classes { classes }) if names.len() <= classes => Ok(()),
-            (Some(names), Output::Classes { classes }) => {
+            (Some(names), Output::Classes { classes, .. }) if names.len() <= classes => Ok(()),
+            (Some(names), Output::Classes { classes, .. }) => {
                 Err(Error::shape("data", format!("{classes} classes"), names.len()))
             }
             (None, Output::Classes { .. }) => {

@@ -364,7 +364,7 @@ impl Network {
     ) -> PyResult<Bound<'py, PyDict>> {
         let x = Numbers::of(x, "input")?.matrix(self.input.len(), "input")?;
         let data = match self.output {
-            Output::Classes { classes } => {
+            Output::Classes { classes, .. } => {
                 let names = (0..classes).map(|i| i.to_string()).collect();
                 Dataset::with_labels(x, labels(y, "y")?, names)
             }
@@ -568,7 +568,7 @@ impl Network {
     #[getter]
     fn classes(&self) -> Option<usize> {
         match self.output {
-            Output::Classes { classes } => Some(classes),
+            Output::Classes { classes, .. } => Some(classes),
             _ => None,
         }
     }
@@ -604,7 +604,7 @@ impl Network {
     fn __repr__(&self) -> PyResult<String> {
         let net = self.read().or_raise()?;
         let out = match self.output {
-            Output::Classes { classes } => format!("{classes} classes"),
+            Output::Classes { classes, .. } => format!("{classes} classes"),
             _ => format!("{} outputs", self.output.units()).replace("1 outputs", "1 output"),
         };
         let layers = net.layer_names().join(", ");

@@ -39,6 +39,7 @@ mod rng;
 mod rows;
 mod search;
 mod slow;
+mod softmax;
 mod streams;
 mod threads;
 mod uncertain_rows;
