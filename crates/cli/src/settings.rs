@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use tractable::data::{As, PixelScaling};
 use tractable::{
     Activation, Noise, Prior,
-    network::{Scheme, UpdateRule},
+    network::{Head, Scheme, UpdateRule},
     train::NoiseSchedule,
 };
 
@@ -103,12 +103,16 @@ pub(crate) struct TrainSettings {
     #[arg(long, help_heading = OWN, alias = "policy", value_name = "NAME", default_value = "capped", value_parser = update_rule)]
     #[serde(alias = "policy")]
     pub(crate) update_rule: UpdateRule,
+    /// How classes are read from the output: tree, or softmax, which has no noise [default: tree; of resnets softmax]
+    #[arg(long, help_heading = OWN, value_name = "NAME", value_parser = named::<Head>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<Head>,
     /// Prior variance of the weights: he (1/inputs) or xavier
     #[arg(long, help_heading = OWN, value_name = "NAME", default_value = "he", value_parser = named::<Scheme>)]
     prior: Scheme,
-    /// Factor on the weights' prior variance
-    #[arg(long, help_heading = OWN, value_name = "F", default_value_t = 1.0)]
-    gain: f64,
+    /// Factor on the weights' prior variance [default: 1; of resnets 0.3]
+    #[arg(long, help_heading = OWN, value_name = "F")]
+    gain: Option<f64>,
     /// Prior variance of the biases [default: as for the weights]
     #[arg(long, help_heading = OWN, value_name = "VAR")]
     bias_var: Option<f64>,
@@ -134,7 +138,7 @@ pub(crate) struct TrainSettings {
     #[arg(long, help_heading = IMAGES, value_name = "DIR")]
     #[serde(skip)]
     pub(crate) data: Option<PathBuf>,
-    /// paper, paper-norm (with batch normalisation) or mlp
+    /// paper, paper-norm (with batch normalisation), mlp, resnet18, resnet20 or wrn-16-4
     #[arg(long, help_heading = IMAGES, value_name = "NAME", default_value = "paper", hide_possible_values = true)]
     net: Net,
     /// Augment images in every epoch: flip, crop, cutout [without a value: crop; for colour images all three]
@@ -171,7 +175,7 @@ impl TrainSettings {
             (noise, self.noise_start.unwrap_or(1.0)),
             ("--noise-decay", self.noise_decay.unwrap_or(1.0)),
             ("--settle-noise", self.settle_noise),
-            ("--gain", self.gain),
+            ("--gain", self.gain.unwrap_or(1.0)),
             ("--bias-var", self.bias_var.unwrap_or(1.0)),
         ];
         let counts = [
@@ -223,8 +227,13 @@ impl TrainSettings {
         (self.noise == Noise::Known).then_some(NoiseSchedule { start, decay, floor })
     }
 
+    /// How classes are read from the output.
+    pub(crate) fn head(&self) -> Head {
+        self.head.unwrap_or_default()
+    }
+
     pub(crate) fn weights_prior(&self) -> Prior {
-        Prior { scheme: self.prior, gain: self.gain, bias_var: self.bias_var }
+        Prior { scheme: self.prior, gain: self.gain.unwrap_or(1.0), bias_var: self.bias_var }
     }
 }
 

@@ -89,7 +89,9 @@ impl Update {
                 let one = (self.weight / (all as f64 + margin as f64)).min(1.0);
                 let share = -libm::expm1(rows as f64 * libm::log1p(-one));
                 let weight = self.weight * share / (rows as f64 * one);
-                Step::Counted(Count { weight, share, mean, precision: 1.0 / var, cap })
+                // What is fixed, with a variance of 0, is not pulled.
+                let precision = if var > 0.0 { 1.0 / var } else { 0.0 };
+                Step::Counted(Count { weight, share, mean, precision, cap })
             }
         })
     }

@@ -160,6 +160,9 @@ impl Network {
                     *slot.of_mut(&mut contents) =
                         slot.read(&tensors, outputs.clone(), net.is_double(), refuse)?;
                 }
+                // Of a layer without biases.
+                contents.parameters.bias_mean.resize(outputs.len(), 0.0);
+                contents.parameters.bias_var.resize(outputs.len(), 0.0);
                 net.fill(slots[0].layer, outputs, &contents)?;
             }
         }
@@ -322,8 +325,10 @@ fn slots(graph: &Graph) -> Result<Vec<Slot>> {
         };
         push("weight.mean", Content::Mean, dims.clone());
         push("weight.var", Content::Var, dims);
-        push("bias.mean", Content::BiasMean, vec![biases]);
-        push("bias.var", Content::BiasVar, vec![biases]);
+        if biases > 0 {
+            push("bias.mean", Content::BiasMean, vec![biases]);
+            push("bias.var", Content::BiasVar, vec![biases]);
+        }
         if matches!(spec_layer, Layer::BatchNorm { .. }) {
             push("running.mean", Content::RunningMean, vec![biases]);
             push("running.var", Content::RunningVar, vec![biases]);

@@ -30,7 +30,6 @@ pub(crate) use spec::Spec;
 use crate::engine::{self, ActivePass, Batch, Engine, InferredNoise, MeanVar};
 use crate::graph::Graph;
 use crate::layer::Contents;
-#[cfg(feature = "verify")]
 use crate::layer::Layer;
 use crate::output::{Noise, Observation, ObservationBuffer, Output, Prediction};
 use crate::plan::Op;
@@ -481,8 +480,8 @@ impl Network {
     }
 
     /// The current weights and biases of a layer: weights `[out, in]`, or `[out, in * rows * columns]` for a
-    /// convolution, one row per output; batch normalisation has one weight per channel. `None` for a layer
-    /// without parameters.
+    /// convolution, one row per output; batch normalisation has one weight per channel. Biases that a convolution does not have are 0.
+    /// `None` for a layer without parameters.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -523,6 +522,10 @@ impl Network {
             if old.len() != new.mean().len() {
                 return Err(Error::shape(format!("parameters of {layer}"), old.len(), new.mean().len()));
             }
+        }
+        let has_bias = !matches!(self.spec.layers[at], Layer::Conv2d { bias: false, .. });
+        if !has_bias && biases.mean().iter().chain(biases.var()).any(|v| *v != 0.0) {
+            return Err(Error::invalid(format!("parameters of {layer}"), "it has no biases: they must be 0"));
         }
         (p.mean, p.var) = (weights.mean().to_vec(), weights.var().to_vec());
         (p.bias_mean, p.bias_var) = (biases.mean().to_vec(), biases.var().to_vec());

@@ -15,6 +15,7 @@ use pyo3::types::{PyBytes, PyDict};
 use std::path::PathBuf;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tractable::data::Dataset;
+use tractable::recipes;
 use tractable::{
     Fit, Input, Matrix, Network as Inner, Noise, Prior, Shape,
     condition::Wrt,
@@ -43,6 +44,7 @@ impl From<Inner> for Network {
 /// What a network has besides its layers.
 struct Settings<'a> {
     classes: Option<usize>,
+    head: &'a str,
     noise: Option<NoiseGiven>,
     gain: f64,
     scheme: &'a str,
@@ -68,7 +70,7 @@ enum UpdateGiven {
 impl Settings<'_> {
     fn build(self, mut builder: NetworkBuilder) -> PyResult<Network> {
         if let Some(classes) = self.classes {
-            builder = builder.classes(classes);
+            builder = builder.classes(classes).head(self.head.parse().or_raise()?);
         }
         builder = match self.noise {
             None if self.classes.is_some() => builder,
@@ -108,6 +110,18 @@ impl Settings<'_> {
         let device = device(self.device)?;
         let built = builder.prior(prior).update_rule(update).seed(self.seed).device(device).build();
         Ok(built.or_raise()?.into())
+    }
+}
+
+/// The shape of an input as Python gives it.
+fn shape(input: &Bound<'_, PyAny>) -> PyResult<Shape> {
+    match input.extract::<usize>() {
+        Ok(n) => Ok(Shape::flat(n)),
+        Err(_) => match input.extract::<Vec<usize>>()?[..] {
+            [n] => Ok(Shape::flat(n)),
+            [channels, height, width] => Ok(Shape::image(channels, height, width)),
+            _ => Err(invalid("input", "give the number of inputs, or (channels, height, width)")),
+        },
     }
 }
 
@@ -190,7 +204,7 @@ pub(crate) type Path = PathBuf;
 impl Network {
     #[new]
     #[pyo3(signature = (
-        input, layers, *, classes=None, noise=None, gain=1.0, scheme="he", bias_var=None, update=None, seed=0,
+        input, layers, *, classes=None, head="tree", noise=None, gain=1.0, scheme="he", bias_var=None, update=None, seed=0,
         device="cpu"
     ))]
     #[allow(clippy::too_many_arguments)]
@@ -198,6 +212,7 @@ impl Network {
         input: &Bound<'_, PyAny>,
         layers: Vec<Bound<'_, PyAny>>,
         classes: Option<usize>,
+        head: &str,
         noise: Option<NoiseGiven>,
         gain: f64,
         scheme: &str,
@@ -206,32 +221,67 @@ impl Network {
         seed: u64,
         device: &str,
     ) -> PyResult<Self> {
-        let shape = match input.extract::<usize>() {
-            Ok(n) => Shape::flat(n),
-            Err(_) => match input.extract::<Vec<usize>>()?[..] {
-                [n] => Shape::flat(n),
-                [channels, height, width] => Shape::image(channels, height, width),
-                _ => return Err(invalid("input", "give the number of inputs, or (channels, height, width)")),
-            },
-        };
-        let mut builder = Inner::builder(shape);
+        let mut builder = Inner::builder(shape(input)?);
         for layer in &layers {
             builder = builder.layer(Layer::given(layer)?.node());
         }
-        Settings { classes, noise, gain, scheme, bias_var, update, seed, device }.build(builder)
+        Settings { classes, head, noise, gain, scheme, bias_var, update, seed, device }.build(builder)
+    }
+
+    /// A residual network for images: resnet18, resnet20 or wrn-16-4, with a softmax.
+    ///
+    /// Parameters
+    /// ----------
+    /// name : str
+    /// input : (channels, height, width)
+    /// classes : int
+    /// width : int, optional
+    ///     Channels of the stem, for a smaller network: 64, 16 and 16 unless set.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import tractable as tr
+    /// >>> net = tr.Network.residual("resnet20", (1, 8, 8), 10, width=4)
+    /// >>> net.classes
+    /// 10
+    #[staticmethod]
+    #[pyo3(signature = (name, input, classes, *, width=None, gain=None, update=None, seed=0, device="cpu"))]
+    #[allow(clippy::too_many_arguments)]
+    fn residual(
+        name: &str,
+        input: &Bound<'_, PyAny>,
+        classes: usize,
+        width: Option<usize>,
+        gain: Option<f64>,
+        update: Option<UpdateGiven>,
+        seed: u64,
+        device: &str,
+    ) -> PyResult<Self> {
+        let input = shape(input)?;
+        let builder = match name {
+            "resnet18" => recipes::resnet18_of(width.unwrap_or(64), input, classes),
+            "resnet20" => recipes::resnet20_of(width.unwrap_or(16), input, classes),
+            "wrn-16-4" => recipes::wrn_of(width.unwrap_or(16), 4, input, classes),
+            _ => return Err(invalid("name", format!("`{name}` is not resnet18, resnet20 or wrn-16-4"))),
+        };
+        let gain = gain.unwrap_or(recipes::RESIDUAL_GAIN);
+        let (classes, noise, bias_var) = (None, None, None);
+        Settings { classes, head: "softmax", noise, gain, scheme: "he", bias_var, update, seed, device }
+            .build(builder)
     }
 
     /// A dense network with these widths, input and output included.
     #[staticmethod]
     #[pyo3(signature = (
-        widths, activation="mixture_relu", *, classes=None, noise=None, gain=1.0, scheme="he", bias_var=None,
-        update=None, seed=0, device="cpu"
+        widths, activation="mixture_relu", *, classes=None, head="tree", noise=None, gain=1.0, scheme="he",
+        bias_var=None, update=None, seed=0, device="cpu"
     ))]
     #[allow(clippy::too_many_arguments)]
     fn mlp(
         widths: Vec<usize>,
         activation: &str,
         classes: Option<usize>,
+        head: &str,
         noise: Option<NoiseGiven>,
         gain: f64,
         scheme: &str,
@@ -240,7 +290,7 @@ impl Network {
         seed: u64,
         device: &str,
     ) -> PyResult<Self> {
-        Settings { classes, noise, gain, scheme, bias_var, update, seed, device }
+        Settings { classes, head, noise, gain, scheme, bias_var, update, seed, device }
             .build(Inner::mlp(widths, activation.parse().or_raise()?))
     }
 

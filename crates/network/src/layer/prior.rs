@@ -117,7 +117,9 @@ impl Prior {
             Scheme::Xavier => 2.0 * self.gain / (fan_in + fan_out),
         };
         let bias = self.bias_var.unwrap_or(if map.window.is_some() { 0.01 } else { var });
-        for v in [var, bias] {
+        let has_bias = !matches!(layer, Layer::Conv2d { bias: false, .. });
+        let bias = if has_bias { bias } else { 0.0 };
+        for v in [var].into_iter().chain(has_bias.then_some(bias)) {
             if !(v as f32).is_normal() {
                 return Err(Error::invalid("prior", format!("a variance of {v} is beyond single precision")));
             }
@@ -141,7 +143,7 @@ impl Prior {
         // Batch normalisation starts as the identity, the noise head with constant noise.
         let random = map.is_some() && !head;
         let mut draw = |n: usize, [mean, var]: [f64; 2]| {
-            let mean = |_| match random {
+            let mean = |_| match random && var > 0.0 {
                 true => f64::from((rng::standard_normal(&mut rng) * var.sqrt()) as f32),
                 false => mean,
             };

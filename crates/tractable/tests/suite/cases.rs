@@ -95,6 +95,14 @@ pub(crate) fn zoo() -> Vec<(&'static str, NetworkBuilder)> {
             image().layer(Layer::batch_norm()).layer(Layer::avg_pool2d(2)).layer(Layer::linear(2)),
         ),
         (
+            "a convolution without biases",
+            image()
+                .layer(Layer::conv2d(3, 3).padding(1).without_bias())
+                .layer(Layer::batch_norm())
+                .layer(Activation::Relu)
+                .layer(Layer::linear(2)),
+        ),
+        (
             "activation and pool first",
             image()
                 .layer(Activation::Softplus)

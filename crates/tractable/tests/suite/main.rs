@@ -34,6 +34,7 @@ mod mujoco;
 mod mujoco_files;
 mod noise;
 mod processes;
+mod residual;
 mod rl;
 mod rng;
 mod rows;

@@ -154,7 +154,7 @@ fn build(data: &Dataset, settings: &RunSettings) -> tractable::network::NetworkB
         None => net.noise(settings.noise),
     };
     match classes {
-        Some(classes) => net.classes(classes),
+        Some(classes) => net.classes(classes).head(settings.head()),
         None => net,
     }
 }
