@@ -431,14 +431,14 @@ impl Observing for Reference {
         let mut p = vec![0.0; output.mean.len()];
         if let NoiseVar::Softmax = seen.noise {
             let rows = output.mean.chunks(width).zip(output.var.chunks(width));
-            p.chunks_mut(width).zip(rows).for_each(|(p, (mean, var))| softmax::probabilities(mean, var, p)); // T80
+            p.chunks_mut(width).zip(rows).for_each(|(p, (mean, var))| softmax::probabilities(mean, var, p)); // T90
         }
         for unit in 0..output.mean.len() {
             let is_seen = seen.seen.is_none_or(|s| s[unit]);
             let noise = seen.noise.at(unit / width, unit % width, width);
             let (mean, var, y) = (output.mean[unit], output.var[unit], seen.y[unit]);
             let innovation = match seen.noise {
-                NoiseVar::Softmax => softmax::innovation(p[unit], var, y), // T81
+                NoiseVar::Softmax => softmax::innovation(p[unit], var, y), // T91
                 _ => observe::innovation(mean, var, y, noise),
             };
             (output.d_mean[unit], output.d_var[unit]) = if is_seen { innovation } else { (0.0, 0.0) };

@@ -2,7 +2,7 @@
 
 use super::Real;
 
-/// T80. Probabilities of the classes, from the means and variances of their outputs, which are independent:
+/// T90. Probabilities of the classes, from the means and variances of their outputs, which are independent:
 ///
 /// ```text
 /// p = softmax(m/sqrt(1 + pi S/8))
@@ -30,7 +30,7 @@ pub fn probabilities<R: Real>(mean: &[R], var: &[R], p: &mut [R]) {
         sum = sum + *p;
     }
     for p in p {
-        *p = *p / sum; // T80
+        *p = *p / sum; // T90
     }
 }
 
@@ -44,7 +44,7 @@ pub fn tempered<R: Real>(var: R) -> R {
     R::ONE / (R::ONE + R::from_f64(std::f64::consts::PI / 8.0) * var).sqrt()
 }
 
-/// T81. Normalised innovation `(d_mean, d_var)` of the output of a class with this probability, from observing that the class is
+/// T91. Normalised innovation `(d_mean, d_var)` of the output of a class with this probability, from observing that the class is
 /// (`y = 1`) or is not (`y = 0`) the one; `var` is the variance of the output. With `l = p (1 - p)`
 ///
 /// ```text
@@ -62,5 +62,5 @@ pub fn tempered<R: Real>(var: R) -> R {
 pub fn innovation<R: Real>(p: R, var: R, y: R) -> (R, R) {
     let l = p * (R::ONE - p);
     let share = R::ONE / (R::ONE + var * l);
-    (share * (y - p), R::ZERO - share * l) // T81
+    (share * (y - p), R::ZERO - share * l) // T91
 }

@@ -263,7 +263,7 @@ KERNEL(observe, ObserveArgs, 256) {
     if (!finite(d) || !finite(v)) *a.broken = 1;
 }
 
-// T80 and T81, one block per row, padding included: sums are added in a fixed order. The output has one pixel.
+// T90 and T91, one block per row, padding included: sums are added in a fixed order. The output has one pixel.
 DEV float all_of_block(float v, bool sum) {
     __shared__ float s[256];
     int tid = threadIdx.x;

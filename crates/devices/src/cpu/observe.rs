@@ -73,7 +73,7 @@ impl Observing for Cpu {
     }
 }
 
-/// T80 and T81: the probabilities are in the place of the innovations until all are there.
+/// T90 and T91: the probabilities are in the place of the innovations until all are there.
 fn observe_class(output: &mut State, seen: Seen<'_>) {
     let width = output.shape.channels;
     for row in 0..output.rows {

@@ -69,7 +69,7 @@ pub(crate) fn condition_on(prior: &Prior, out: &Linearised<'_>, wish: &Wish<'_>)
     Updated { mean: mean.collect(), var: (0..d).map(|u| left(u).max(LEAST * var[u])).collect(), factor }
 }
 
-/// T82, with the outputs of a softmax to first order: their weights' uncertainty is in what is observed.
+/// T92, with the outputs of a softmax to first order: their weights' uncertainty is in what is observed.
 pub(crate) fn condition_on_class(prior: &Prior, out: &Linearised<'_>, seen: &AsObserved) -> Updated {
     let (d, k) = (prior.width(), seen.off.len());
     let mut slopes = vec![0.0; k * d];

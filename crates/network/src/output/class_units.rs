@@ -99,7 +99,7 @@ impl ClassUnits {
         }
     }
 
-    /// Class probabilities from the mean and variance of one sample's output units: T27 of a tree, T80 of a softmax.
+    /// Class probabilities from the mean and variance of one sample's output units: T27 of a tree, T90 of a softmax.
     ///
     /// ```
     /// # use tractable::{Activation, Network, network::Head};
@@ -115,7 +115,7 @@ impl ClassUnits {
         }
     }
 
-    /// The variance of the prediction with these output units, of the model and of the label: T37 of a tree, T83 of a softmax.
+    /// The variance of the prediction with these output units, of the model and of the label: T37 of a tree, T93 of a softmax.
     ///
     /// ```
     /// # use tractable::{Activation, Network, network::Head};
@@ -131,7 +131,7 @@ impl ClassUnits {
         }
     }
 
-    /// The gradient of `ln P(class)` by the means of the units, at constant variances: T38 of a tree, T84 of a softmax.
+    /// The gradient of `ln P(class)` by the means of the units, at constant variances: T38 of a tree, T94 of a softmax.
     ///
     /// ```
     /// # use tractable::{Activation, Network, network::Head};

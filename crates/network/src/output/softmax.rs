@@ -30,7 +30,7 @@ impl Softmax {
         p
     }
 
-    /// T83. A probability has the mean `p` of T80, and the second moment of `Phi(u)` with that mean, where `u` is `sqrt(pi/8)` times
+    /// T93. A probability has the mean `p` of T90, and the second moment of `Phi(u)` with that mean, where `u` is `sqrt(pi/8)` times
     /// the logarithm of the odds: its variance is, to first order, `pi/8 (S_k + sum_(j != k) (p_j/(1 - p_k))^2 S_j)`.
     pub(super) fn spread(&self, mean: &[f64], var: &[f64]) -> Spread {
         let p = self.probabilities(mean, var);
@@ -45,13 +45,13 @@ impl Softmax {
         Spread { model, noise }
     }
 
-    /// T84. `d ln P(class)/d m_k = (1[k = class] - p_k)/sqrt(1 + pi S_k/8)`.
+    /// T94. `d ln P(class)/d m_k = (1[k = class] - p_k)/sqrt(1 + pi S_k/8)`.
     pub(super) fn ln_gradient(&self, class: usize, mean: &[f64], var: &[f64]) -> Vec<f64> {
         let p = self.probabilities(mean, var);
         // Not 1 - p, which would lose its digits where the network is sure.
         let others: f64 = (0..self.classes).filter(|&k| k != class).map(|k| p[k]).sum();
         let of = |(k, &v): (usize, &f64)| softmax::tempered(v) * if k == class { others } else { -p[k] };
-        var.iter().enumerate().map(of).collect() // T84
+        var.iter().enumerate().map(of).collect() // T94
     }
 
     /// `ln P(class)`, finite wherever the means are.
@@ -62,7 +62,7 @@ impl Softmax {
         mean[class] * softmax::tempered(var[class]) - most - libm::log(sum)
     }
 
-    /// T82. The likelihood of a class to second order, by observations with unit noise: with `T = diag 1/sqrt(1 + pi S/8)` and
+    /// T92. The likelihood of a class to second order, by observations with unit noise: with `T = diag 1/sqrt(1 + pi S/8)` and
     /// `v_k = sqrt(p_k) (e_k - p)`, the number `v_k' T m` is observed to be `(y_k - p_k)/sqrt(p_k)` more than it is. Together they have the
     /// gradient `T (y - p)` and the curvature `T (diag p - p p') T` of `ln P(class)`.
     pub(crate) fn as_observed(&self, class: usize, mean: &[f64], var: &[f64]) -> AsObserved {
@@ -73,6 +73,6 @@ impl Softmax {
             p[k].sqrt() * softmax::tempered(var[j]) * (f64::from(u8::from(j == k)) - p[j])
         };
         let off = |k: usize| (f64::from(u8::from(k == class)) - p[k]) / p[k].sqrt();
-        AsObserved { of_outputs: (0..n * n).map(entry).collect(), off: (0..n).map(off).collect() } // T82
+        AsObserved { of_outputs: (0..n * n).map(entry).collect(), off: (0..n).map(off).collect() } // T92
     }
 }

@@ -31,7 +31,7 @@ fn sampled(mean: &[f64], var: &[f64], draw: &mut Draw) -> [Vec<f64>; 2] {
     [sum, var]
 }
 
-/// T80 and T83, which are approximations: as good as their documentation says.
+/// T90 and T93, which are approximations: as good as their documentation says.
 #[test]
 fn probabilities_and_their_spread_by_monte_carlo() {
     let mut draw = Draw::new(1);
@@ -56,7 +56,7 @@ fn probabilities_and_their_spread_by_monte_carlo() {
     }
 }
 
-/// T81 of a known output is the gradient of `ln p`, and the diagonal of its curvature. T84 is the gradient with variances.
+/// T91 of a known output is the gradient of `ln p`, and the diagonal of its curvature. T94 is the gradient with variances.
 #[test]
 fn innovations_and_gradients_by_finite_differences() {
     let (mut draw, h) = (Draw::new(2), 1e-4);
@@ -166,7 +166,7 @@ fn the_posterior_of_one_input_by_an_integral() {
     }
 }
 
-/// T82: many inputs of a linear network whose weights are known. At the answer the gradient of the posterior is zero, and its covariance
+/// T92: many inputs of a linear network whose weights are known. At the answer the gradient of the posterior is zero, and its covariance
 /// is the inverse of the curvature.
 #[test]
 fn the_posterior_of_many_inputs_is_laplaces() {
