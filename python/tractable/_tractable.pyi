@@ -48,6 +48,7 @@ class Layer:
     def stride(self, stride: int) -> Layer: ...
     def padding(self, zeros: int) -> Layer: ...
     def end_padding(self, zeros: int) -> Layer: ...
+    def without_bias(self) -> Layer: ...
     def named(self, name: str) -> Layer: ...
     def of(self, *names: str) -> Layer: ...
 
@@ -156,6 +157,7 @@ class Network:
         layers: Sequence[Layer | str],
         *,
         classes: int | None = None,
+        head: str = "tree",
         noise: str | float | Sequence[float] | None = None,
         gain: float = 1.0,
         scheme: str | None = None,
@@ -165,11 +167,24 @@ class Network:
         device: str = "cpu",
     ) -> Network: ...
     @staticmethod
+    def residual(
+        name: str,
+        input: Sequence[int],
+        classes: int,
+        *,
+        width: int | None = None,
+        gain: float = 1.0,
+        update: str | int | None = None,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> Network: ...
+    @staticmethod
     def mlp(
         widths: Sequence[int],
         activation: str = "mixture_relu",
         *,
         classes: int | None = None,
+        head: str = "tree",
         noise: str | float | Sequence[float] | None = None,
         gain: float = 1.0,
         scheme: str | None = None,

@@ -425,6 +425,28 @@ fn entries_that_were_not_seen_say_nothing() {
 }
 
 #[test]
+fn classes_that_are_seen_agree() {
+    for (classes, rows) in [(2, 3), (10, 5), (37, 1), (300, 9)] {
+        let shape = Shape::flat(classes);
+        let case = Case::new(shape, shape, rows, false, 9);
+        let is_class = |i: usize| i % classes == (7 * (i / classes) + 1) % classes;
+        let y: Vec<f64> = (0..rows * classes).map(|i| f64::from(u8::from(is_class(i)))).collect();
+        let some: Vec<bool> = (0..rows * classes).map(|i| i / classes % 3 > 0 || i % 2 == 0).collect();
+        for seen in [None, Some(&some[..])] {
+            agree(&format!("{classes} classes, {rows} rows"), classes, |b| {
+                on!(b, b => {
+                    let (mut x, _) = case.start(b);
+                    b.observe(&mut x, Seen { y: &y, noise: NoiseVar::Softmax, seen });
+                    let d = read(b, &x, Field::DMean);
+                    assert!(d.iter().enumerate().all(|(i, d)| seen.is_some_and(|s| !s[i]) == (*d == 0.0)));
+                    vec![("d_mean", d), ("d_var", read(b, &x, Field::DVar))]
+                })
+            });
+        }
+    }
+}
+
+#[test]
 fn noise_that_is_inferred_agrees() {
     for (shape, rows) in [(Shape::flat(5), 3), (Shape::image(3, 2, 2), 2), (Shape::flat(33), 7)] {
         let n = rows * shape.len();

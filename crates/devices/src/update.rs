@@ -133,6 +133,8 @@ impl Update {
     pub fn steps(self, rows: usize, positions: usize, priors: Priors, decay: bool) -> Steps {
         let cap = cap_for_batch(if positions > 1 { rows.max(2) } else { rows });
         let [weights, biases] = priors;
+        // What is fixed, with a variance of 0, is not pulled.
+        let precision = |var: f64| if var > 0.0 { 1.0 / var } else { 0.0 };
         [(weights, if decay { DECAY } else { 0.0 }), (biases, 0.0)].map(|([mean, var], decay)| {
             match self.rule {
                 UpdateRule::Plain => Step::Plain,
@@ -142,12 +144,12 @@ impl Update {
                     let one = (self.weight / (all as f64 + margin as f64)).min(1.0);
                     let share = -libm::expm1(rows as f64 * libm::log1p(-one));
                     let weight = self.weight * share / (rows as f64 * one);
-                    Step::Counted(Count { weight, share, mean, precision: 1.0 / var, cap })
+                    Step::Counted(Count { weight, share, mean, precision: precision(var), cap })
                 }
                 UpdateRule::Paced { rows: all, pace } => {
                     let share = (rows as f64 / all as f64).min(1.0);
                     let length = self.weight * pace as f64;
-                    Step::Paced(Pace { length, share, precision: 1.0 / var, pull: share * decay })
+                    Step::Paced(Pace { length, share, precision: precision(var), pull: share * decay })
                 }
             }
         })

@@ -163,6 +163,9 @@ impl Network {
                     *slot.of_mut(&mut contents) =
                         slot.read(&tensors, outputs.clone(), net.is_double(), refuse)?;
                 }
+                // Of a layer without biases.
+                contents.parameters.bias_mean.resize(outputs.len(), 0.0);
+                contents.parameters.bias_var.resize(outputs.len(), 0.0);
                 net.fill(slots[0].layer, outputs, &contents)?;
             }
         }
@@ -186,7 +189,7 @@ fn check_noise_rows(spec: &Spec) -> Result<()> {
 fn check_names(spec: &Spec) -> Result<()> {
     let (outputs, classes) = match spec.output {
         Output::Values { width, .. } => (width, 0),
-        Output::Classes { classes } => (1, classes),
+        Output::Classes { classes, .. } => (1, classes),
     };
     let fits = |names: &[String], n: usize| names.is_empty() || names.len() == n;
     if !fits(&spec.input_names, spec.input.len()) {
@@ -336,11 +339,15 @@ fn slots(spec: &Spec, graph: &Graph) -> Result<Vec<Slot>> {
         };
         push("weight.mean", Content::Mean, dims.clone());
         push("weight.var", Content::Var, dims.clone());
-        push("bias.mean", Content::BiasMean, vec![biases]);
-        push("bias.var", Content::BiasVar, vec![biases]);
+        if biases > 0 {
+            push("bias.mean", Content::BiasMean, vec![biases]);
+            push("bias.var", Content::BiasVar, vec![biases]);
+        }
         if spec.averaged > 0 {
             push("weight.latest", Content::Latest, dims);
-            push("bias.latest", Content::BiasLatest, vec![biases]);
+            if biases > 0 {
+                push("bias.latest", Content::BiasLatest, vec![biases]);
+            }
         }
         if matches!(spec_layer, Layer::BatchNorm { .. }) {
             push("running.mean", Content::RunningMean, vec![biases]);

@@ -229,6 +229,9 @@ impl Network {
         self.spec.calibration = None;
         learner.begin(self, &rows)?;
         let total = rows.len();
+        if let UpdateRule::Paced { rows, .. } = &mut self.spec.update {
+            *rows = total;
+        }
         let mut order = Order::new(learner.shard(rows), fit.shuffle.then_some(seed));
         let mut resident = data.on(self)?;
         let mut report = FitReport { epochs: Vec::new(), best_epoch: None, interrupted: false };
@@ -482,8 +485,8 @@ impl Network {
             (None, Output::Values { width, .. }) => {
                 Err(Error::shape("data", format!("{width} targets"), data.outputs()))
             }
-            (Some(names), Output::Classes { classes }) if names.len() <= classes => Ok(()),
-            (Some(names), Output::Classes { classes }) => {
+            (Some(names), Output::Classes { classes, .. }) if names.len() <= classes => Ok(()),
+            (Some(names), Output::Classes { classes, .. }) => {
                 Err(Error::shape("data", format!("{classes} classes"), names.len()))
             }
             (None, Output::Classes { .. }) => {

@@ -173,8 +173,11 @@ impl Prior {
         }
         let even = self.scheme == Scheme::Even;
         let var = if even { self.gain * EVEN[0] } else { self.by_size(self.gain, &map) };
-        let bias = self.bias_var.unwrap_or(if map.window.is_some() && !even { 0.01 } else { var });
-        Ok(Some([[0.0, single(var)?], [0.0, single(bias)?]]))
+        let bias = match layer {
+            Layer::Conv2d { bias: false, .. } => 0.0,
+            _ => single(self.bias_var.unwrap_or(if map.window.is_some() && !even { 0.01 } else { var }))?,
+        };
+        Ok(Some([[0.0, single(var)?], [0.0, bias]]))
     }
 
     /// A gain over the size of a layer.
@@ -205,7 +208,7 @@ impl Prior {
         let gain = self.mean_gain.or((self.scheme == Scheme::Even).then_some(EVEN_MEAN_GAIN));
         let own = gain.zip(map).map(|(gain, map)| self.by_size(gain, &map));
         let mut draw = |n: usize, [mean, var]: [f64; 2], drawn: f64| {
-            let mean = |_| match random {
+            let mean = |_| match random && drawn > 0.0 {
                 true => f64::from((rng::standard_normal(&mut rng) * drawn.sqrt()) as f32),
                 false => mean,
             };

@@ -120,6 +120,7 @@ impl Spec {
     /// The default noise of observations.
     pub(super) fn default_noise(&self) -> DefaultNoise<'_> {
         match self.output.noise() {
+            Noise::Known if self.output.is_softmax() => DefaultNoise::Softmax,
             Noise::Known => DefaultNoise::Network(&self.noise),
             _ => DefaultNoise::Inferred,
         }

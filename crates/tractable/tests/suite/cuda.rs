@@ -35,7 +35,7 @@ fn convolutional(device: Device) -> Network {
     let window = Window { kernel: 4, stride: 2, padding: Padding::Around(1) };
     let halved = Window { kernel: 3, stride: 2, padding: Padding::Around(0) };
     Network::builder(data::digits(1, 0).unwrap().shape())
-        .layer(Layer::Conv2d { channels: 6, window })
+        .layer(Layer::Conv2d { channels: 6, window, bias: true })
         .layer(Layer::batch_norm())
         .layer(Activation::Relu)
         .layer(Layer::batch_norm())
