@@ -148,6 +148,30 @@ def test_derivatives() -> None:
     assert tanh.second_derivative(x).shape == (1, 2)
 
 
+def test_a_softmax() -> None:
+    x = np.array([[0.0, 1.0], [1.0, 0.0], [-1.0, -1.0]])
+    net = tr.Network.mlp([2, 16, 3], classes=3, head="softmax", seed=0)
+    for _ in range(50):
+        net.learn(x, [0, 1, 2])
+    assert net.predict_proba(x).argmax(axis=1).tolist() == [0, 1, 2]
+    assert np.all(net.predict(x).noise_var == 0.0) and net.predict(x).mean.shape == (3, 3)
+    with pytest.raises(ValueError, match="`most` is not tree or softmax"):
+        tr.Network.mlp([2, 3], classes=3, head="most")
+    with pytest.raises(ValueError, match="a softmax has no noise"):
+        tr.Network.mlp([2, 3], classes=3, head="softmax", noise=0.5)
+
+
+def test_residual_networks() -> None:
+    for name in ["resnet18", "resnet20", "wrn-16-4"]:
+        net = tr.Network.residual(name, (2, 8, 8), 5, width=4, seed=1)
+        assert net.classes == 5 and net.predict_proba(np.zeros((2, 128))).shape == (2, 5)
+    assert tr.Network.residual("resnet20", (3, 32, 32), 10).parameters == 272_474
+    with pytest.raises(ValueError, match="`alexnet` is not resnet18"):
+        tr.Network.residual("alexnet", (3, 32, 32), 10)
+    layers = [tr.Layer.conv2d(4, 3).without_bias(), "relu", tr.Layer.linear(1)]
+    assert tr.Network((1, 5, 5), layers).parameters == 4 * 9 + 4 * 9 + 1
+
+
 def test_classes() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 2))

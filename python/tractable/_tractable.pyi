@@ -48,6 +48,7 @@ class Layer:
     def stride(self, stride: int) -> Layer: ...
     def padding(self, zeros: int) -> Layer: ...
     def end_padding(self, zeros: int) -> Layer: ...
+    def without_bias(self) -> Layer: ...
     def named(self, name: str) -> Layer: ...
     def of(self, *names: str) -> Layer: ...
 
@@ -156,10 +157,23 @@ class Network:
         layers: Sequence[Layer | str],
         *,
         classes: int | None = None,
+        head: str = "tree",
         noise: str | float | Sequence[float] | None = None,
         gain: float = 1.0,
-        scheme: str = "he",
+        scheme: str | None = None,
         bias_var: float | None = None,
+        update: str | int | tuple[str, int] | None = None,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> Network: ...
+    @staticmethod
+    def residual(
+        name: str,
+        input: Sequence[int],
+        classes: int,
+        *,
+        width: int | None = None,
+        gain: float = 1.0,
         update: str | int | None = None,
         seed: int = 0,
         device: str = "cpu",
@@ -170,11 +184,12 @@ class Network:
         activation: str = "mixture_relu",
         *,
         classes: int | None = None,
+        head: str = "tree",
         noise: str | float | Sequence[float] | None = None,
         gain: float = 1.0,
-        scheme: str = "he",
+        scheme: str | None = None,
         bias_var: float | None = None,
-        update: str | int | None = None,
+        update: str | int | tuple[str, int] | None = None,
         seed: int = 0,
         device: str = "cpu",
     ) -> Network: ...

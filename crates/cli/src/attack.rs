@@ -93,8 +93,8 @@ pub fn test_images(
 /// Images the network can be shown, with as many classes as it has.
 pub fn check_images(net: &Network, images: &Images, model: &Path) -> Outcome {
     let wrong = match net.output() {
-        Output::Classes { classes } if classes == images.class_names().len() => None,
-        Output::Classes { classes } => {
+        Output::Classes { classes, .. } if classes == images.class_names().len() => None,
+        Output::Classes { classes, .. } => {
             Some(format!("has {classes} classes, but the images have {}", images.class_names().len()))
         }
         _ => Some("is a regression model; only classifiers can be attacked".into()),

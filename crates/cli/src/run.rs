@@ -140,7 +140,7 @@ pub(crate) fn class_names(model: &Ensemble) -> Vec<String> {
         }
         name
     };
-    let classes = if let Output::Classes { classes } = model.output() { classes } else { 0 };
+    let classes = if let Output::Classes { classes, .. } = model.output() { classes } else { 0 };
     (0..classes).map(|k| names.get(k).cloned().unwrap_or_else(|| numbered(k))).collect()
 }
 

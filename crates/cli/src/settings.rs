@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use tractable::data::{As, PixelScaling};
 use tractable::{
     Activation, Noise, Prior,
-    network::{Scheme, UpdateRule},
+    network::{Head, Scheme, UpdateRule},
     train::NoiseSchedule,
 };
 
@@ -99,13 +99,17 @@ pub(crate) struct TrainSettings {
     /// Lowest noise of the schedule [default: 0.3]
     #[arg(long, help_heading = OWN, value_name = "STD")]
     noise_floor: Option<f64>,
-    /// How to combine the updates of a batch: capped or plain
-    #[arg(long, help_heading = OWN, alias = "policy", value_name = "NAME", default_value = "capped", value_parser = update_rule)]
-    #[serde(alias = "policy")]
-    pub(crate) update_rule: UpdateRule,
-    /// Prior variance of the weights: he (1/inputs) or xavier
-    #[arg(long, help_heading = OWN, value_name = "NAME", default_value = "he", value_parser = named::<Scheme>)]
-    prior: Scheme,
+    /// How to combine the updates of a batch: capped, plain, or paced for deep networks [default: capped; of resnets paced]
+    #[arg(long, help_heading = OWN, alias = "policy", value_name = "NAME", value_parser = update_rule)]
+    #[serde(alias = "policy", skip_serializing_if = "Option::is_none")]
+    pub(crate) update_rule: Option<UpdateRule>,
+    /// How classes are read from the output: tree, or softmax, which has no noise [default: tree; of resnets softmax]
+    #[arg(long, help_heading = OWN, value_name = "NAME", value_parser = named::<Head>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<Head>,
+    /// Prior variance of the weights: he (1/inputs), xavier, or even (the same small one) [default: he; if paced even]
+    #[arg(long, help_heading = OWN, value_name = "NAME", value_parser = named::<Scheme>)]
+    prior: Option<Scheme>,
     /// Factor on the weights' prior variance
     #[arg(long, help_heading = OWN, value_name = "F", default_value_t = 1.0)]
     gain: f64,
@@ -134,7 +138,7 @@ pub(crate) struct TrainSettings {
     #[arg(long, help_heading = IMAGES, value_name = "DIR")]
     #[serde(skip)]
     pub(crate) data: Option<PathBuf>,
-    /// paper, paper-norm (with batch normalisation) or mlp
+    /// paper, paper-norm (with batch normalisation), mlp, resnet18, resnet20 or wrn-16-4
     #[arg(long, help_heading = IMAGES, value_name = "NAME", default_value = "paper", hide_possible_values = true)]
     net: Net,
     /// Augment images in every epoch: flip, crop, cutout [without a value: crop; for colour images all three]
@@ -223,8 +227,23 @@ impl TrainSettings {
         (self.noise == Noise::Known).then_some(NoiseSchedule { start, decay, floor })
     }
 
+    /// How classes are read from the output.
+    pub(crate) fn head(&self) -> Head {
+        self.head.unwrap_or_default()
+    }
+
     pub(crate) fn weights_prior(&self) -> Prior {
-        Prior { scheme: self.prior, gain: self.gain, bias_var: self.bias_var }
+        let usual = match self.rule() {
+            UpdateRule::Paced { .. } => Prior::deep(),
+            _ => Prior::he(),
+        };
+        let scheme = self.prior.unwrap_or(usual.scheme);
+        Prior { scheme, gain: self.gain, bias_var: self.bias_var, ..usual }
+    }
+
+    /// How the updates of a batch are combined; a fit counts its own rows.
+    pub(crate) fn rule(&self) -> UpdateRule {
+        self.update_rule.unwrap_or_default()
     }
 }
 
@@ -250,12 +269,13 @@ fn treated(text: &str) -> Result<(String, As), String> {
     Ok((name.trim().to_string(), kind))
 }
 
-/// A rule that needs no numbers.
+/// A rule by its name; how many rows a paced network counts is known once they have been read.
 fn update_rule(name: &str) -> Result<UpdateRule, String> {
     match name {
         "plain" => Ok(UpdateRule::Plain),
         "capped" => Ok(UpdateRule::Capped),
-        _ => Err("expected `plain` or `capped`".into()),
+        "paced" => Ok(UpdateRule::paced(1)),
+        _ => Err("expected `plain`, `capped` or `paced`".into()),
     }
 }
 

@@ -10,7 +10,7 @@
 //! | standard normal: density, distribution function, tails | [`normal`] |
 //! | mean, variance and slope of an activation | [`identity`] [`relu`] [`leaky_relu`] [`tanh`] [`sigmoid`] [`softplus`] [`mixture_relu`] |
 //! | one product `w a` of a weighted sum | [`product`] |
-//! | the innovation of an output from an observation | [`observe`] |
+//! | the innovation of an output from an observation, of a number or of a class | [`observe`] [`softmax`] |
 //! | how innovations propagate back, and update a hidden unit | [`smooth`] |
 //! | how they update a parameter, and how steps are limited | [`posterior`] |
 //! | posteriors of workers that share a prior, merged | [`merge`] |
@@ -34,6 +34,7 @@ pub mod relu;
 pub mod rows;
 pub mod sigmoid;
 pub mod smooth;
+pub mod softmax;
 pub mod softplus;
 pub mod surprise;
 mod tables;

@@ -13,7 +13,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).parent
-ORDER = ["prelude", "moments", "states", "pool", "norm", "rows", "walk", "map", "tensor", "first", "wgmma", "hopper", "hopper_sums"]
+ORDER = ["prelude", "moments", "states", "pool", "norm", "average", "rows", "walk", "map", "tensor", "first", "wgmma", "hopper", "hopper_sums"]
 TARGETS = {"kernels.ptx": "compute_80", "kernels.cubin": "sm_90a"}
 
 

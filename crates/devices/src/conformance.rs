@@ -7,7 +7,7 @@
 use super::device::archs;
 use super::*;
 use tractable_core::moments::Activation;
-use tractable_core::moments::posterior::Count;
+use tractable_core::moments::posterior::{Count, Pace};
 use tractable_core::rng::{self, Rng};
 use tractable_core::shape::Padding;
 use tractable_core::team::Team;
@@ -24,6 +24,7 @@ macro_rules! on {
 }
 
 // After the macro, which they use.
+mod average;
 mod chain;
 mod derivative;
 mod norms;
@@ -194,6 +195,9 @@ fn filled<B: Backend>(b: &B, map: Map, p: &Parameters) -> B::Weights {
 /// A tenth is forgotten, and steps are limited.
 const COUNT: Count<f64> = Count { weight: 0.1, share: 0.1, mean: 0.1, precision: 3.0, cap: 2.0 };
 
+/// Steps of a length of their own, some of which are limited.
+const PACE: Pace<f64> = Pace { length: 3.0, share: 0.1, precision: 3.0, pull: 0.2 };
+
 fn map_agrees(map: Map, rows: usize, exact: bool) {
     let p = parameters(&map, 1);
     let case = Case::new(map.input, map.output, rows, exact, 2);
@@ -224,9 +228,9 @@ fn map_agrees(map: Map, rows: usize, exact: bool) {
     };
     let what = format!("{map:?}, {rows} rows, exact {exact}");
     // With the cap every step is limited in the same way, so that sums that overshoot can be compared too.
-    for steps in [[Step::Capped(2.0); 2], [Step::Counted(COUNT); 2]] {
+    for steps in [[Step::Capped(2.0); 2], [Step::Counted(COUNT); 2], [Step::Paced(PACE); 2]] {
         // Where steps are not limited nothing hides the rounding of the innovations.
-        let shown = if matches!(steps[0], Step::Counted(_)) { 8 } else { 1 };
+        let shown = if matches!(steps[0], Step::Capped(_)) { 1 } else { 8 };
         let terms = shown * map.fan_in().max(map.output.channels).max(rows * positions);
         agree(&format!("{what}, {steps:?}"), terms, |b| pass(b, steps, false).0);
     }
@@ -421,6 +425,28 @@ fn entries_that_were_not_seen_say_nothing() {
 }
 
 #[test]
+fn classes_that_are_seen_agree() {
+    for (classes, rows) in [(2, 3), (10, 5), (37, 1), (300, 9)] {
+        let shape = Shape::flat(classes);
+        let case = Case::new(shape, shape, rows, false, 9);
+        let is_class = |i: usize| i % classes == (7 * (i / classes) + 1) % classes;
+        let y: Vec<f64> = (0..rows * classes).map(|i| f64::from(u8::from(is_class(i)))).collect();
+        let some: Vec<bool> = (0..rows * classes).map(|i| i / classes % 3 > 0 || i % 2 == 0).collect();
+        for seen in [None, Some(&some[..])] {
+            agree(&format!("{classes} classes, {rows} rows"), classes, |b| {
+                on!(b, b => {
+                    let (mut x, _) = case.start(b);
+                    b.observe(&mut x, Seen { y: &y, noise: NoiseVar::Softmax, seen });
+                    let d = read(b, &x, Field::DMean);
+                    assert!(d.iter().enumerate().all(|(i, d)| seen.is_some_and(|s| !s[i]) == (*d == 0.0)));
+                    vec![("d_mean", d), ("d_var", read(b, &x, Field::DVar))]
+                })
+            });
+        }
+    }
+}
+
+#[test]
 fn noise_that_is_inferred_agrees() {
     for (shape, rows) in [(Shape::flat(5), 3), (Shape::image(3, 2, 2), 2), (Shape::flat(33), 7)] {
         let n = rows * shape.len();
@@ -511,7 +537,7 @@ fn batches_are_summed_up_before_they_are_applied() {
                 b.normalize_back(&norm, &scratch[1], None, &n, &mut z);
                 b.map_accumulate(&w, &mut scratch[0], &x, &z, &mut of_w);
             }
-            let (steps, mut status) = ([Step::Capped(2.0), Step::Counted(COUNT)], Default::default());
+            let (steps, mut status) = ([Step::Paced(PACE), Step::Counted(COUNT)], Default::default());
             b.map_apply(&mut w, &of_w, steps, &mut status);
             b.normalize_apply(&mut norm, &of_n, steps, &mut status);
             let (w, (n, s)) = (b.weights_parameters(&w, 0..usize::MAX).unwrap(), b.norm_parameters(&norm).unwrap());
@@ -562,6 +588,9 @@ fn what_is_not_finite_is_noted_and_stops_updates() {
         let before = b.weights_parameters(&w, 0..usize::MAX).unwrap();
         b.map_learn(&mut w, &mut scratch, &states[0], &states[1], [Step::Plain; 2], &mut status);
         assert_eq!(b.weights_parameters(&w, 0..usize::MAX).unwrap(), before);
+        let mut average = filled(b, map, &parameters(&map, 2));
+        b.map_average(&w, &mut average, 1.0, &mut status);
+        assert_ne!(b.weights_parameters(&average, 0..usize::MAX).unwrap(), before);
         assert!(b.status(&mut status).unwrap().broken.is_some());
         assert!(b.status(&mut status).unwrap().broken.is_none(), "it is told once");
     }

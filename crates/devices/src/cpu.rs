@@ -30,6 +30,7 @@
 // AVX-512, AVX2 or scalar code at run time; `Device::vectors` forces one. The tails of the normal
 // distribution are cut off before they become denormal.
 
+mod average;
 mod derivative;
 mod lines;
 mod map;

@@ -47,6 +47,7 @@
 //   running out of memory and a lost device, or skip all kernels, so that a profile shows only the
 //   host's time. `TRACTABLE_LIBCUDA` names the library to open.
 
+mod average;
 #[allow(unsafe_code, reason = "calls of foreign libraries")]
 mod driver;
 mod first;
@@ -112,6 +113,7 @@ struct StepArgs {
     share: f32,
     mean: f32,
     precision: f32,
+    pull: f32,
 }
 
 /// Work memory of a layer's kernels.

@@ -10,6 +10,7 @@
 //! parameters, and not after an error in the status. Kernels return nothing: they may still be running when the call ends.
 //! Functions that read numbers or allocate wait, and can fail.
 
+mod average;
 #[cfg(test)]
 mod conformance;
 #[allow(unsafe_code, reason = "vector instructions, and one owner per number")]
@@ -34,6 +35,7 @@ mod update;
 mod walk;
 mod weights;
 
+pub use average::Averages;
 pub use cpu::Cpu;
 pub use derivative::{Derivatives, Units};
 pub use device::{Device, Handle};
@@ -57,7 +59,7 @@ pub use weights::{Parameters, Weighted};
 
 /// All kernels of a device, and those that it may lack.
 pub trait Backend:
-    Tables + Maps + Learning + Derivatives + Norms + Pooling + Unitwise + Observing + Rows + Sized
+    Tables + Maps + Learning + Averages + Derivatives + Norms + Pooling + Unitwise + Observing + Rows + Sized
 {
     /// Whole data sets on the device.
     fn data_sets(&self) -> Option<&dyn DataSets<Self>> {

@@ -26,6 +26,15 @@ impl Statistics {
             }
         }
     }
+
+    /// T82. Moves them by this share towards other statistics.
+    pub(crate) fn restate(&mut self, mean: &[f64], var: &[f64], share: f64) {
+        for (running, batch) in [(&mut self.mean, mean), (&mut self.var, var)] {
+            for (r, b) in running.iter_mut().zip(batch) {
+                *r = if share < 1.0 { *r + share * (b - *r) } else { *b };
+            }
+        }
+    }
 }
 
 /// Adds numbers over all workers that share a batch.

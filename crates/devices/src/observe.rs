@@ -12,6 +12,8 @@ pub enum NoiseVar<'a> {
     PerOutput(&'a [f64]),
     /// Of every output of every row.
     PerEntry(&'a [f64]),
+    /// None: the outputs are those of a softmax, with one pixel, and of a row `y` is 1 for the class that was seen and 0 for the others.
+    Softmax,
 }
 
 impl NoiseVar<'_> {
@@ -20,6 +22,7 @@ impl NoiseVar<'_> {
             NoiseVar::One(v) => *v,
             NoiseVar::PerOutput(v) => v[column],
             NoiseVar::PerEntry(v) => v[row * width + column],
+            NoiseVar::Softmax => 0.0,
         }
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Layout: states `[row][channel][y][x]`, weights `[out][in]` or `[out][in][y][x]`.
 
+mod average;
 mod derivative;
 mod parts;
 
@@ -11,7 +12,7 @@ use parts::{Norm, RowStore, Scratch, Spread, State, Sums, Weights, positions};
 use super::*;
 use std::ops::Range;
 use tractable_core::error::Result;
-use tractable_core::moments::{Activation, noise, observe, product, rows, smooth};
+use tractable_core::moments::{Activation, noise, observe, product, rows, smooth, softmax};
 use tractable_core::workers::Numbers;
 
 /// The CPU in f64, on one thread.
@@ -450,10 +451,19 @@ impl Unitwise for Reference {
 impl Observing for Reference {
     fn observe(&self, output: &mut State, seen: Seen<'_>) {
         let width = output.shape.len();
+        let mut p = vec![0.0; output.mean.len()];
+        if let NoiseVar::Softmax = seen.noise {
+            let rows = output.mean.chunks(width).zip(output.var.chunks(width));
+            p.chunks_mut(width).zip(rows).for_each(|(p, (mean, var))| softmax::probabilities(mean, var, p)); // T90
+        }
         for unit in 0..output.mean.len() {
             let is_seen = seen.seen.is_none_or(|s| s[unit]);
             let noise = seen.noise.at(unit / width, unit % width, width);
-            let innovation = observe::innovation(output.mean[unit], output.var[unit], seen.y[unit], noise);
+            let (mean, var, y) = (output.mean[unit], output.var[unit], seen.y[unit]);
+            let innovation = match seen.noise {
+                NoiseVar::Softmax => softmax::innovation(p[unit], var, y), // T91
+                _ => observe::innovation(mean, var, y, noise),
+            };
             (output.d_mean[unit], output.d_var[unit]) = if is_seen { innovation } else { (0.0, 0.0) };
         }
     }

@@ -61,7 +61,7 @@ pub(super) fn condition(model: &Ensemble, x: Input<'_>, wanted: Wanted<'_>) -> R
         let least = if label.is_some() { vec![0.0; units] } else { least_noise(model, &prior)? };
         let mut weigh = |places: &[f64]| -> Result<Vec<f64>> {
             let places = Matrix::new(places.to_vec(), x.width())?;
-            if let (Output::Classes { classes }, Some(label)) = (output, label) {
+            if let (Output::Classes { classes, .. }, Some(label)) = (output, label) {
                 let p = model.predict_classes(&places)?;
                 return Ok(p.data().chunks_exact(classes).map(|p| libm::log(p[label])).collect());
             }

@@ -4,7 +4,7 @@ use super::candidate::average;
 use super::{Calibrated, Ensemble, points};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Input, Matrix};
-use tractable_network::output::{Observation, Output, Prediction, Surprise, Tree, innovation_squared};
+use tractable_network::output::{Observation, Output, Prediction, Surprise, innovation_squared};
 
 impl Ensemble {
     /// How large the errors of the predictions for some rows are, and how large they were expected to be according to the calibrated
@@ -30,11 +30,11 @@ impl Ensemble {
     ) -> Result<Surprise> {
         let (x, observation) = (x.into(), observation.into());
         self.check_learn(x, &observation)?;
-        let Output::Classes { classes } = self.output() else {
+        let Output::Classes { classes, .. } = self.output() else {
             let (y, seen) = observation.entries();
             return Surprise::of_values(&self.predict(x)?, y, seen);
         };
-        let tree = Tree::new(classes)?;
+        let units = self.output().class_units()?;
         let (mut calibrated, mut doubt) = (Vec::new(), Vec::new());
         for points in points::parts(x) {
             let said = self.ask(None, points.rows(), |_, m| {
@@ -55,8 +55,8 @@ impl Ensemble {
             // Uncertainty of the networks, and disagreement between them.
             let of_point = |point: usize| {
                 let own = |(w, (p, out)): &(f64, (Matrix, Prediction))| {
-                    let nodes = point * tree.nodes()..(point + 1) * tree.nodes();
-                    let spread = tree.spread(&out.mean()[nodes.clone()], &out.var()[nodes]).model;
+                    let nodes = point * units.units()..(point + 1) * units.units();
+                    let spread = units.spread(&out.mean()[nodes.clone()], &out.var()[nodes]).model;
                     let all = &mean[point * classes..(point + 1) * classes];
                     w * (spread + p.row(point).iter().zip(all).map(|(p, m)| (p - m).powi(2)).sum::<f64>())
                 };

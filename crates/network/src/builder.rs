@@ -3,7 +3,7 @@
 use crate::graph::Graph;
 use crate::layer::{Contents, Layer, Node, Prior};
 use crate::network::{Network, Spec};
-use crate::output::{Noise, NoiseStd, Output, Tree};
+use crate::output::{ClassUnits, Head, Noise, NoiseStd, Output};
 use tractable_core::error::{Error, Result};
 use tractable_core::memory;
 use tractable_core::moments::Activation;
@@ -30,7 +30,8 @@ pub struct NetworkBuilder {
     input: Shape,
     nodes: Vec<Node>,
     classes: Option<usize>,
-    prior: Prior,
+    head: Head,
+    prior: Option<Prior>,
     update: UpdateRule,
     seed: u64,
     noise: Noise,
@@ -51,7 +52,8 @@ impl Network {
             input,
             nodes: Vec::new(),
             classes: None,
-            prior: Prior::default(),
+            head: Head::default(),
+            prior: None,
             update: UpdateRule::default(),
             seed: 0,
             noise: Noise::Inferred,
@@ -99,9 +101,9 @@ impl NetworkBuilder {
     /// gets one unit per node of the [tree](crate::Tree) instead.
     ///
     /// ```
-    /// # use tractable::{Activation, Network, network::Output};
+    /// # use tractable::{Activation, Network, network::{Head, Output}};
     /// let net = Network::mlp([4, 16, 3], Activation::Relu).classes(3).build()?;
-    /// assert_eq!(net.output(), Output::Classes { classes: 3 });
+    /// assert_eq!(net.output(), Output::Classes { classes: 3, head: Head::Tree });
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn classes(mut self, classes: usize) -> Self {
@@ -109,7 +111,23 @@ impl NetworkBuilder {
         self
     }
 
-    /// Prior of the weights; [`Prior::he`] unless set.
+    /// How classes are read from the output; [`Head::Tree`] unless set.
+    ///
+    /// ```
+    /// # use tractable::{Activation, Matrix, Network, network::Head};
+    /// let mut net = Network::mlp([4, 16, 3], Activation::Relu).classes(3).head(Head::Softmax).build()?;
+    /// let x = Matrix::new(vec![0.1, 0.2, 0.3, 0.4], 4)?;
+    /// let before = net.predict_classes(&x)?.row(0)[2];
+    /// net.learn(&x, &[2])?;
+    /// assert!(net.predict_classes(&x)?.row(0)[2] > before);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn head(mut self, head: Head) -> Self {
+        self.head = head;
+        self
+    }
+
+    /// Prior of the weights; unless set, [`Prior::he`], or with [`UpdateRule::Paced`] [`Prior::deep`].
     ///
     /// ```
     /// # use tractable::{Activation, Network, Prior};
@@ -118,7 +136,7 @@ impl NetworkBuilder {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn prior(mut self, prior: Prior) -> Self {
-        self.prior = prior;
+        self.prior = Some(prior);
         self
     }
 
@@ -198,17 +216,35 @@ impl NetworkBuilder {
     /// assert!(err.to_string().starts_with("layer `conv1`"));
     /// ```
     pub fn build(self) -> Result<Network> {
-        let NetworkBuilder { input, mut nodes, classes, prior, update, seed, mut noise, noise_std, device } =
-            self;
+        let NetworkBuilder {
+            input,
+            mut nodes,
+            classes,
+            head,
+            prior,
+            update,
+            seed,
+            mut noise,
+            noise_std,
+            device,
+        } = self;
+        let prior = prior.unwrap_or(match update {
+            UpdateRule::Paced { .. } => Prior::deep(),
+            _ => Prior::default(),
+        });
         prior.check()?;
+        if head == Head::Softmax && (classes.is_none() || noise_std.is_some()) {
+            let why = if classes.is_none() { "a softmax needs classes" } else { "a softmax has no noise" };
+            return Err(Error::invalid("head", why));
+        }
         if let Some(classes) = classes {
-            let tree = Tree::new(classes)?.nodes();
+            let units = ClassUnits::new(classes, head)?.units();
             if let Some(Layer::Linear { outputs }) = nodes.last_mut().map(|n| &mut n.layer) {
-                if ![classes, tree].contains(outputs) {
+                if ![classes, units].contains(outputs) {
                     let expected = format!("{classes} outputs, one per class");
                     return Err(Error::shape("last layer", expected, *outputs));
                 }
-                *outputs = tree;
+                *outputs = units;
             }
         }
         if classes.is_some() {
@@ -222,18 +258,21 @@ impl NetworkBuilder {
         let layers: Vec<Layer> = nodes.iter().map(|n| n.layer).collect();
         let names = names(&nodes);
         let inputs = inputs(&nodes, &names)?;
-        // The head, which no layer reads, is known once the output is.
-        let head = (noise == Noise::PerInput).then(|| layers.len() - 2);
-        let graph = Graph::new(input, &layers, &names, &inputs, head)?;
-        memory::check(graph.parameters as u64 * BYTES_PER_PARAMETER)?;
+        // The head of the noise, which no layer reads, is known once the output is.
+        let of_noise = (noise == Noise::PerInput).then(|| layers.len() - 2);
+        let graph = Graph::new(input, &layers, &names, &inputs, of_noise)?;
+        let average = update.average(0).map_or(0, |_| BYTES_OF_AVERAGE);
+        memory::check(graph.parameters as u64 * (BYTES_PER_PARAMETER + average))?;
         let width = graph.shapes[graph.output()].len();
-        let output = classes.map_or(Output::Values { width, noise }, |classes| Output::Classes { classes });
+        let output =
+            classes.map_or(Output::Values { width, noise }, |classes| Output::Classes { classes, head });
         let noise = NoiseStd::new(noise_std, width)?;
         let spec = Spec { inputs, prior, update, seed, noise, ..Spec::new(input, layers, names, output) };
         let draw = |(i, layer): (usize, &Layer)| {
             let Some(priors) = spec.prior_of(&graph, i)? else { return Ok(Contents::default()) };
-            let parameters = Prior::draw(priors, layer, graph.input_shape(i), head == Some(i), seed, i)?;
-            Ok(Contents { parameters, running: None })
+            let parameters =
+                spec.prior.draw(priors, layer, graph.input_shape(i), of_noise == Some(i), seed, i)?;
+            Ok(Contents { parameters, ..Contents::default() })
         };
         let contents = spec.layers.iter().enumerate().map(draw).collect::<Result<Vec<_>>>()?;
         Network::assemble(spec, &contents, device.unwrap_or_default())
@@ -242,6 +281,8 @@ impl NetworkBuilder {
 
 /// Mean and variance as they are drawn, and on the device, where a copy of the means and sums of updates lie beside them.
 const BYTES_PER_PARAMETER: u64 = 32;
+/// A second set of them on the device.
+const BYTES_OF_AVERAGE: u64 = 8;
 
 /// Initial noise variance for inference, for standardised targets.
 const START_NOISE_VAR: f64 = 0.367_879_441_171_442_33; // 1/e

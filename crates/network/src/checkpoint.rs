@@ -2,7 +2,7 @@
 
 // A model is one safetensors file: tensors `LAYER.weight.mean`, `.weight.var`, `.bias.mean`,
 // `.bias.var` (`.running.mean`, `.running.var` for batch normalisation) in `[out, in]` or `[out, in,
-// row, column]` order, and metadata `format`, `version`, `library`, `checksum`, `spec` (JSON: layers, names,
+// row, column]` order (and of a paced network, whose means are averages, `.weight.latest` and `.bias.latest`), and metadata `format`, `version`, `library`, `checksum`, `spec` (JSON: layers, names,
 // inputs, output, prior, update rule, seed, noise, scalers, column names, epochs). Version 3 added
 // `noise` to the output (in older files it is known), version 2 added `inputs`, the states that every
 // layer reads; in version 1 layers form a chain. All versions can be read. `load` treats the file as
@@ -85,7 +85,7 @@ impl Network {
         let spec = serde_json::to_string(&self.spec).map_err(|e| refuse("metadata", e.to_string()))?;
         let dtype = if self.is_double() { F64 } else { F32 };
         let mut tensors = Vec::new();
-        for slots in slots(&self.graph)?.chunk_by(|a, b| a.layer == b.layer) {
+        for slots in slots(&self.spec, &self.graph)?.chunk_by(|a, b| a.layer == b.layer) {
             let contents = self.contents(slots[0].layer)?.expect("a layer with parameters");
             for slot in slots {
                 let values = slot.of(&contents);
@@ -148,6 +148,9 @@ impl Network {
             check_calibration(&spec)?;
             NoiseStd::new(spec.noise.0.clone(), spec.output.units())?;
             check_noise_rows(&spec)?;
+            if spec.averaged > 0 && spec.update.average(0).is_none() {
+                return Err(Error::invalid("averaged", "only a paced network has averages"));
+            }
             let mut net = Network::empty(spec.clone(), device)?;
             net.set_scalers(spec.input_scaler.clone(), spec.output_scaler.clone())?;
             Ok(net)
@@ -160,6 +163,9 @@ impl Network {
                     *slot.of_mut(&mut contents) =
                         slot.read(&tensors, outputs.clone(), net.is_double(), refuse)?;
                 }
+                // Of a layer without biases.
+                contents.parameters.bias_mean.resize(outputs.len(), 0.0);
+                contents.parameters.bias_var.resize(outputs.len(), 0.0);
                 net.fill(slots[0].layer, outputs, &contents)?;
             }
         }
@@ -183,7 +189,7 @@ fn check_noise_rows(spec: &Spec) -> Result<()> {
 fn check_names(spec: &Spec) -> Result<()> {
     let (outputs, classes) = match spec.output {
         Output::Values { width, .. } => (width, 0),
-        Output::Classes { classes } => (1, classes),
+        Output::Classes { classes, .. } => (1, classes),
     };
     let fits = |names: &[String], n: usize| names.is_empty() || names.len() == n;
     if !fits(&spec.input_names, spec.input.len()) {
@@ -227,11 +233,14 @@ enum Content {
     BiasVar,
     RunningMean,
     RunningVar,
+    Latest,
+    BiasLatest,
 }
 
 impl Slot {
     fn of<'a>(&self, c: &'a Contents) -> &'a [f64] {
         let running = || c.running.as_ref().expect("a normalisation has statistics");
+        let latest = || c.latest.as_ref().expect("an average has its latest means");
         match self.part {
             Content::Mean => &c.parameters.mean,
             Content::Var => &c.parameters.var,
@@ -239,6 +248,8 @@ impl Slot {
             Content::BiasVar => &c.parameters.bias_var,
             Content::RunningMean => &running().0,
             Content::RunningVar => &running().1,
+            Content::Latest => &latest()[0],
+            Content::BiasLatest => &latest()[1],
         }
     }
 
@@ -250,6 +261,8 @@ impl Slot {
             Content::BiasVar => &mut c.parameters.bias_var,
             Content::RunningMean => &mut c.running.get_or_insert_default().0,
             Content::RunningVar => &mut c.running.get_or_insert_default().1,
+            Content::Latest => &mut c.latest.get_or_insert_default()[0],
+            Content::BiasLatest => &mut c.latest.get_or_insert_default()[1],
         }
     }
 
@@ -291,7 +304,11 @@ impl Slot {
         let no_variance = |v: f64| match self.part {
             Content::Var | Content::BiasVar => v <= 0.0,
             Content::RunningVar => v < 0.0,
-            Content::Mean | Content::BiasMean | Content::RunningMean => false,
+            Content::Mean
+            | Content::BiasMean
+            | Content::RunningMean
+            | Content::Latest
+            | Content::BiasLatest => false,
         };
         match values.iter().position(|&v| no_variance(v)) {
             None => Ok(()),
@@ -312,7 +329,7 @@ fn parts(slots: &[Slot]) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// The tensors a network of this specification has, in order.
-fn slots(graph: &Graph) -> Result<Vec<Slot>> {
+fn slots(spec: &Spec, graph: &Graph) -> Result<Vec<Slot>> {
     let mut slots = Vec::new();
     for (layer, spec_layer) in graph.layers.iter().enumerate() {
         let Some((dims, biases)) = spec_layer.parameter_shape(graph.input_shape(layer))? else { continue };
@@ -321,9 +338,17 @@ fn slots(graph: &Graph) -> Result<Vec<Slot>> {
             slots.push(Slot { name: format!("{name}.{what}"), layer, part, dims });
         };
         push("weight.mean", Content::Mean, dims.clone());
-        push("weight.var", Content::Var, dims);
-        push("bias.mean", Content::BiasMean, vec![biases]);
-        push("bias.var", Content::BiasVar, vec![biases]);
+        push("weight.var", Content::Var, dims.clone());
+        if biases > 0 {
+            push("bias.mean", Content::BiasMean, vec![biases]);
+            push("bias.var", Content::BiasVar, vec![biases]);
+        }
+        if spec.averaged > 0 {
+            push("weight.latest", Content::Latest, dims);
+            if biases > 0 {
+                push("bias.latest", Content::BiasLatest, vec![biases]);
+            }
+        }
         if matches!(spec_layer, Layer::BatchNorm { .. }) {
             push("running.mean", Content::RunningMean, vec![biases]);
             push("running.var", Content::RunningVar, vec![biases]);
@@ -334,7 +359,8 @@ fn slots(graph: &Graph) -> Result<Vec<Slot>> {
 
 /// The tensors of a specification; the file must contain exactly these, with their shapes.
 fn fitting(spec: &Spec, tensors: &Tensors<'_>) -> std::result::Result<Vec<Slot>, (String, String)> {
-    let slots = spec.graph().and_then(|g| slots(&g)).map_err(|e| ("spec".to_string(), e.to_string()))?;
+    let slots =
+        spec.graph().and_then(|g| slots(spec, &g)).map_err(|e| ("spec".to_string(), e.to_string()))?;
     for slot in &slots {
         let fail = |why: String| Err((slot.name.clone(), why));
         let Some(info) = tensors.info(&slot.name) else { return fail("is missing".into()) };

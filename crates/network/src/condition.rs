@@ -34,7 +34,7 @@ mod step;
 
 use crate::engine::ActivePass;
 use crate::network::{Ask, Chosen, Network};
-use crate::output::{Aim, ObservationBuffer, Wanted};
+use crate::output::{Aim, ClassUnits, ObservationBuffer, Softmax, Wanted};
 pub(crate) use iterate::iterate;
 use linear::Wish;
 pub use points::MOST as MOST_POINTS;
@@ -234,6 +234,8 @@ pub(crate) struct Task {
     pub(crate) chosen: Chosen,
     pub(crate) y: Vec<f64>,
     pub(crate) noise: Vec<f64>,
+    /// The class of a softmax, instead of numbers.
+    pub(crate) class: Option<(Softmax, usize)>,
     pub(crate) known_weights: bool,
 }
 
@@ -250,9 +252,15 @@ impl Task {
         let one = wish.rows_between(sample..sample + 1, units);
         let chosen = Chosen::seen(one.seen(), units, 1);
         let outputs = || chosen.outputs.iter().flatten();
-        let y = outputs().map(|&o| one.y()[o]).collect();
+        let y: Vec<f64> = outputs().map(|&o| one.y()[o]).collect();
         let noise = outputs().map(|&o| one.noise_at(0, o, units)).collect();
-        Task { at, prior, chosen, y, noise, known_weights }
+        let class = match net.output().class_units() {
+            Ok(ClassUnits::Softmax(softmax)) => {
+                y.iter().position(|y| *y == 1.0).map(|class| (softmax, class))
+            }
+            _ => None,
+        };
+        Task { at, prior, chosen, y, noise, class, known_weights }
     }
 
     pub(crate) fn wish(&self) -> Wish<'_> {
@@ -261,6 +269,9 @@ impl Task {
 
     /// Adds noise, needed to weight points, if the output is wanted exactly.
     fn at_least_noisy(&self, net: &Network) -> Result<Task> {
+        if self.class.is_some() {
+            return Ok(self.clone());
+        }
         let (var, mut task) = (self.prior.var(), self.clone());
         let x = Input::uncertain(&self.prior.mean, &var, var.len())?;
         let rows = net.rows(x, &self.chosen, Ask::Slopes)?;
@@ -276,10 +287,19 @@ impl Task {
     /// Log-likelihood of the wanted output, given this mean and covariance. If weights are known, the covariance that
     /// they cause is ignored.
     pub(crate) fn ln_likelihood(&self, mean: &[f64], spread: &[f64]) -> f64 {
+        if let Some((softmax, class)) = self.class {
+            return softmax.ln_probability(class, mean, &self.by_weights(spread));
+        }
         match self.known_weights {
             true => linear::ln_likelihood(mean, &vec![0.0; spread.len()], &self.wish()),
             false => linear::ln_likelihood(mean, spread, &self.wish()),
         }
+    }
+
+    /// The variances of a covariance that weights cause, unless these count as known.
+    pub(crate) fn by_weights(&self, spread: &[f64]) -> Vec<f64> {
+        let k = self.chosen.k;
+        (0..k).map(|i| if self.known_weights { 0.0 } else { spread[i * k + i] }).collect()
     }
 
     /// `ln p(wanted | x)` at known inputs.

@@ -11,7 +11,12 @@
 // the *head*: it reads the same input as the last layer, outputs the logarithm of a noise variance, and
 // learns from its own innovation (T42). `Graph::readers` leaves it out, so it sends no innovations to
 // the layers below, where they would harm the mean.
+//
+// A network under `UpdateRule::Paced` predicts with the average of its means (T81). The engine then holds
+// its parameters twice: `layers`, which everything but learning reads, and `latest`, which learns. Variances,
+// noise and running statistics are copied from `latest` after every batch.
 
+mod average;
 mod lent;
 mod noise;
 mod sums;
@@ -124,6 +129,10 @@ pub(crate) trait Engine: Walking + Send + Sync {
     fn sums_write(&self, sums: &mut OnDevice, many: &Numbers, few: &[f64]) -> Result<()>;
     /// Updates the parameters with sums over this many samples.
     fn apply(&mut self, sums: &OnDevice, update: Update, rows: usize) -> Result<()>;
+    /// Moves running statistics by this share towards those of a batch, computed with the parameters that predict.
+    fn restate(&mut self, batch: Batch<'_>, share: f64) -> Result<()>;
+    /// Learns from the parameters that predict from now on.
+    fn forget_latest(&mut self);
     /// Allocates a table for this many samples.
     fn table(&self, rows: usize) -> Result<OnDevice>;
     /// Sets rows of a table from `first` on.
@@ -186,7 +195,10 @@ pub(crate) fn load(
 }
 
 struct Loaded<B: Backend> {
+    /// What predicts.
     layers: Layers<B>,
+    /// What learns, if what predicts is an average.
+    latest: Option<Layers<B>>,
     /// The plan for learning, the plan with fused first layers if there is one, and the memory both run in.
     learn: Vec<Op>,
     joined: Option<Vec<Op>>,
@@ -239,13 +251,11 @@ impl<B: Backend> Loaded<B> {
             );
             return Err(Error::invalid("layers", why));
         }
-        let blocks = graph.layers.iter().enumerate();
-        let blocks = blocks.map(|(i, l)| Block::new(&*backend, l, graph.input_shape(i)));
-        let blocks = blocks.collect::<Result<Vec<_>>>()?;
+        let blocks = blocks(&*backend, &graph)?;
         let layers = Layers { backend, graph, blocks, priors, noise: InferredNoise::default() };
         let (learn, joined) = (layers.graph.learn(), layers.graph.learn_joined());
         let learning = Mutex::new(layers.pass());
-        Ok(Loaded { layers, learn, joined, learning, idle: Mutex::default() })
+        Ok(Loaded { layers, latest: None, learn, joined, learning, idle: Mutex::default() })
     }
 
     /// An idle pass, or a new one.
@@ -253,6 +263,12 @@ impl<B: Backend> Loaded<B> {
         let idle = self.idle.lock().unwrap_or_else(|e| e.into_inner()).pop();
         LentPass { engine: self, pass: Some(idle.unwrap_or_else(|| self.layers.pass())) }
     }
+}
+
+/// The layers of a network, with all parameters zero.
+fn blocks<B: Backend>(backend: &B, graph: &Graph) -> Result<Vec<Block<B>>> {
+    let layers = graph.layers.iter().enumerate();
+    layers.map(|(i, l)| Block::new(backend, l, graph.input_shape(i))).collect()
 }
 
 impl<B: Backend> Layers<B> {
@@ -485,11 +501,11 @@ impl<B: Backend> Engine for Loaded<B> {
     }
 
     fn fill(&mut self, layer: usize, outputs: Range<usize>, contents: &Contents) -> Result<()> {
-        self.layers.blocks[layer].fill(&self.layers.backend, outputs, contents)
+        self.fill_both(layer, outputs, contents)
     }
 
     fn contents(&self, layer: usize, outputs: Range<usize>) -> Result<Option<Contents>> {
-        self.layers.blocks[layer].contents(&self.layers.backend, outputs)
+        self.contents_of_both(layer, outputs)
     }
 
     fn pass(&self) -> Box<dyn ActivePass + '_> {
@@ -497,28 +513,33 @@ impl<B: Backend> Engine for Loaded<B> {
     }
 
     fn learn(&mut self, batch: Batch<'_>, seen: Observed<'_>, update: Update, rows: usize) -> Result<()> {
-        let pass = mine(&mut self.learning);
-        self.layers.set(pass, batch)?;
-        pass.noise.begin(self.layers.noise.var.len());
-        let joined = self.joined.as_ref().filter(|_| self.layers.joins(pass));
-        let ran = self.layers.run(pass, joined.unwrap_or(&self.learn), Some(seen));
+        if update.average.is_some() {
+            self.split()?;
+        }
+        let Loaded { layers: predicts, latest, learn, joined, learning, .. } = self;
+        let layers = latest.as_mut().unwrap_or(&mut *predicts);
+        let pass = mine(learning);
+        layers.set(pass, batch)?;
+        pass.noise.begin(layers.noise.var.len());
+        let joined = joined.as_ref().filter(|_| layers.joins(pass));
+        let ran = layers.run(pass, joined.unwrap_or(learn), Some(seen));
         if ran.is_err() {
             pass.status = B::Status::default();
         }
         ran?;
         // Nothing may fail once the first layer has learned.
-        self.layers.reserve(pass, joined.is_some())?;
+        layers.reserve(pass, joined.is_some())?;
         if seen.noise.is_none() {
-            self.layers.noise.follow(&pass.noise, update.rule);
+            layers.noise.follow(&pass.noise, update.rule);
         }
-        let Layers { backend, graph, blocks, priors, .. } = &mut self.layers;
+        let Layers { backend, graph, blocks, priors, .. } = layers;
         let Pass { states, scratch, sums, status, .. } = pass;
         let pool = joined.and_then(|_| blocks[2].pool());
         stop::finish(|| {
             for (i, block) in blocks.iter_mut().enumerate() {
                 let Some(priors) = priors[i] else { continue };
                 let (x, z) = (&states[graph.inputs[i][0]], &states[i + 1]);
-                let steps = update.steps(rows, block.uses(), priors);
+                let steps = block.steps(update, rows, priors);
                 if let (0, Some(fused), Some(pool), Block::Map(w, _)) =
                     (i, backend.fused(), pool, &mut *block)
                 {
@@ -528,6 +549,9 @@ impl<B: Backend> Engine for Loaded<B> {
                 block.learn(backend, &mut scratch[i], x, z, sums[i].as_mut(), steps, status);
             }
         });
+        if let (Some(share), Some(latest)) = (update.average, latest) {
+            predicts.follow(latest, share, status);
+        }
         Ok(())
     }
 
@@ -545,7 +569,9 @@ impl<B: Backend> Engine for Loaded<B> {
     }
 
     fn set_noise(&mut self, noise: InferredNoise) {
-        self.layers.noise = noise;
+        for layers in self.latest.iter_mut().chain([&mut self.layers]) {
+            layers.noise.clone_from(&noise);
+        }
     }
 
     fn sums(&self) -> OnDevice {
@@ -578,16 +604,32 @@ impl<B: Backend> Engine for Loaded<B> {
     fn apply(&mut self, sums: &OnDevice, update: Update, rows: usize) -> Result<()> {
         let sums = sums.downcast_ref::<LayerSums<B>>().ok_or_else(other_device)?;
         sums.layers.iter().flatten().try_for_each(|s| self.layers.backend.check_sums(s))?;
-        self.layers.noise.follow(&sums.noise, update.rule);
-        let status = &mut mine(&mut self.learning).status;
-        let Layers { backend, blocks, priors, .. } = &mut self.layers;
+        if update.average.is_some() {
+            self.split()?;
+        }
+        let Loaded { layers: predicts, latest, learning, .. } = self;
+        let layers = latest.as_mut().unwrap_or(&mut *predicts);
+        layers.noise.follow(&sums.noise, update.rule);
+        let status = &mut mine(learning).status;
+        let Layers { backend, blocks, priors, .. } = layers;
         for ((block, sums), priors) in blocks.iter_mut().zip(&sums.layers).zip(priors) {
             if let (Some(sums), Some(priors)) = (sums, priors) {
-                let steps = update.steps(rows, block.uses(), *priors);
+                let steps = block.steps(update, rows, *priors);
                 block.apply(backend, sums, steps, status);
             }
         }
+        if let (Some(share), Some(latest)) = (update.average, latest) {
+            predicts.follow(latest, share, status);
+        }
         Ok(())
+    }
+
+    fn restate(&mut self, batch: Batch<'_>, share: f64) -> Result<()> {
+        self.restate_norms(batch, share)
+    }
+
+    fn forget_latest(&mut self) {
+        self.latest = None;
     }
 
     fn table(&self, rows: usize) -> Result<OnDevice> {

@@ -36,12 +36,15 @@ pub enum Layer {
         /// Number of outputs.
         outputs: usize,
     },
-    /// The same weighted sum at every position of a window.
+    /// The same weighted sum at every position of a window, plus a bias per channel.
     Conv2d {
         /// Number of output channels.
         channels: usize,
         /// How the window slides.
         window: Window,
+        /// Whether it has biases; before a normalisation they do nothing.
+        #[cfg_attr(feature = "files", serde(default = "yes", skip_serializing_if = "is_yes"))]
+        bias: bool,
     },
     /// Average over a window; padded cells count as zeros.
     AvgPool2d {
@@ -70,6 +73,16 @@ pub enum Layer {
     Add,
 }
 
+#[cfg(feature = "files")]
+fn yes() -> bool {
+    true
+}
+
+#[cfg(feature = "files")]
+fn is_yes(v: &bool) -> bool {
+    *v
+}
+
 impl From<Activation> for Layer {
     fn from(function: Activation) -> Self {
         Layer::Activation { function }
@@ -96,7 +109,26 @@ impl Layer {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn conv2d(channels: usize, kernel: usize) -> Self {
-        Layer::Conv2d { channels, window: Window { kernel, stride: 1, padding: Padding::Around(0) } }
+        Layer::Conv2d {
+            channels,
+            window: Window { kernel, stride: 1, padding: Padding::Around(0) },
+            bias: true,
+        }
+    }
+
+    /// Without biases: they stay at 0 and are not learned. No effect on layers other than convolutions.
+    ///
+    /// ```
+    /// # use tractable::{Layer, Network, Shape};
+    /// let net = Network::builder(Shape::image(1, 9, 7)).layer(Layer::conv2d(8, 3).without_bias()).build()?;
+    /// assert_eq!(net.parameters(), 8 * 9);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn without_bias(mut self) -> Self {
+        if let Layer::Conv2d { bias, .. } = &mut self {
+            *bias = false;
+        }
+        self
     }
 
     /// Average pooling with a square window; the stride is the window's size unless set.
@@ -228,7 +260,7 @@ impl Layer {
                 positive(outputs, "outputs of a linear layer")?;
                 Ok(Shape::flat(outputs))
             }
-            Layer::Conv2d { channels, window } => {
+            Layer::Conv2d { channels, window, .. } => {
                 positive(channels, "channels of a convolution")?;
                 let (height, width) = window.slide(input)?;
                 Ok(Shape { channels, height, width })
@@ -266,12 +298,14 @@ impl Layer {
         })
     }
 
-    /// Shape of this layer's weights in files, and its number of biases; `None` without parameters.
+    /// Shape of this layer's weights in files, and its number of biases; `None` without parameters. On a device, a convolution without biases
+    /// has biases of mean and variance 0.
     pub(crate) fn parameter_shape(&self, input: Shape) -> Result<Option<(Vec<usize>, usize)>> {
         Ok(match *self {
             Layer::Linear { outputs } => Some((vec![outputs, input.len()], outputs)),
-            Layer::Conv2d { channels, window } => {
-                Some((vec![channels, input.channels, window.kernel, window.kernel], channels))
+            Layer::Conv2d { channels, window, bias } => {
+                let biases = if bias { channels } else { 0 };
+                Some((vec![channels, input.channels, window.kernel, window.kernel], biases))
             }
             Layer::BatchNorm { .. } => Some((vec![input.channels], input.channels)),
             _ => None,

@@ -23,6 +23,9 @@ pub use derivative::{Derivative, Wrt};
 pub use drift::Drift;
 pub use layer::{Layer, Node, Prior, Scheme};
 pub use network::{Increment, LearnInfo, Mark, Network, Sums};
-pub use output::{Extremum, Noise, Observation, Output, Prediction, Spread, Surprise, Tree, Wanted};
+pub use output::{
+    ClassUnits, Extremum, Head, Noise, Observation, Output, Prediction, Softmax, Spread, Surprise, Tree,
+    Wanted,
+};
 pub use tractable_devices::UpdateRule;
 pub use train::{EarlyStopping, Epoch, Fit, FitReport, NoiseSchedule, Progress, Samples, Sync};

@@ -30,9 +30,8 @@ pub(crate) use spec::Spec;
 use crate::engine::{self, ActivePass, Batch, Engine, InferredNoise, MeanVar};
 use crate::graph::Graph;
 use crate::layer::Contents;
-#[cfg(feature = "verify")]
 use crate::layer::Layer;
-use crate::output::{Noise, Observation, ObservationBuffer, Output, Prediction, Tree};
+use crate::output::{Noise, Observation, ObservationBuffer, Output, Prediction};
 use crate::plan::Op;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -42,7 +41,7 @@ use tractable_core::gaussian::{Gaussian, Input, Matrix};
 use tractable_core::metrics::Tails;
 use tractable_core::moments::noise;
 use tractable_data::Scaler;
-use tractable_devices::{Device, Purpose, Tally, Update};
+use tractable_devices::{Device, Purpose, Tally, Update, UpdateRule};
 #[cfg(feature = "verify")]
 use tractable_devices::{Field, Seen};
 
@@ -152,16 +151,21 @@ impl Network {
         let graph = Arc::new(spec.graph()?);
         spec.update.check()?;
         let units = graph.shapes[graph.output()].len();
-        if let Output::Classes { classes } = spec.output {
-            Tree::new(classes)?;
+        if spec.output.classes() > 0 {
+            spec.output.class_units()?;
         }
         if spec.output.units() != units {
             let kind = match spec.output {
                 Output::Values { .. } => "numbers",
+                Output::Classes { .. } if spec.output.is_softmax() => "classes",
                 Output::Classes { .. } => "nodes of the class tree",
             };
             let expected = format!("{} units, the {kind}", spec.output.units());
             return Err(Error::shape("last layer", expected, units));
+        }
+        if spec.output.is_softmax() && graph.shapes[graph.output()].pixels() > 1 {
+            let why = "a softmax needs one pixel with a channel for every class";
+            return Err(Error::invalid("last layer", why));
         }
         let priors = (0..spec.layers.len()).map(|i| spec.prior_of(&graph, i)).collect::<Result<Vec<_>>>()?;
         let mut engine = engine::load(&device, &graph, priors)?;
@@ -211,6 +215,9 @@ impl Network {
             return Ok(mean.iter().zip(&var).map(|(&m, &v)| noise::expected(m, v)).collect());
         }
         let (std, units) = (&self.spec.noise.0, self.spec.output.units());
+        if self.spec.output.is_softmax() {
+            return Ok(vec![0.0; rows * units]);
+        }
         Ok((0..rows * units).map(|i| std[i % units % std.len()].powi(2)).collect())
     }
 
@@ -221,7 +228,19 @@ impl Network {
 
     /// The update of the weights by a batch with this weight.
     fn update(&self, weight: f64) -> Update {
-        Update { rule: self.spec.update, weight }
+        let rule = self.spec.update;
+        Update { rule, weight, average: rule.average(self.spec.averaged) }
+    }
+
+    /// Whether its means are averages.
+    pub(crate) fn is_paced(&self) -> bool {
+        matches!(self.spec.update, UpdateRule::Paced { .. })
+    }
+
+    /// After an update with this many rows.
+    fn updated(&mut self, rows: usize) {
+        self.done.note_update(rows);
+        self.spec.averaged += u64::from(self.is_paced());
     }
 
     /// A pass with these samples in it, forward.
@@ -292,21 +311,18 @@ impl Network {
     /// ```
     pub fn class_probabilities<'a>(&self, out: impl Into<Input<'a>>) -> Result<Matrix> {
         let out = out.into();
-        let Output::Classes { classes } = self.spec.output else {
+        let Output::Classes { classes, .. } = self.spec.output else {
             return Err(Error::invalid("predict_classes", "this is a regression model; use predict"));
         };
-        let tree = Tree::new(classes)?;
-        if out.width() != tree.nodes() {
-            return Err(Error::shape(
-                "prediction",
-                format!("{} nodes of the class tree", tree.nodes()),
-                out.width(),
-            ));
+        let units = self.spec.output.class_units()?;
+        if out.width() != units.units() {
+            let expected = format!("{} units of the output", units.units());
+            return Err(Error::shape("prediction", expected, out.width()));
         }
         let known = || Cow::Owned(vec![0.0; out.mean().len()]);
         let var = out.var().map_or_else(known, Cow::Borrowed);
-        let rows = out.mean().chunks_exact(tree.nodes()).zip(var.chunks_exact(tree.nodes()));
-        let p = rows.map(|(m, v)| tree.probabilities(m, v));
+        let rows = out.mean().chunks_exact(units.units()).zip(var.chunks_exact(units.units()));
+        let p = rows.map(|(m, v)| units.probabilities(m, v));
         let p: Vec<f64> = match self.spec.calibration {
             None => p.flatten().collect(),
             Some(calibration) => p.flat_map(|p| calibration.of(&p)).collect(),
@@ -315,7 +331,7 @@ impl Network {
     }
 
     /// **What do the data say about the weights?** Updates them with one batch; each row of `x` belongs to
-    /// one row of the observation. An error leaves the network unchanged.
+    /// one row of the observation. An error leaves the network unchanged. Running statistics of batch normalisation follow the batch.
     ///
     /// ```
     /// # use tractable::{Activation, Matrix, Network};
@@ -350,8 +366,9 @@ impl Network {
             });
         (self.standard, self.observed) = (buffers, observed);
         learned?;
-        self.done.note_update(x.rows());
-        self.learned(x.rows())
+        let averaged = self.spec.averaged;
+        self.updated(x.rows());
+        self.learned(x.rows()).inspect_err(|_| self.spec.averaged = averaged)
     }
 
     /// Checks whether [`learn`](Network::learn) would accept these rows, without changing anything.
@@ -476,8 +493,8 @@ impl Network {
     }
 
     /// The current weights and biases of a layer: weights `[out, in]`, or `[out, in * rows * columns]` for a
-    /// convolution, one row per output; batch normalisation has one weight per channel. `None` for a layer
-    /// without parameters.
+    /// convolution, one row per output; batch normalisation has one weight per channel. Biases that a convolution does not have are 0.
+    /// `None` for a layer without parameters.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
@@ -519,8 +536,13 @@ impl Network {
                 return Err(Error::shape(format!("parameters of {layer}"), old.len(), new.mean().len()));
             }
         }
+        let has_bias = !matches!(self.spec.layers[at], Layer::Conv2d { bias: false, .. });
+        if !has_bias && biases.mean().iter().chain(biases.var()).any(|v| *v != 0.0) {
+            return Err(Error::invalid(format!("parameters of {layer}"), "it has no biases: they must be 0"));
+        }
         (p.mean, p.var) = (weights.mean().to_vec(), weights.var().to_vec());
         (p.bias_mean, p.bias_var) = (biases.mean().to_vec(), biases.var().to_vec());
+        contents.latest = None;
         self.fill(at, 0..biases.mean().len(), &contents)
     }
 

@@ -2,19 +2,24 @@
 
 mod calibration;
 mod class_calibration;
+mod class_units;
 mod classes;
 mod observation;
 mod prediction;
+mod softmax;
 mod spread;
 mod surprise;
 mod wanted;
 
 pub use calibration::{Calibration, Parts};
 pub use class_calibration::ClassCalibration;
+pub use class_units::{ClassUnits, Head};
 pub use classes::Tree;
 pub use observation::Observation;
 pub use observation::{DefaultNoise, ObservationBuffer};
 pub use prediction::{Component, Prediction, ln_mixed};
+pub(crate) use softmax::AsObserved;
+pub use softmax::Softmax;
 pub use spread::Spread;
 pub use surprise::Surprise;
 pub use surprise::innovation_squared;
@@ -26,9 +31,10 @@ use tractable_core::error::{Error, Result};
 /// The kind of a network's output.
 ///
 /// ```
-/// use tractable::{Noise, network::Output};
+/// use tractable::{Noise, network::{Head, Output}};
 /// assert_eq!(Output::Values { width: 2, noise: Noise::Inferred }.units(), 2);
-/// assert_eq!(Output::Classes { classes: 10 }.units(), 11); // nodes of the binary tree
+/// assert_eq!(Output::Classes { classes: 10, head: Head::Tree }.units(), 11); // nodes of the binary tree
+/// assert_eq!(Output::Classes { classes: 10, head: Head::Softmax }.units(), 10);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(
@@ -45,10 +51,13 @@ pub enum Output {
         #[cfg_attr(feature = "files", serde(default))]
         noise: Noise,
     },
-    /// One of several classes, by a binary tree.
+    /// One of several classes.
     Classes {
         /// Number of classes, at least 2.
         classes: usize,
+        /// How they are read from the units.
+        #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "Head::is_tree"))]
+        head: Head,
     },
 }
 
@@ -56,20 +65,21 @@ impl Output {
     /// Units of the last layer this needs.
     ///
     /// ```
-    /// assert_eq!(tractable::network::Output::Classes { classes: 2 }.units(), 1);
+    /// use tractable::network::{Head, Output};
+    /// assert_eq!(Output::Classes { classes: 2, head: Head::Tree }.units(), 1);
     /// ```
     pub fn units(&self) -> usize {
         match *self {
             Output::Values { width, .. } => width,
-            Output::Classes { classes } => Tree::new(classes).map_or(0, |t| t.nodes()),
+            Output::Classes { .. } => self.class_units().map_or(0, |u| u.units()),
         }
     }
 
-    /// What is known about the noise; for classes it is a setting.
+    /// What is known about the noise; for classes it is a setting, unless they are those of a softmax, which has none.
     ///
     /// ```
-    /// use tractable::{Noise, network::Output};
-    /// assert_eq!(Output::Classes { classes: 3 }.noise(), Noise::Known);
+    /// use tractable::{Noise, network::{Head, Output}};
+    /// assert_eq!(Output::Classes { classes: 3, head: Head::Tree }.noise(), Noise::Known);
     /// ```
     pub fn noise(&self) -> Noise {
         match *self {
@@ -78,11 +88,35 @@ impl Output {
         }
     }
 
+    /// How the units stand for classes.
+    ///
+    /// # Errors
+    /// If it has no classes, or not at least 2.
+    ///
+    /// ```
+    /// use tractable::network::{Head, Output};
+    /// assert_eq!(Output::Classes { classes: 3, head: Head::Softmax }.class_units()?.units(), 3);
+    /// # Ok::<(), tractable::Error>(())
+    /// ```
+    pub fn class_units(&self) -> Result<ClassUnits> {
+        match *self {
+            Output::Values { .. } => {
+                Err(Error::invalid("output", "this is a regression model; it has no classes"))
+            }
+            Output::Classes { classes, head } => ClassUnits::new(classes, head),
+        }
+    }
+
+    /// Whether classes are those of a softmax.
+    pub(crate) fn is_softmax(&self) -> bool {
+        matches!(self, Output::Classes { head: Head::Softmax, .. })
+    }
+
     /// Number of classes; 0 for regression.
     pub fn classes(&self) -> usize {
         match *self {
             Output::Values { .. } => 0,
-            Output::Classes { classes } => classes,
+            Output::Classes { classes, .. } => classes,
         }
     }
 }

@@ -1,4 +1,8 @@
-//! The paper's networks, ready to build.
+//! Networks ready to build: the paper's, and residual networks.
+
+mod residual;
+
+pub use residual::{resnet18, resnet18_of, resnet20, resnet20_of, wrn_16_4, wrn_of};
 
 use crate::builder::NetworkBuilder;
 use crate::layer::Layer;

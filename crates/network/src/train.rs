@@ -2,6 +2,7 @@
 
 mod samples;
 mod settings;
+mod statistics;
 mod together;
 
 pub use samples::Samples;
@@ -20,6 +21,7 @@ use tractable_core::metrics;
 use tractable_core::rng;
 use tractable_core::workers::{self, Transport};
 use tractable_data::{Images, Scaler, Target};
+use tractable_devices::UpdateRule;
 
 /// One epoch of a fit.
 ///
@@ -227,6 +229,9 @@ impl Network {
         self.spec.calibration = None;
         learner.begin(self, &rows)?;
         let total = rows.len();
+        if let UpdateRule::Paced { rows, .. } = &mut self.spec.update {
+            *rows = total;
+        }
         let mut order = Order::new(learner.shard(rows), fit.shuffle.then_some(seed));
         let mut resident = data.on(self)?;
         let mut report = FitReport { epochs: Vec::new(), best_epoch: None, interrupted: false };
@@ -244,9 +249,11 @@ impl Network {
             }
             order.prepare(epoch);
             let mut learned = LearnInfo::default();
-            resident.begin(seed, epoch, fit.weight_at(epoch));
+            resident.begin(seed, epoch);
             let (mut done, every) = (0, self.rows_between_reports(fit.batch));
-            for round in learner.rounds(total, fit.batch) {
+            let rounds = learner.rounds(total, fit.batch);
+            for round in rounds.clone() {
+                resident.weigh(self.weight_of(fit, epoch, round, rounds.len()));
                 let rows = order.rows.chunks(fit.batch).nth(round).unwrap_or(&[]);
                 learner.learn(self, &mut resident, rows)?;
                 let before = done;
@@ -258,6 +265,7 @@ impl Network {
                 learned += self.learned(done - learned.rows)?;
                 if learner.agree_to_stop(progress(Progress::Rows(done, total)).is_break())? {
                     report.interrupted = true;
+                    self.restate_norms(&mut resident, &order.in_order, fit.batch, (seed, epoch), &learner)?;
                     break 'epochs;
                 }
             }
@@ -267,6 +275,7 @@ impl Network {
             }
             learned += self.learned(done - learned.rows)?;
             learner.merge(self)?;
+            self.restate_norms(&mut resident, &order.in_order, fit.batch, (seed, epoch), &learner)?;
             self.spec.epochs = epoch + 1;
             let validation_nll = held_out.as_ref().map(|d| self.nll_of(d)).transpose()?;
             report.epochs.push(Epoch {
@@ -297,6 +306,14 @@ impl Network {
             report.best_epoch = Some(at);
         }
         Ok(report)
+    }
+
+    /// The weight of a batch of an epoch, by its number.
+    fn weight_of(&self, fit: &Fit, epoch: usize, round: usize, rounds: usize) -> f64 {
+        match self.spec.update {
+            UpdateRule::Paced { .. } => fit.pace_at(epoch as f64 + (round as f64 + 0.5) / rounds as f64),
+            _ => fit.weight_at(epoch),
+        }
     }
 
     fn rows_between_reports(&self, batch: usize) -> usize {
@@ -468,8 +485,8 @@ impl Network {
             (None, Output::Values { width, .. }) => {
                 Err(Error::shape("data", format!("{width} targets"), data.outputs()))
             }
-            (Some(names), Output::Classes { classes }) if names.len() <= classes => Ok(()),
-            (Some(names), Output::Classes { classes }) => {
+            (Some(names), Output::Classes { classes, .. }) if names.len() <= classes => Ok(()),
+            (Some(names), Output::Classes { classes, .. }) => {
                 Err(Error::shape("data", format!("{classes} classes"), names.len()))
             }
             (None, Output::Classes { .. }) => {

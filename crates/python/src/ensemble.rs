@@ -83,7 +83,9 @@ impl Ensemble {
 
     fn names_of_classes(&self) -> Classes {
         let names = self.read().class_names().to_vec();
-        Classes(matches!(self.output, Output::Classes { classes } if classes == names.len()).then_some(names))
+        Classes(
+            matches!(self.output, Output::Classes { classes, .. } if classes == names.len()).then_some(names),
+        )
     }
 
     fn numbers<'py>(&self, x: &Bound<'py, PyAny>, std: Option<&Bound<'py, PyAny>>) -> PyResult<Inputs<'py>> {
@@ -256,7 +258,7 @@ impl Ensemble {
     ) -> PyResult<Self> {
         let net = network.read().or_raise()?.try_clone().or_raise()?;
         let names = match net.output() {
-            Output::Classes { classes } => Some((0..classes).map(|i| i.to_string()).collect::<Vec<_>>()),
+            Output::Classes { classes, .. } => Some((0..classes).map(|i| i.to_string()).collect::<Vec<_>>()),
             _ => None,
         };
         let learned = table::of_arrays(x, y, names.clone())?;
@@ -726,7 +728,7 @@ impl Ensemble {
     #[getter]
     fn classes(&self) -> Option<usize> {
         match self.output {
-            Output::Classes { classes } => Some(classes),
+            Output::Classes { classes, .. } => Some(classes),
             _ => None,
         }
     }
@@ -775,7 +777,7 @@ impl Ensemble {
         let models = model.models();
         let models = if models == 1 { "1 model".into() } else { format!("{models} models") };
         let what = match self.output {
-            Output::Classes { classes } => format!("{classes} classes"),
+            Output::Classes { classes, .. } => format!("{classes} classes"),
             _ => model.output_names().join(", "),
         };
         let score = model.scores().first().map_or(String::new(), |s| match (s.rmse, s.error_rate) {

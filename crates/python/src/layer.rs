@@ -116,6 +116,14 @@ impl Layer {
         self.windowed(|kind| kind.end_padding(zeros))
     }
 
+    /// A convolution without biases.
+    fn without_bias(&self) -> PyResult<Self> {
+        match self.kind {
+            Kind::Conv2d { .. } => Ok(Layer { kind: self.kind.without_bias(), ..self.clone() }),
+            _ => Err(invalid("layer", format!("`{}` always has what it has", self.kind.kind()))),
+        }
+    }
+
     /// A name, for condition() and of().
     fn named(&self, name: String) -> Self {
         Layer { name: Some(name), ..self.clone() }

@@ -15,6 +15,7 @@ use pyo3::types::{PyBytes, PyDict};
 use std::path::PathBuf;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tractable::data::Dataset;
+use tractable::recipes;
 use tractable::{
     Fit, Input, Matrix, Network as Inner, Noise, Prior, Shape,
     condition::Wrt,
@@ -43,9 +44,10 @@ impl From<Inner> for Network {
 /// What a network has besides its layers.
 struct Settings<'a> {
     classes: Option<usize>,
+    head: &'a str,
     noise: Option<NoiseGiven>,
     gain: f64,
-    scheme: &'a str,
+    scheme: Option<&'a str>,
     bias_var: Option<f64>,
     update: Option<UpdateGiven>,
     seed: u64,
@@ -63,12 +65,13 @@ enum NoiseGiven {
 enum UpdateGiven {
     Name(String),
     Counted(usize),
+    Paced(String, usize),
 }
 
 impl Settings<'_> {
     fn build(self, mut builder: NetworkBuilder) -> PyResult<Network> {
         if let Some(classes) = self.classes {
-            builder = builder.classes(classes);
+            builder = builder.classes(classes).head(self.head.parse().or_raise()?);
         }
         builder = match self.noise {
             None if self.classes.is_some() => builder,
@@ -84,30 +87,51 @@ impl Settings<'_> {
             Some(NoiseGiven::One(std)) => builder.noise_std([std]),
             Some(NoiseGiven::Each(std)) => builder.noise_std(std),
         };
-        let mut prior = match self.scheme {
+        let update = match self.update {
+            None => UpdateRule::Capped,
+            Some(UpdateGiven::Counted(rows)) => UpdateRule::counted(rows),
+            Some(UpdateGiven::Paced(name, rows)) if name == "paced" => UpdateRule::paced(rows),
+            Some(UpdateGiven::Paced(name, _)) => {
+                let why = format!("(`{name}`, rows) is not (`paced`, rows)");
+                return Err(invalid("update", why));
+            }
+            Some(UpdateGiven::Name(name)) => match name.as_str() {
+                "capped" => UpdateRule::Capped,
+                "plain" => UpdateRule::Plain,
+                _ => {
+                    let why = format!(
+                        "`{name}` is not capped, plain, (paced, rows) or the number of rows to count"
+                    );
+                    return Err(invalid("update", why));
+                }
+            },
+        };
+        let usual = if let UpdateRule::Paced { .. } = update { "even" } else { "he" };
+        let mut prior = match self.scheme.unwrap_or(usual) {
             "he" => Prior::he(),
             "xavier" => Prior { scheme: Scheme::Xavier, ..Prior::he() },
-            other => return Err(invalid("scheme", format!("`{other}` is not he or xavier"))),
+            "even" => Prior::deep(),
+            other => return Err(invalid("scheme", format!("`{other}` is not he, xavier or even"))),
         };
         prior = prior.gain(self.gain);
         if let Some(var) = self.bias_var {
             prior = prior.bias_var(var);
         }
-        let update = match self.update {
-            None => UpdateRule::Capped,
-            Some(UpdateGiven::Counted(rows)) => UpdateRule::counted(rows),
-            Some(UpdateGiven::Name(name)) => match name.as_str() {
-                "capped" => UpdateRule::Capped,
-                "plain" => UpdateRule::Plain,
-                _ => {
-                    let why = format!("`{name}` is not capped, plain or the number of rows to count");
-                    return Err(invalid("update", why));
-                }
-            },
-        };
         let device = device(self.device)?;
         let built = builder.prior(prior).update_rule(update).seed(self.seed).device(device).build();
         Ok(built.or_raise()?.into())
+    }
+}
+
+/// The shape of an input as Python gives it.
+fn shape(input: &Bound<'_, PyAny>) -> PyResult<Shape> {
+    match input.extract::<usize>() {
+        Ok(n) => Ok(Shape::flat(n)),
+        Err(_) => match input.extract::<Vec<usize>>()?[..] {
+            [n] => Ok(Shape::flat(n)),
+            [channels, height, width] => Ok(Shape::image(channels, height, width)),
+            _ => Err(invalid("input", "give the number of inputs, or (channels, height, width)")),
+        },
     }
 }
 
@@ -183,6 +207,9 @@ const WORTH_A_COPY: usize = 1 << 22;
 
 const NO_NOISE: &str = "classes have a setting of their own: Network(..., noise=1.0)";
 
+/// Rows that a residual network counts until a fit counts its own.
+const RESIDUAL_ROWS: usize = 50_000;
+
 /// A path as Python gives it: text or os.PathLike.
 pub(crate) type Path = PathBuf;
 
@@ -190,7 +217,7 @@ pub(crate) type Path = PathBuf;
 impl Network {
     #[new]
     #[pyo3(signature = (
-        input, layers, *, classes=None, noise=None, gain=1.0, scheme="he", bias_var=None, update=None, seed=0,
+        input, layers, *, classes=None, head="tree", noise=None, gain=1.0, scheme=None, bias_var=None, update=None, seed=0,
         device="cpu"
     ))]
     #[allow(clippy::too_many_arguments)]
@@ -198,49 +225,85 @@ impl Network {
         input: &Bound<'_, PyAny>,
         layers: Vec<Bound<'_, PyAny>>,
         classes: Option<usize>,
+        head: &str,
         noise: Option<NoiseGiven>,
         gain: f64,
-        scheme: &str,
+        scheme: Option<&str>,
         bias_var: Option<f64>,
         update: Option<UpdateGiven>,
         seed: u64,
         device: &str,
     ) -> PyResult<Self> {
-        let shape = match input.extract::<usize>() {
-            Ok(n) => Shape::flat(n),
-            Err(_) => match input.extract::<Vec<usize>>()?[..] {
-                [n] => Shape::flat(n),
-                [channels, height, width] => Shape::image(channels, height, width),
-                _ => return Err(invalid("input", "give the number of inputs, or (channels, height, width)")),
-            },
-        };
-        let mut builder = Inner::builder(shape);
+        let mut builder = Inner::builder(shape(input)?);
         for layer in &layers {
             builder = builder.layer(Layer::given(layer)?.node());
         }
-        Settings { classes, noise, gain, scheme, bias_var, update, seed, device }.build(builder)
+        Settings { classes, head, noise, gain, scheme, bias_var, update, seed, device }.build(builder)
+    }
+
+    /// A residual network for images: resnet18, resnet20 or wrn-16-4, with a softmax.
+    ///
+    /// Parameters
+    /// ----------
+    /// name : str
+    /// input : (channels, height, width)
+    /// classes : int
+    /// width : int, optional
+    ///     Channels of the stem, for a smaller network: 64, 16 and 16 unless set.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import tractable as tr
+    /// >>> net = tr.Network.residual("resnet20", (1, 8, 8), 10, width=4)
+    /// >>> net.classes
+    /// 10
+    #[staticmethod]
+    #[pyo3(signature = (name, input, classes, *, width=None, gain=1.0, update=None, seed=0, device="cpu"))]
+    #[allow(clippy::too_many_arguments)]
+    fn residual(
+        name: &str,
+        input: &Bound<'_, PyAny>,
+        classes: usize,
+        width: Option<usize>,
+        gain: f64,
+        update: Option<UpdateGiven>,
+        seed: u64,
+        device: &str,
+    ) -> PyResult<Self> {
+        let input = shape(input)?;
+        let builder = match name {
+            "resnet18" => recipes::resnet18_of(width.unwrap_or(64), input, classes),
+            "resnet20" => recipes::resnet20_of(width.unwrap_or(16), input, classes),
+            "wrn-16-4" => recipes::wrn_of(width.unwrap_or(16), 4, input, classes),
+            _ => return Err(invalid("name", format!("`{name}` is not resnet18, resnet20 or wrn-16-4"))),
+        };
+        let (classes, noise, scheme, bias_var) = (None, None, None, None);
+        let update = update.or(Some(UpdateGiven::Paced("paced".into(), RESIDUAL_ROWS)));
+        Settings { classes, head: "softmax", noise, gain, scheme, bias_var, update, seed, device }
+            .build(builder)
     }
 
     /// A dense network with these widths, input and output included.
     #[staticmethod]
     #[pyo3(signature = (
-        widths, activation="mixture_relu", *, classes=None, noise=None, gain=1.0, scheme="he", bias_var=None,
-        update=None, seed=0, device="cpu"
+        widths, activation="mixture_relu", *, classes=None, head="tree", noise=None, gain=1.0, scheme=None,
+        bias_var=None, update=None, seed=0, device="cpu"
     ))]
     #[allow(clippy::too_many_arguments)]
     fn mlp(
         widths: Vec<usize>,
         activation: &str,
         classes: Option<usize>,
+        head: &str,
         noise: Option<NoiseGiven>,
         gain: f64,
-        scheme: &str,
+        scheme: Option<&str>,
         bias_var: Option<f64>,
         update: Option<UpdateGiven>,
         seed: u64,
         device: &str,
     ) -> PyResult<Self> {
-        Settings { classes, noise, gain, scheme, bias_var, update, seed, device }
+        Settings { classes, head, noise, gain, scheme, bias_var, update, seed, device }
             .build(Inner::mlp(widths, activation.parse().or_raise()?))
     }
 
@@ -364,7 +427,7 @@ impl Network {
     ) -> PyResult<Bound<'py, PyDict>> {
         let x = Numbers::of(x, "input")?.matrix(self.input.len(), "input")?;
         let data = match self.output {
-            Output::Classes { classes } => {
+            Output::Classes { classes, .. } => {
                 let names = (0..classes).map(|i| i.to_string()).collect();
                 Dataset::with_labels(x, labels(y, "y")?, names)
             }
@@ -568,7 +631,7 @@ impl Network {
     #[getter]
     fn classes(&self) -> Option<usize> {
         match self.output {
-            Output::Classes { classes } => Some(classes),
+            Output::Classes { classes, .. } => Some(classes),
             _ => None,
         }
     }
@@ -604,7 +667,7 @@ impl Network {
     fn __repr__(&self) -> PyResult<String> {
         let net = self.read().or_raise()?;
         let out = match self.output {
-            Output::Classes { classes } => format!("{classes} classes"),
+            Output::Classes { classes, .. } => format!("{classes} classes"),
             _ => format!("{} outputs", self.output.units()).replace("1 outputs", "1 output"),
         };
         let layers = net.layer_names().join(", ");

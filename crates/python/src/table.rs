@@ -116,7 +116,7 @@ pub(crate) fn as_fitted(
     labels: Option<Vec<usize>>,
 ) -> PyResult<Dataset> {
     let class_names = match (model.output(), model.class_names()) {
-        (Output::Classes { classes }, []) => (0..classes).map(|i| i.to_string()).collect(),
+        (Output::Classes { classes, .. }, []) => (0..classes).map(|i| i.to_string()).collect(),
         (_, names) => names.to_vec(),
     };
     let known = match labels {

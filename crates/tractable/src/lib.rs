@@ -106,8 +106,8 @@ pub mod network {
     pub use tractable_core::shape::{Padding, Window};
     pub use tractable_devices::UpdateRule;
     pub use tractable_network::{
-        Drift, Increment, LearnInfo, Mark, NetworkBuilder, Node, Observation, Output, Scheme, Spread, Sums,
-        Surprise, Tree,
+        ClassUnits, Drift, Head, Increment, LearnInfo, Mark, NetworkBuilder, Node, Observation, Output,
+        Scheme, Softmax, Spread, Sums, Surprise, Tree,
     };
 }
 

@@ -8,7 +8,7 @@ use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Gaussian, Input, Matrix};
 use tractable_core::rng::{self, Rng, standard_normal};
 use tractable_network::network::Network;
-use tractable_network::output::{Output, Tree};
+use tractable_network::output::{ClassUnits, Output};
 
 /// The gradient of `ln P(label)` with respect to the pixels, for every image: of the network of means, with constant
 /// variances. Innovations of means go back through every layer like a gradient, so this takes one pass.
@@ -27,18 +27,18 @@ use tractable_network::output::{Output, Tree};
 /// # Ok::<(), tractable::Error>(())
 /// ```
 pub fn gradient(net: &Network, images: &Matrix, labels: &[usize]) -> Result<Matrix> {
-    let Output::Classes { classes } = net.output() else {
+    let Output::Classes { classes, .. } = net.output() else {
         return Err(Error::invalid("gradient", "this is a regression model; it has no class gradient"));
     };
     Targets::untargeted(labels).check(images.rows(), classes)?;
-    let tree = Tree::new(classes)?;
+    let units = net.output().class_units()?;
     let mut all = Vec::with_capacity(images.data().len());
     for from in (0..images.rows()).step_by(net.rows_at_once()) {
         let to = images.rows().min(from + net.rows_at_once());
         let signed: Vec<(usize, f64)> = labels[from..to].iter().map(|&l| (l, 1.0)).collect();
         let mut sizes = Vec::new();
         let x = Input::from(images).rows_between(from, to);
-        let (_, part) = net.gradient(x, |out| by_nodes(tree, out, &signed, &mut sizes))?;
+        let (_, part) = net.gradient(x, |out| by_units(units, out, &signed, &mut sizes))?;
         for (row, size) in part.data().chunks_exact(images.width()).zip(&sizes) {
             all.extend(row.iter().map(|g| g * size));
         }
@@ -46,20 +46,25 @@ pub fn gradient(net: &Network, images: &Matrix, labels: &[usize]) -> Result<Matr
     Matrix::new(all, images.width())
 }
 
-/// The gradient of `sign ln P(class)` by the nodes' means, row after row, each divided by its largest entry, which goes
+/// The gradient of `sign ln P(class)` by the means of the output's units, row after row, each divided by its largest entry, which goes
 /// to `sizes`: for a confident network it would be too small for single precision.
-fn by_nodes(tree: Tree, out: &Gaussian, signed: &[(usize, f64)], sizes: &mut Vec<f64>) -> Result<Matrix> {
-    let nodes = tree.nodes();
-    let rows = out.mean().chunks_exact(nodes).zip(out.var().chunks_exact(nodes)).zip(signed);
+fn by_units(
+    units: ClassUnits,
+    out: &Gaussian,
+    signed: &[(usize, f64)],
+    sizes: &mut Vec<f64>,
+) -> Result<Matrix> {
+    let width = units.units();
+    let rows = out.mean().chunks_exact(width).zip(out.var().chunks_exact(width)).zip(signed);
     let mut all = Vec::with_capacity(out.mean().len());
     for ((mean, var), &(class, sign)) in rows {
-        let gradient = tree.ln_gradient(class, mean, var);
+        let gradient = units.ln_gradient(class, mean, var);
         let size = gradient.iter().fold(0.0, |s: f64, g| s.max(g.abs()));
         let size = if size > 0.0 { size } else { 1.0 };
         sizes.push(size);
         all.extend(gradient.iter().map(|g| sign * g / size));
     }
-    Matrix::new(all, nodes)
+    Matrix::new(all, width)
 }
 
 /// The fast gradient sign method: one step of the size of the budget, which must be set; iterations and random start
@@ -121,8 +126,8 @@ pub fn pgd(
     let step = |lanes: &Lanes<'_>| {
         let signed: Vec<(usize, f64)> =
             lanes.tasks.iter().map(|t| t.target.map_or((t.label, -1.0), |target| (target, 1.0))).collect();
-        let nodes = |out: &Gaussian| by_nodes(lanes.tree, out, &signed, &mut Vec::new());
-        let (output, gradient) = lanes.net.gradient(Input::exact(&lanes.mean, width)?, nodes)?;
+        let of_units = |out: &Gaussian| by_units(lanes.units, out, &signed, &mut Vec::new());
+        let (output, gradient) = lanes.net.gradient(Input::exact(&lanes.mean, width)?, of_units)?;
         let (mut gradient, mut mean) = (gradient.data().to_vec(), lanes.mean.clone());
         for (lane, (g, x)) in gradient.chunks_exact_mut(width).zip(mean.chunks_exact_mut(width)).enumerate() {
             let limits = lanes.limits(lane);

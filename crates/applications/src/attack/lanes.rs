@@ -8,7 +8,7 @@ use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Gaussian, Matrix};
 use tractable_core::metrics::argmax;
 use tractable_network::network::Network;
-use tractable_network::output::{Output, Tree};
+use tractable_network::output::{ClassUnits, Output};
 
 /// Images moved at a time: enough for all threads, few enough to stay in their caches; on a GPU enough to fill it.
 const LANES: usize = 32;
@@ -17,7 +17,7 @@ const LANES_OF_GPU: usize = 1024;
 /// Images in progress.
 pub(super) struct Lanes<'a> {
     pub(super) net: &'a Network,
-    pub(super) tree: Tree,
+    pub(super) units: ClassUnits,
     pub(super) settings: &'a Settings,
     images: &'a Matrix,
     pub(super) tasks: Vec<Task>,
@@ -47,7 +47,7 @@ pub(super) struct Method<'m> {
 
 /// What is known before the attacks begin.
 pub(super) struct Begun {
-    pub(super) tree: Tree,
+    pub(super) units: ClassUnits,
     /// Probabilities of the classes of every image.
     pub(super) before: Matrix,
     pub(super) tasks: Vec<Task>,
@@ -60,7 +60,7 @@ pub(super) fn begin(
     targets: &Targets<'_>,
     settings: &Settings,
 ) -> Result<Begun> {
-    let Output::Classes { classes } = net.output() else {
+    let Output::Classes { classes, .. } = net.output() else {
         return Err(Error::invalid("attack", "this is a regression model; only classifiers can be attacked"));
     };
     if images.width() != net.input().len() {
@@ -74,7 +74,7 @@ pub(super) fn begin(
     settings.check(net, images)?;
     let before = net.predict_classes(images)?;
     let tasks = targets.tasks(&before);
-    Ok(Begun { tree: Tree::new(classes)?, before, tasks })
+    Ok(Begun { units: net.output().class_units()?, before, tasks })
 }
 
 /// Attacks. Results do not depend on which images share a batch.
@@ -85,13 +85,13 @@ pub(super) fn run(
     begun: &Begun,
     method: &Method<'_>,
 ) -> Result<Vec<Attacked>> {
-    let Begun { tree, before, tasks } = begun;
+    let Begun { units, before, tasks } = begun;
     let mut found: Vec<Option<Attacked>> = vec![None; tasks.len()];
     // Numbers of the tasks in the lanes.
     let (mut numbers, mut next) = (Vec::new(), 0);
     let mut lanes = Lanes {
         net,
-        tree: *tree,
+        units: *units,
         settings,
         images,
         tasks: Vec::new(),

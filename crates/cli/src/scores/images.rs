@@ -4,10 +4,7 @@ use super::{bins, pair};
 use crate::report::{Outcome, Report, short, table};
 use serde::Serialize;
 use tractable::data::Images;
-use tractable::{
-    Network, metrics,
-    network::{Output, Tree},
-};
+use tractable::{Network, metrics};
 
 /// Predictions for each image.
 pub(crate) struct Predictions {
@@ -23,16 +20,12 @@ pub(crate) struct Predictions {
 pub(crate) fn predict(net: &Network, images: &Images) -> Outcome<Predictions> {
     // Images of another form are refused by name, and a network without classes too.
     net.nll(&images.select(&[0])?)?;
-    let classes = match net.output() {
-        Output::Classes { classes } => classes,
-        _ => images.class_names().len(),
-    };
-    let tree = Tree::new(classes)?;
+    let units = net.output().class_units()?;
     let mut all = Predictions { probabilities: Vec::new(), model: vec![], noise: vec![], raw: vec![] };
     let out = net.predict_images(images)?;
     all.probabilities.extend_from_slice(net.class_probabilities(&out)?.data());
-    for (mean, var) in out.mean().chunks_exact(tree.nodes()).zip(out.var().chunks_exact(tree.nodes())) {
-        let spread = tree.spread(mean, var);
+    for (mean, var) in out.mean().chunks_exact(units.units()).zip(out.var().chunks_exact(units.units())) {
+        let spread = units.spread(mean, var);
         all.model.push(spread.model);
         all.noise.push(spread.noise);
         all.raw.push(var.iter().sum::<f64>() / var.len() as f64);

@@ -5,7 +5,8 @@ use crate::image_sets::ImageSet;
 use crate::report::Outcome;
 use serde::{Deserialize, Serialize};
 use tractable::data::{Augment, Images};
-use tractable::{Activation, Fit, Network, network::NetworkBuilder, recipes, rng};
+use tractable::network::{Head, NetworkBuilder, UpdateRule};
+use tractable::{Activation, Fit, Network, recipes, rng};
 
 /// Networks by name. Its names have no documentation of their own, or the help of `train` would be pages long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
@@ -15,6 +16,18 @@ pub(crate) enum Net {
     Paper,
     PaperNorm,
     Mlp,
+    Resnet18,
+    Resnet20,
+    #[serde(rename = "wrn-16-4")]
+    #[value(name = "wrn-16-4")]
+    Wrn164,
+}
+
+impl Net {
+    /// Whether it is one of the residual networks.
+    fn is_residual(self) -> bool {
+        matches!(self, Net::Resnet18 | Net::Resnet20 | Net::Wrn164)
+    }
 }
 
 /// A random change to images.
@@ -31,6 +44,14 @@ impl TrainSettings {
     /// Whether the network is an MLP, whose layers may be chosen.
     pub(super) fn is_mlp(&self) -> bool {
         self.net == Net::Mlp
+    }
+
+    /// How classes are read from the output, and updates combined, unless flags say so.
+    pub(super) fn defaults_of_net(&self) -> (Head, UpdateRule) {
+        match self.net.is_residual() {
+            true => (Head::Softmax, UpdateRule::paced(1)),
+            false => (Head::Tree, UpdateRule::Capped),
+        }
     }
 
     pub(crate) fn fit_images(&self) -> Fit {
@@ -70,7 +91,7 @@ impl TrainSettings {
     }
 
     pub(crate) fn build(&self, set: ImageSet, images: &Images) -> NetworkBuilder {
-        let classes = images.class_names().len();
+        let (shape, classes) = (images.shape(), images.class_names().len());
         let net = match (self.net, set) {
             (Net::Mlp, _) => {
                 let widths = [images.shape().len()].into_iter().chain(self.hidden.iter().copied());
@@ -80,8 +101,14 @@ impl TrainSettings {
             (Net::Paper, _) => recipes::mnist(),
             (Net::PaperNorm, ImageSet::Cifar10) => recipes::cifar10_norm(),
             (Net::PaperNorm, _) => recipes::mnist_norm(),
+            (Net::Resnet18, _) => recipes::resnet18(shape, classes),
+            (Net::Resnet20, _) => recipes::resnet20(shape, classes),
+            (Net::Wrn164, _) => recipes::wrn_16_4(shape, classes),
         };
-        let noise = self.noise_start.unwrap_or(1.0);
-        net.prior(self.weights_prior()).update_rule(self.update_rule).noise_std([noise]).seed(self.seed)
+        let net = net.prior(self.weights_prior()).update_rule(self.rule()).seed(self.seed);
+        match self.head() {
+            Head::Softmax => net.head(Head::Softmax),
+            head => net.head(head).noise_std([self.noise_start.unwrap_or(1.0)]),
+        }
     }
 }

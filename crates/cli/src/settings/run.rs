@@ -6,7 +6,7 @@ use clap::{Arg, Args, Command};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::{Map, Value};
 use std::ops::{Deref, DerefMut};
-use tractable::Noise;
+use tractable::{Noise, network::Head};
 
 /// What a run trains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,12 @@ impl RunSettings {
         if !falls && self.noise == Noise::Known {
             self.noise = Noise::Inferred;
         }
-        if falls {
+        let (head, rule) = self.defaults_of_net();
+        if head == Head::Softmax {
+            self.head = self.head.or(Some(head));
+        }
+        self.update_rule = self.update_rule.or(Some(rule));
+        if falls && self.head() != Head::Softmax {
             let (start, decay, floor) = (self.noise_start, self.noise_decay, self.noise_floor);
             self.noise_start = start.or(Some(1.0));
             self.noise_decay = decay.or(Some(0.975));
@@ -91,8 +96,25 @@ impl RunSettings {
             self.check_target()?;
         }
         if !self.layers_are_free() && !self.hidden.is_empty() {
-            let why = "applies only to --net mlp; the paper's networks have fixed layers";
+            let why = "applies only to --net mlp; the other networks have fixed layers";
             return Err(Exit::Error(format!("--hidden: {why}")));
+        }
+        if self.head() == Head::Softmax {
+            if self.kind == Kind::Network && !self.classes {
+                return Err(Exit::Error("--head: applies only to classes; leave it out".into()));
+            }
+            let noise =
+                [("start", self.noise_start), ("decay", self.noise_decay), ("floor", self.noise_floor)];
+            if let Some((name, _)) = noise.iter().find(|(_, given)| given.is_some()) {
+                return Err(Exit::Error(format!(
+                    "--noise-{name}: a softmax has no noise; leave it out, or use --head tree"
+                )));
+            }
+            if self.settle_after.is_some() {
+                return Err(Exit::Error(
+                    "--settle-after: a softmax has no noise; leave it out, or use --head tree".into(),
+                ));
+            }
         }
         self.values.check()
     }

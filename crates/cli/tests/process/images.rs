@@ -46,6 +46,31 @@ fn a_resumed_run_on_images_ends_with_the_same_bits() {
     }
 }
 
+/// A softmax has no noise, and residual networks have a softmax.
+#[test]
+fn images_with_a_softmax() {
+    let place = Place::new();
+    let flags = "--net mlp --hidden 40 --limit 2000 --epochs 2 --calibration 0.02 --head softmax -o soft";
+    let lines = place.json(&[&["train", "digits"], &flags.split(' ').collect::<Vec<_>>()[..]].concat());
+    let last = lines.last().unwrap();
+    assert!(last["error_rate"].as_f64().unwrap() < 0.3, "{last}");
+    let config: serde_json::Value = serde_json::from_str(&place.text("soft/config.json")).unwrap();
+    assert_eq!(
+        (&config["head"], &config["noise_start"]),
+        (&"softmax".into(), &serde_json::Value::Null),
+        "{config}"
+    );
+    let again = place.json(&["train", "digits", "--resume", "--epochs", "3", "-o", "soft"]);
+    assert!(again.iter().any(|l| l["type"] == "epoch" && l["epoch"] == 3), "{again:?}");
+
+    let flags = "--net resnet20 --limit 32 --epochs 1 -o small";
+    let lines = place.json(&[&["train", "digits"], &flags.split(' ').collect::<Vec<_>>()[..]].concat());
+    assert_eq!(lines[0]["parameters"], 272_474 - 2 * 9 * 16, "one channel instead of three");
+    let settings = &lines[0]["settings"];
+    assert_eq!((&settings["head"], &settings["gain"]), (&"softmax".into(), &0.3.into()), "{settings}");
+    place.json(&["attack", "small", "--images", "1", "--iterations", "1", "-o", "attacked"]);
+}
+
 #[test]
 fn images_are_learned_and_evaluated() {
     let place = Place::new();
@@ -101,6 +126,12 @@ fn what_cannot_be_trained_on_is_named() {
         (&["digits", "--gain", "inf"], &["--gain: not a finite number"]),
         (&["digits", "--hidden", "5"], &["--hidden: applies only to --net mlp"]),
         (&["digits", "--net", "resnet"], &["--net"]),
+        (&["digits", "--net", "resnet20", "--noise-start", "1"], &["--noise-start: a softmax has no noise"]),
+        (
+            &["digits", "--head", "softmax", "--settle-after", "1"],
+            &["--settle-after: a softmax has no noise"],
+        ),
+        (&["digits", "--head", "most"], &["--head"]),
         (&["digits", "--target", "y"], &["--target: applies to CSV files"]),
         (&["digits", "--no-standardize"], &["--no-standardize: applies to CSV files"]),
         (&["data.csv", "--target", "y", "--augment"], &["--augment: applies to image sets"]),

@@ -4,7 +4,7 @@
 //! they are the exact update; for several they count the prior once per row, so the step can overshoot and the
 //! variance can become negative. [`plain`] applies the sum unchanged, [`capped`] limits the step to a fraction of the
 //! prior's standard deviation; [`cap_for_batch`] says which fraction. [`counted`] counts a row once however often it
-//! is seen.
+//! is seen; so does [`paced`], whose steps have a length of their own.
 
 use super::Real;
 
@@ -250,6 +250,105 @@ pub fn free_counted<R: Real>(
     let smallest = R::select(var_w == R::ZERO, R::ZERO, R::MIN_POSITIVE);
     let free = (delta * delta * cap_squared <= var_w) & (grown * least_shrink <= R::ONE) & (var >= smallest);
     (mu_w + delta, var, free & (grown > R::ZERO))
+}
+
+/// How [`paced`] takes a batch.
+///
+/// ```
+/// use tractable::moments::posterior::Pace;
+/// let one_of_a_hundred_rows = Pace { length: 1.0, share: 0.01, precision: 4.0, pull: 0.0 };
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pace<R> {
+    /// Length of the mean's step; 1 is that of [`plain`].
+    pub length: R,
+    /// The batch's share of all rows, 0 to 1.
+    pub share: R,
+    /// Inverse of the prior's variance.
+    pub precision: R,
+    /// The batch's share of the precision with which means are pulled to 0.
+    pub pull: R,
+}
+
+impl<R: Real> Pace<R> {
+    /// In another precision.
+    pub fn to<T: Real>(self, f: impl Fn(R) -> T) -> Pace<T> {
+        Pace {
+            length: f(self.length),
+            share: f(self.share),
+            precision: f(self.precision),
+            pull: f(self.pull),
+        }
+    }
+
+    /// The factor on the precision, minus 1.
+    #[inline(always)]
+    fn change(self, var_w: R, g_var: R) -> R {
+        self.share * (self.precision * var_w - R::ONE) - var_w * g_var
+    }
+
+    /// The step of the mean, given the new variance.
+    #[inline(always)]
+    fn delta(self, mu_w: R, g_mean: R, var: R) -> R {
+        self.length * (g_mean - self.pull * mu_w) * var
+    }
+}
+
+/// The inverse of the largest step of [`paced`] in standard deviations.
+///
+/// ```
+/// assert_eq!(tractable::moments::posterior::PACED_CAP, 2.0);
+/// ```
+pub const PACED_CAP: f64 = 2.0;
+
+/// T80. The step of deep networks. The precision `l = 1/var_w` counts every row once and is never below the prior's; the mean's step has a
+/// length of its own, and is at most half the new standard deviation. `rho` is the share:
+///
+/// ```text
+/// l' = l + rho (precision - l) - g_var,   mean' = mu_w + length (g_mean - pull mu_w)/l'
+/// ```
+///
+/// Repaired as [`plain`].
+///
+/// ```
+/// use tractable::moments::posterior::{Pace, paced};
+/// // A quarter of the rows; the prior has a precision of 4.
+/// let pace = Pace { length: 3.0, share: 0.25, precision: 4.0, pull: 0.0 };
+/// let step = paced(0.5f64, 0.125, 0.25, -1.0, pace);
+/// assert_eq!((step.mean, 1.0 / step.var, step.capped), (0.5 + 3.0 * 0.25 / 8.0, 8.0, false));
+/// assert!(paced(0.5f64, 0.125, 1.0, -1.0, pace).capped);
+/// ```
+#[inline(always)]
+pub fn paced<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, pace: Pace<R>) -> Updated<R> {
+    // T80
+    let change = pace.change(var_w, g_var);
+    let grown = R::ONE + change;
+    let (var, repaired) = repair(var_w, R::ONE / grown);
+    let var = R::select(!repaired & (grown > R::ZERO), over(var_w, change), var);
+    let (delta, cap) = (pace.delta(mu_w, g_mean, var), R::from_f64(PACED_CAP));
+    let limit = var.sqrt() / cap;
+    let within = delta * delta * cap * cap <= var;
+    let limited = R::select(delta > R::ZERO, limit, R::select(delta < R::ZERO, -limit, delta));
+    let (mean, overflowed) = finite_or(mu_w + R::select(within, delta, limited), mu_w);
+    Updated { mean, var, capped: !within, repaired: repaired | overflowed }
+}
+
+/// The step of [`paced`], and whether it would neither be capped nor repaired, as [`free_step`] is to [`capped`].
+///
+/// ```
+/// use tractable::moments::posterior::{Pace, free_paced, paced};
+/// let pace = Pace { length: 3.0, share: 0.25, precision: 4.0, pull: 0.0 };
+/// let step = paced(0.5f64, 0.125, 0.25, -1.0, pace);
+/// assert_eq!(free_paced(0.5, 0.125, 0.25, -1.0, pace), (step.mean, step.var, true));
+/// ```
+#[inline(always)]
+pub fn free_paced<R: Real>(mu_w: R, var_w: R, g_mean: R, g_var: R, pace: Pace<R>) -> (R, R, bool) {
+    let change = pace.change(var_w, g_var);
+    let var = over(var_w, change);
+    let (delta, cap) = (pace.delta(mu_w, g_mean, var), R::from_f64(PACED_CAP));
+    let smallest = R::select(var_w == R::ZERO, R::ZERO, R::MIN_POSITIVE);
+    let free = (delta * delta * cap * cap <= var) & (var >= smallest);
+    (mu_w + delta, var, free & (R::ONE + change > R::ZERO))
 }
 
 /// T23. The cap that goes with a batch: 0.1 for one row (a limit of ten standard deviations), 2 for 2 to 255 rows,

@@ -97,8 +97,8 @@ DEV float own_part(Moments a, float var_z) {
 
 // How parameters follow their sums; the Rust twin is `Step` in f32.
 struct Step {
-    int kind; // 0 plain, 1 capped, 2 counted
-    float cap, weight, share, mean, precision;
+    int kind; // 0 plain, 1 capped, 2 counted, 3 paced
+    float cap, weight, share, mean, precision, pull;
 };
 
 DEV float repair(float var_w, float shrink, bool &repaired) {
@@ -116,7 +116,7 @@ DEV float finite_or(float mean, float prior, bool &repaired) {
     return prior;
 }
 
-// T20, T21, T39.
+// T20, T21, T39, T80.
 DEV void learn_step(float &mean, float &var, float g_mean, float g_var, const Step &s, u32 &capped, u32 &repaired) {
     bool mended = false;
     float least = s.cap > 1.0f ? 1.0f / (s.cap * s.cap) : MIN_POSITIVE;
@@ -131,6 +131,16 @@ DEV void learn_step(float &mean, float &var, float g_mean, float g_var, const St
         mean = finite_or(mean + (mean_within ? delta : limited), mean, mended);
         var = next;
         capped += !(mean_within && within);
+    } else if (s.kind == 3) {
+        float change = s.share * (s.precision * var - 1.0f) - var * g_var, grown = 1.0f + change;
+        float next = repair(var, 1.0f / grown, mended);
+        if (!mended && grown > 0.0f) next = change < 1.0f ? var - var * (change / grown) : var / grown;
+        float delta = s.weight * (g_mean - s.pull * mean) * next, limit = sqrtf(next) / s.cap;
+        bool within = delta * delta * s.cap * s.cap <= next;
+        float limited = delta > 0.0f ? limit : delta < 0.0f ? -limit : delta;
+        mean = finite_or(mean + (within ? delta : limited), mean, mended);
+        var = next;
+        capped += !within;
     } else {
         float delta = var * g_mean, shrink = 1.0f + var * g_var;
         bool mean_within = true, var_within = true;

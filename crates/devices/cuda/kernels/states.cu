@@ -263,6 +263,51 @@ KERNEL(observe, ObserveArgs, 256) {
     if (!finite(d) || !finite(v)) *a.broken = 1;
 }
 
+// T90 and T91, one block per row, padding included: sums are added in a fixed order. The output has one pixel.
+DEV float all_of_block(float v, bool sum) {
+    __shared__ float s[256];
+    int tid = threadIdx.x;
+    s[tid] = v;
+    __syncthreads();
+    for (int half = 128; half > 0; half /= 2) {
+        if (tid < half) s[tid] = sum ? s[tid] + s[tid + half] : fmaxf(s[tid], s[tid + half]);
+        __syncthreads();
+    }
+    v = s[0];
+    __syncthreads();
+    return v;
+}
+
+DEV float tempered(const ObserveArgs &a, long long at) {
+    return a.mean[at] / sqrtf(1.0f + 0.39269908f * a.var[at]);
+}
+
+KERNEL(observe_class, ObserveArgs, 256) {
+    int row = blockIdx.x, tid = threadIdx.x, classes = row < a.of.rows ? a.of.channels : 0;
+    float most = -3.4e38f, sum = 0.0f;
+    for (int c = tid; c < classes; c += 256) most = fmaxf(most, tempered(a, place(a.of, 0, row, c)));
+    most = all_of_block(most, false);
+    for (int c = tid; c < classes; c += 256) sum += expf(tempered(a, place(a.of, 0, row, c)) - most);
+    sum = all_of_block(sum, true);
+    int columns = a.of.per_channel == 1 ? a.of.stride : a.of.channels;
+    for (int c = tid; c < columns; c += 256) {
+        long long at = place(a.of, 0, row, c);
+        float d = 0.0f, v = 0.0f;
+        if (c < classes) {
+            long long there = (long long)(a.seen.rows ? a.seen.rows[row] : row) * classes + c;
+            float y = a.seen.y[there];
+            if (a.seen.rows ? y == y : !a.seen.seen || a.seen.seen[there]) {
+                float p = expf(tempered(a, at) - most) / sum, l = p * (1.0f - p), share = 1.0f / (1.0f + a.var[at] * l);
+                d = share * (y - p);
+                v = 0.0f - share * l;
+            }
+        }
+        a.d_mean[at] = d;
+        a.d_var[at] = v;
+        if (!finite(d) || !finite(v)) *a.broken = 1;
+    }
+}
+
 // T40 to T42, one block per output: squares are summed in a fixed order.
 struct InferNoiseArgs {
     Layout of, head;

@@ -16,9 +16,9 @@ use tractable_core::moments::product;
 /// Scale and shift, one number a channel, padded to whole panels with zeros; the running statistics.
 pub struct Norm {
     channels: usize,
-    scale: [Lines; 2],
-    shift: [Lines; 2],
-    running: Statistics,
+    pub(super) scale: [Lines; 2],
+    pub(super) shift: [Lines; 2],
+    pub(super) running: Statistics,
 }
 
 /// What a normalisation remembers from its forward pass.
@@ -28,8 +28,8 @@ pub(super) struct Standard {
     center: Lines,
     inverse: Lines,
     /// The statistics used, and whether they are the batch's own.
-    mean: Vec<f64>,
-    var: Vec<f64>,
+    pub(super) mean: Vec<f64>,
+    pub(super) var: Vec<f64>,
     of_batch: bool,
     /// Sums of every sample, two or four for each channel.
     sums: Vec<f64>,

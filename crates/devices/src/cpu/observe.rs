@@ -2,12 +2,15 @@
 
 use super::Cpu;
 use super::state::State;
-use crate::{NoiseSums, Observing, Seen};
+use crate::{NoiseSums, NoiseVar, Observing, Seen};
 use tractable_core::error::Result;
-use tractable_core::moments::{noise, observe};
+use tractable_core::moments::{noise, observe, softmax};
 
 impl Observing for Cpu {
     fn observe(&self, output: &mut State, seen: Seen<'_>) {
+        if matches!(seen.noise, NoiseVar::Softmax) {
+            return observe_class(output, seen);
+        }
         let (channels, pixels) = (output.shape.channels, output.shape.pixels());
         let width = output.shape.len();
         for row in 0..output.rows {
@@ -67,5 +70,21 @@ impl Observing for Cpu {
         output.d_var[..n].fill(0.0);
         output.d_finite = false;
         Ok(())
+    }
+}
+
+/// T90 and T91: the probabilities are in the place of the innovations until all are there.
+fn observe_class(output: &mut State, seen: Seen<'_>) {
+    let width = output.shape.channels;
+    for row in 0..output.rows {
+        let at = row * output.sample()..row * output.sample() + width;
+        let (mean, var, y) = (&output.mean[at.clone()], &output.var[at.clone()], &seen.y[row * width..]);
+        let (d_mean, d_var) = (&mut output.d_mean[at.clone()], &mut output.d_var[at]);
+        softmax::probabilities(mean, var, d_mean);
+        for c in 0..width {
+            let is_seen = seen.seen.is_none_or(|s| s[row * width + c]);
+            let innovation = softmax::innovation(d_mean[c], var[c], y[c] as f32);
+            (d_mean[c], d_var[c]) = if is_seen { innovation } else { (0.0, 0.0) };
+        }
     }
 }

@@ -124,10 +124,11 @@ pub(super) fn single(steps: Steps) -> [Step<f32>; 2] {
         Step::Plain => Step::Plain,
         Step::Capped(cap) => Step::Capped(cap as f32),
         Step::Counted(count) => Step::Counted(count.to(|v| v as f32)),
+        Step::Paced(pace) => Step::Paced(pace.to(|v| v as f32)),
     })
 }
 
-/// Posterior of one line of parameters from its sums (T20, T21, T39). Closures, because they are inlined into code of the vectors' width.
+/// Posterior of one line of parameters from its sums (T20, T21, T39, T80). Closures, because they are inlined into code of the vectors' width.
 #[allow(clippy::redundant_closure)]
 #[inline(always)]
 pub(super) fn step(line: &mut [f32; LINE], sums: &[f32; LINE], how: Step<f32>) -> Tally {
@@ -155,6 +156,14 @@ pub(super) fn step(line: &mut [f32; LINE], sums: &[f32; LINE], how: Step<f32>) -
             #[inline(always)]
             |m, v, g, h, cap, least| posterior::free_counted(m, v, g, h, count, cap, least),
             |m, v, g, h| posterior::counted(m, v, g, h, count),
+        ),
+        Step::Paced(pace) => step_with(
+            line,
+            sums,
+            None,
+            #[inline(always)]
+            |m, v, g, h, _, _| posterior::free_paced(m, v, g, h, pace),
+            |m, v, g, h| posterior::paced(m, v, g, h, pace),
         ),
     }
 }

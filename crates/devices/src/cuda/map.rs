@@ -10,6 +10,7 @@ use crate::{Learning, Map, Maps, Parameters, Purpose, Step, Steps, Weighted};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use tractable_core::error::Result;
+use tractable_core::moments::posterior::PACED_CAP;
 
 pub struct Weights {
     pub(super) map: Map,
@@ -206,7 +207,12 @@ pub(super) fn step_args(steps: Steps) -> [StepArgs; 2] {
         Step::Counted(c) => {
             let [cap, weight, share, mean, precision] =
                 [c.cap, c.weight, c.share, c.mean, c.precision].map(|v| v as f32);
-            StepArgs { kind: 2, cap, weight, share, mean, precision }
+            StepArgs { kind: 2, cap, weight, share, mean, precision, pull: 0.0 }
+        }
+        Step::Paced(p) => {
+            let [cap, weight, share, precision, pull] =
+                [PACED_CAP, p.length, p.share, p.precision, p.pull].map(|v| v as f32);
+            StepArgs { kind: 3, cap, weight, share, mean: 0.0, precision, pull }
         }
     })
 }
@@ -229,7 +235,7 @@ impl Weights {
     }
 
     /// The weights are about to change.
-    fn change(&mut self) {
+    pub(super) fn change(&mut self) {
         if let Some(packed) = self.packed.get_mut().unwrap_or_else(|e| e.into_inner()) {
             packed.outdate();
         }
@@ -237,6 +243,11 @@ impl Weights {
 
     fn at(&self) -> [u64; 2] {
         [self.mean.at(), self.var.at()]
+    }
+
+    /// Parameters, padding included.
+    pub(super) fn plane(&self) -> usize {
+        Geometry::new(&self.map, 0).plane()
     }
 
     pub(super) fn weight_stride(&self) -> i32 {

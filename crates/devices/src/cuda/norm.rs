@@ -12,10 +12,10 @@ use tractable_core::error::Result;
 
 /// Scale and shift, and the running statistics, one entry per channel.
 pub struct Norm {
-    channels: usize,
-    scale: [Buffer<f32>; 2],
-    shift: [Buffer<f32>; 2],
-    running: [Buffer<f64>; 2],
+    pub(super) channels: usize,
+    pub(super) scale: [Buffer<f32>; 2],
+    pub(super) shift: [Buffer<f32>; 2],
+    pub(super) running: [Buffer<f64>; 2],
     momentum: f64,
     epsilon: f64,
 }

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use tractable_core::error::Result;
 use tractable_core::shape::Shape;
 
+/// A kind of noise: none, and another kernel.
+const SOFTMAX: i32 = 3;
 /// Bytes sent to the device at a time.
 const UPLOAD: usize = 4 << 20;
 
@@ -89,7 +91,7 @@ arguments! {
         GatherArgs: "gather";
         GatherFlatArgs: "gather_flat";
         GatherImagesArgs: "gather_images";
-        ObserveArgs: "observe";
+        ObserveArgs: "observe", "observe_class";
         InferNoiseArgs: "infer_noise";
     }
 }
@@ -146,6 +148,7 @@ impl Uploads {
             NoiseVar::One(v) => (vec![v as f32], 0),
             NoiseVar::PerOutput(v) => (single(&v[..width]), 1),
             NoiseVar::PerEntry(v) => (single(v), 2),
+            NoiseVar::Softmax => (Vec::new(), SOFTMAX),
         };
         if values != self.known {
             self.known.clear();
@@ -243,7 +246,14 @@ impl Cuda {
             d_var: output.d_var.at(),
             broken: output.flag(true),
         };
-        self.over("observe", of.numbers(), &args);
+        match seen.noise_kind {
+            SOFTMAX => {
+                let columns = if of.per_channel == 1 { of.stride } else { of.channels };
+                let blocks = of.numbers() / columns as usize;
+                self.gpu.launch("observe_class", [blocks, 1, 1], 256, 0, &args);
+            }
+            _ => self.over("observe", of.numbers(), &args),
+        }
     }
 }
 

@@ -213,6 +213,7 @@ fn update(
             Step::Plain => posterior::plain(mean[i], var[i], g_mean[i], g_var[i]),
             Step::Capped(cap) => posterior::capped(mean[i], var[i], g_mean[i], g_var[i], cap),
             Step::Counted(count) => posterior::counted(mean[i], var[i], g_mean[i], g_var[i], count),
+            Step::Paced(pace) => posterior::paced(mean[i], var[i], g_mean[i], g_var[i], pace),
         };
         (mean[i], var[i]) = (step.mean, step.var);
         status.tally.capped += step.capped as u64;

@@ -79,7 +79,13 @@ pub(crate) fn iterate<'n>(
                 slopes: &rows.slopes_of(i)[..own * d],
                 spread: &spread.collect::<Vec<_>>(),
             };
-            let mut updated = linear::condition_on(&task.prior, &out, &task.wish());
+            let mut updated = match task.class {
+                None => linear::condition_on(&task.prior, &out, &task.wish()),
+                Some((softmax, class)) => {
+                    let seen = softmax.as_observed(class, out.mean, &task.by_weights(out.spread));
+                    linear::condition_on_class(&task.prior, &out, &seen)
+                }
+            };
             let share = if step == 1 { 1.0 } else { 0.5 };
             let mut converged = true;
             for u in 0..d {

@@ -1,6 +1,7 @@
 //! The posterior of a state for a linear output: one update by rows.
 
 use super::prior::Prior;
+use crate::output::AsObserved;
 use tractable_core::cholesky;
 
 /// Share of the mean variance to add to a covariance without a Cholesky factor.
@@ -66,6 +67,19 @@ pub(crate) fn condition_on(prior: &Prior, out: &Linearised<'_>, wish: &Wish<'_>)
     let mean = (0..d).map(|u| prior.mean[u] + (0..k).map(|i| factor[i * d + u] * off[i]).sum::<f64>());
     let left = |u: usize| var[u] - (0..k).map(|i| factor[i * d + u].powi(2)).sum::<f64>();
     Updated { mean: mean.collect(), var: (0..d).map(|u| left(u).max(LEAST * var[u])).collect(), factor }
+}
+
+/// T92, with the outputs of a softmax to first order: their weights' uncertainty is in what is observed.
+pub(crate) fn condition_on_class(prior: &Prior, out: &Linearised<'_>, seen: &AsObserved) -> Updated {
+    let (d, k) = (prior.width(), seen.off.len());
+    let mut slopes = vec![0.0; k * d];
+    for (to, of) in slopes.chunks_exact_mut(d).zip(seen.of_outputs.chunks_exact(k)) {
+        for (line, of) in out.slopes.chunks_exact(d).zip(of) {
+            to.iter_mut().zip(line).for_each(|(to, slope)| *to += of * slope);
+        }
+    }
+    let out = Linearised { at: out.at, mean: &vec![0.0; k], slopes: &slopes, spread: &vec![0.0; k * k] };
+    condition_on(prior, &out, &Wish { y: &seen.off, noise: &vec![1.0; k] })
 }
 
 /// T48. `ln N(y; ybar, Om + R)`: log-likelihood of the wanted output at a known input.

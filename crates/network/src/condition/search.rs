@@ -10,7 +10,7 @@ use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Gaussian, Input};
 use tractable_core::moments::derivative::{shrunk, stationary};
 use tractable_core::team::Team;
-use tractable_devices::Purpose;
+use tractable_devices::{Field, Purpose};
 
 /// A layer that moves towards a wanted output: made by [`Network::searching`], moved by
 /// [`round`](Search::round). Between rounds, read the output, and [`project`](Search::project) the layer into
@@ -53,6 +53,11 @@ pub struct Search<'n> {
 
 /// A node of a class tree this far on the right side is not pushed farther; nodes are pushed towards 1.
 const SURE: f64 = 0.5;
+
+/// The class of a softmax that is ahead of every other by this and the logarithm of their number has a probability of 0.88 or more; it is pushed
+/// farther by [`SURE`]. Only so many others are looked at.
+const SURE_OF_ALL: f64 = 2.0;
+const MOST_RIVALS: usize = 16;
 
 /// The goal, owned.
 enum OwnedGoal {
@@ -335,10 +340,28 @@ impl<'n> Search<'n> {
         let mut moved = mean.to_vec();
         let var = var.map_or(vec![0.0; mean.len()], <[f64]>::to_vec);
         self.pass.write(self.at, mean, (self.at > 0).then_some(&var))?;
-        let chosen = Chosen::seen(buffer.seen(), units, self.rows);
-        let rows = net.rows_in(&mut *self.pass, (self.at, self.at), &chosen, Ask::Slopes)?;
+        self.pass.run(&net.graph.forward(self.at, Purpose::Predict), None)?;
+        let chosen = match buffer.is_softmax() {
+            true => rivals(buffer, &self.pass.read(net.graph.output(), Field::Mean)?, units),
+            false => Chosen::seen(buffer.seen(), units, self.rows),
+        };
+        let rows = net.rows_after(&mut *self.pass, self.at, &chosen, Ask::Slopes)?;
+        let room = |row: usize, u: usize| match &self.limits {
+            None => [f64::NEG_INFINITY, f64::INFINITY],
+            Some(limits) => {
+                let unit = scaler.map_or(1.0, |s| s.std()[u % s.std().len()]);
+                limits.each_ref().map(|v| (v[row * d + u] - place.mean()[row * d + u]) / unit)
+            }
+        };
+        let room = |row: usize| (0..d).map(|u| room(row, u)).collect::<Vec<[f64; 2]>>();
+        let step_to_class = |row: usize| {
+            let var = &var[row * d..][..d];
+            let (slopes, off) = ahead(rows.slopes_of(row), rows.mean_of(row), var, units, self.other_than)?;
+            let noise = vec![0.0; off.len()];
+            Some(Step { slopes: &slopes, off: &off, noise: &noise }.within(var, &room(row)))
+        };
         let turned = if self.other_than { -1.0 } else { 1.0 };
-        let step_of = |row: usize| {
+        let step_to_outputs = |row: usize| {
             let outputs = &chosen.outputs[row * chosen.k..][..chosen.k];
             let wish = |i: usize| outputs[i].map(|o| turned * buffer.y()[row * units + o]);
             let off = |i: usize| wish(i).map(|y| y - rows.mean_of(row)[i]);
@@ -370,15 +393,12 @@ impl<'n> Search<'n> {
                 off: &open.iter().filter_map(|&i| off(i)).collect::<Vec<_>>(),
                 noise: &open.iter().map(|i| buffer.noise_at(row, output(i), units)).collect::<Vec<_>>(),
             };
-            let room = |u: usize| match &self.limits {
-                None => [f64::NEG_INFINITY, f64::INFINITY],
-                Some(limits) => {
-                    let unit = scaler.map_or(1.0, |s| s.std()[u % s.std().len()]);
-                    limits.each_ref().map(|v| (v[row * d + u] - place.mean()[row * d + u]) / unit)
-                }
-            };
-            let room: Vec<[f64; 2]> = (0..d).map(room).collect();
-            Some(step.within(&var[row * d..][..d], &room))
+            Some(step.within(&var[row * d..][..d], &room(row)))
+        };
+        let step_of = |row: usize| match buffer.is_softmax() {
+            true if chosen.outputs[row * chosen.k].is_none() => None,
+            true => step_to_class(row),
+            false => step_to_outputs(row),
         };
         for (row, step) in each_row(self.net.device().team(), self.rows, d, step_of).into_iter().enumerate() {
             step.into_iter().flatten().enumerate().for_each(|(u, by)| moved[row * d + u] += by);
@@ -500,6 +520,49 @@ impl<'n> Search<'n> {
         self.changed = true;
         Ok(())
     }
+}
+
+/// Of every row that has a class: that one, and the others with the greatest outputs.
+fn rivals(buffer: &ObservationBuffer, mean: &[f64], units: usize) -> Chosen {
+    let k = units.min(1 + MOST_RIVALS);
+    let of = |(row, y): (usize, &[f64])| {
+        let mean = &mean[row * units..][..units];
+        let seen = buffer.seen().is_none_or(|s| s[row * units]);
+        let class = y.iter().position(|y| *y == 1.0).filter(|_| seen);
+        let mut others: Vec<usize> = (0..units).filter(|&o| Some(o) != class).collect();
+        others.sort_by(|&a, &b| mean[b].total_cmp(&mean[a]));
+        let all = class.into_iter().chain(others).take(k).map(|o| class.map(|_| o));
+        all.collect::<Vec<_>>()
+    };
+    Chosen { k, outputs: buffer.y().chunks_exact(units).enumerate().flat_map(of).collect() }
+}
+
+/// T51 of a softmax, from outputs of which the first is the class: how far it is to be ahead of the others, or, if it is to be another one, that
+/// of them which it takes least to put ahead. `None` where that is so.
+fn ahead(
+    slopes: &[f64],
+    mean: &[f64],
+    var: &[f64],
+    classes: usize,
+    other_than: bool,
+) -> Option<(Vec<f64>, Vec<f64>)> {
+    let d = var.len();
+    let line = |i: usize| &slopes[i * d..][..d];
+    let sign = if other_than { -1.0 } else { 1.0 };
+    let least = if other_than { SURE } else { SURE_OF_ALL + ((classes - 1) as f64).ln() };
+    let lead = |i: usize| sign * (mean[0] - mean[i]);
+    let apart = |i: usize| line(0).iter().zip(line(i)).map(|(a, b)| sign * (a - b));
+    let mut open: Vec<usize> = (1..mean.len()).filter(|&i| lead(i) < least).collect();
+    if other_than {
+        let far = |i: &usize| {
+            let moves: f64 = apart(*i).zip(var).map(|(a, v)| a * a * v).sum();
+            (least + SURE - lead(*i)) / moves.sqrt()
+        };
+        open.sort_by(|a, b| far(a).total_cmp(&far(b)));
+        open.truncate(usize::from(open.len() + 1 == mean.len()));
+    }
+    let off = open.iter().map(|&i| least + SURE - lead(i)).collect();
+    (!open.is_empty()).then(|| (open.iter().flat_map(|&i| apart(i)).collect(), off))
 }
 
 /// At least this many numbers, and several threads share the rows.

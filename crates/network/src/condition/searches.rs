@@ -2,7 +2,7 @@
 
 use crate::engine::ActiveWalk;
 use crate::network::Network;
-use crate::output::{Output, Tree};
+use crate::output::{ClassUnits, Tree};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Gaussian, Matrix};
 use tractable_devices::WalkForm;
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Searches<'_> {
 
 impl Network {
     /// Room for this many searches for labels on the device; `None` on the CPU, where [`searching`](Network::searching) is
-    /// as fast.
+    /// as fast, and for a softmax.
     ///
     /// # Errors
     /// If the network has no classes, or the device is out of memory.
@@ -76,10 +76,8 @@ impl Network {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn searches(&self, slots: usize) -> Result<Option<Searches<'_>>> {
-        let Output::Classes { classes } = self.output() else {
-            return Err(Error::invalid("searches", "this is a regression model; it has no labels"));
-        };
-        let (tree, width) = (Tree::new(classes)?, self.input().len());
+        let ClassUnits::Tree(tree) = self.output().class_units()? else { return Ok(None) };
+        let width = self.input().len();
         let scale = match self.input_scaler() {
             None => [vec![0.0; width], vec![1.0; width]].concat(),
             Some(s) => [s.mean(), s.std()].concat(),

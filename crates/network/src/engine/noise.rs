@@ -18,7 +18,7 @@ impl InferredNoise {
     /// Rows that count: those before are forgotten little by little.
     pub(crate) fn memory(rule: UpdateRule) -> f64 {
         match rule {
-            UpdateRule::Counted { rows, .. } => rows as f64,
+            UpdateRule::Counted { rows, .. } | UpdateRule::Paced { rows, .. } => rows as f64,
             _ => NOISE_MEMORY,
         }
     }

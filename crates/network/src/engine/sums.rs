@@ -71,29 +71,30 @@ impl<B: Backend> Loaded<B> {
         together: Option<Together<'_>>,
     ) -> Result<()> {
         let sums = sums.downcast_mut::<LayerSums<B>>().ok_or_else(other_device)?;
-        sums.layers.iter().flatten().try_for_each(|s| self.layers.backend.check_sums(s))?;
+        let layers = self.learner();
+        sums.layers.iter().flatten().try_for_each(|s| layers.backend.check_sums(s))?;
         let mut lent = self.lend();
-        self.layers.set(lent.pass_mut(), batch)?;
+        layers.set(lent.pass_mut(), batch)?;
         lent.pass_mut().noise = sums.noise.clone();
         match together {
-            None => self.layers.run(lent.pass_mut(), &self.learn, Some(seen))?,
+            None => layers.run(lent.pass_mut(), &self.learn, Some(seen))?,
             Some(mut together) => {
                 for op in &self.learn {
-                    if !self.layers.normalize_together(lent.pass_mut(), op, &mut together)? {
-                        self.layers.run(lent.pass_mut(), std::slice::from_ref(op), Some(seen))?;
+                    if !layers.normalize_together(lent.pass_mut(), op, &mut together)? {
+                        layers.run(lent.pass_mut(), std::slice::from_ref(op), Some(seen))?;
                     }
                 }
             }
         }
         let pass = lent.pass_mut();
-        self.layers.reserve_maps(pass, false);
-        self.layers.told(&mut pass.status)?;
+        layers.reserve_maps(pass, false);
+        layers.told(&mut pass.status)?;
         sums.noise = std::mem::take(&mut pass.noise);
         stop::finish(|| {
-            for (i, (block, sums)) in self.layers.blocks.iter().zip(&mut sums.layers).enumerate() {
-                let (x, z) = (&pass.states[self.layers.graph.inputs[i][0]], &pass.states[i + 1]);
+            for (i, (block, sums)) in layers.blocks.iter().zip(&mut sums.layers).enumerate() {
+                let (x, z) = (&pass.states[layers.graph.inputs[i][0]], &pass.states[i + 1]);
                 if let Some(sums) = sums {
-                    block.accumulate(&self.layers.backend, &mut pass.scratch[i], x, z, sums);
+                    block.accumulate(&layers.backend, &mut pass.scratch[i], x, z, sums);
                 }
             }
         });

@@ -5,7 +5,9 @@ use std::ops::Range;
 use tractable_core::error::Result;
 use tractable_core::moments::{Activation, merge};
 use tractable_core::shape::{Shape, Window};
-use tractable_devices::{Backend, Field, Parameters, Pool, Purpose, Statistics, Steps, Together};
+use tractable_devices::{
+    Backend, Field, Parameters, Pool, Priors, Purpose, Statistics, Steps, Together, Update,
+};
 
 /// A layer with its parameters on a device.
 pub(crate) enum Block<B: Backend> {
@@ -23,6 +25,8 @@ pub struct Contents {
     pub parameters: Parameters,
     /// Batch normalisation only: running mean and variance.
     pub(crate) running: Option<(Vec<f64>, Vec<f64>)>,
+    /// The latest means of weights and biases, if those of the parameters are an average.
+    pub(crate) latest: Option<[Vec<f64>; 2]>,
 }
 
 impl<B: Backend> Block<B> {
@@ -67,12 +71,13 @@ impl<B: Backend> Block<B> {
     /// The parameters of some outputs; those beyond the last are left out. For a normalisation, of all.
     pub(crate) fn contents(&self, backend: &B, outputs: Range<usize>) -> Result<Option<Contents>> {
         Ok(match self {
-            Block::Map(weights, _) => {
-                Some(Contents { parameters: backend.weights_parameters(weights, outputs)?, running: None })
-            }
+            Block::Map(weights, _) => Some(Contents {
+                parameters: backend.weights_parameters(weights, outputs)?,
+                ..Contents::default()
+            }),
             Block::Norm(norm) => {
                 let (parameters, s) = backend.norm_parameters(norm)?;
-                Some(Contents { parameters, running: Some((s.mean, s.var)) })
+                Some(Contents { parameters, running: Some((s.mean, s.var)), latest: None })
             }
             Block::Pool(..) | Block::Activation(_) | Block::Add => None,
         })
@@ -198,11 +203,11 @@ impl<B: Backend> Block<B> {
         }
     }
 
-    /// How often a sample uses each of its parameters; a normalisation counts as a sum of several.
-    pub(crate) fn uses(&self) -> usize {
+    /// The steps of its parameters. A normalisation counts as a sum of several samples, and does not decay.
+    pub(crate) fn steps(&self, update: Update, rows: usize, priors: Priors) -> Steps {
         match self {
-            Block::Map(_, positions) => *positions,
-            _ => 2,
+            Block::Map(_, positions) => update.steps(rows, *positions, priors, true),
+            _ => update.steps(rows, 2, priors, false),
         }
     }
 
@@ -212,6 +217,26 @@ impl<B: Backend> Block<B> {
             Block::Map(weights, _) => backend.map_apply(weights, sums, steps, status),
             Block::Norm(norm) => backend.normalize_apply(norm, sums, steps, status),
             Block::Pool(..) | Block::Activation(_) | Block::Add => {}
+        }
+    }
+
+    /// Follows a block that learns: means by this share, everything else as it is there.
+    pub(crate) fn follow(&mut self, backend: &B, latest: &Self, share: f64, status: &mut B::Status) {
+        match (self, latest) {
+            (Block::Map(average, _), Block::Map(latest, _)) => {
+                backend.map_average(latest, average, share, status)
+            }
+            (Block::Norm(average), Block::Norm(latest)) => {
+                backend.normalize_average(latest, average, share, status)
+            }
+            _ => {}
+        }
+    }
+
+    /// Moves running statistics by this share towards those of the last batch.
+    pub(crate) fn restate(&mut self, backend: &B, scratch: &B::Scratch, share: f64) {
+        if let Block::Norm(norm) = self {
+            backend.normalize_restate(norm, scratch, share);
         }
     }
 

@@ -105,7 +105,7 @@ impl Network {
     /// The same, with this weight for the batch; [`learned`](Network::learned) reports the outcome.
     pub(crate) fn apply_weighted(&mut self, sums: &Sums, weight: f64) -> Result<()> {
         self.engine.apply(&sums.layers, self.update(weight), sums.rows)?;
-        self.done.note_update(sums.rows);
+        self.updated(sums.rows);
         Ok(())
     }
 

@@ -35,6 +35,10 @@ impl Network {
     /// ```
     pub fn since(&self, mark: &Mark) -> Result<Increment> {
         self.check_from(mark.from)?;
+        if self.is_paced() {
+            let why = "the steps of a paced network are no evidence that adds up; use another update rule";
+            return Err(Error::invalid("increment", why));
+        }
         let noise = self.noise_now()?;
         let done = self.done.zip(mark.done, u64::saturating_sub);
         let done = Done { workers: u64::from(done.rows > 0), ..done };
@@ -145,7 +149,7 @@ impl Network {
                 [next.mean, next.var]
             });
             let running = if let Layer::BatchNorm { .. } = layer { running.next() } else { None };
-            self.fill(part.layer, part.outputs, &Contents { parameters, running })?;
+            self.fill(part.layer, part.outputs, &Contents { parameters, running, latest: None })?;
         }
         self.done = Done { workers: 0, ..mark.done.zip(sum.done, |a, b| a + b) };
         Ok(info)

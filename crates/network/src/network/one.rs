@@ -1,7 +1,7 @@
 //! Learning one row of a stream, and how good its prediction was.
 
 use super::Network;
-use crate::output::{Observation, Surprise, Tree};
+use crate::output::{Observation, Surprise};
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::Input;
 use tractable_devices::Field;
@@ -45,7 +45,7 @@ impl Network {
         }
         let [mean, var, d_var] = told;
         if let Some(label) = label {
-            return Surprise::of_nodes(Tree::new(self.spec.output.classes())?, mean, var, label);
+            return Surprise::of_units(self.spec.output.class_units()?, mean, var, label);
         }
         let mut sum = Surprise::default();
         // Entries that were not observed have no innovation.

@@ -31,18 +31,17 @@ impl Network {
                 continue;
             };
             let weights: usize = dims.iter().product();
-            let each = weights / biases;
+            let (each, all) = (weights / dims[0], dims[0]);
             let step = match kind {
-                Layer::BatchNorm { .. } => biases,
+                Layer::BatchNorm { .. } => all,
                 _ => (WEIGHTS / each).next_multiple_of(32).max(32),
             };
-            for start in (0..biases).step_by(step) {
-                let outputs = start..biases.min(start + step);
+            for start in (0..all).step_by(step) {
+                let outputs = start..all.min(start + step);
                 let bias = first + weights;
-                let numbers = [
-                    first + outputs.start * each..first + outputs.end * each,
-                    bias + outputs.start..bias + outputs.end,
-                ];
+                let of_biases =
+                    if biases == 0 { bias..bias } else { bias + outputs.start..bias + outputs.end };
+                let numbers = [first + outputs.start * each..first + outputs.end * each, of_biases];
                 parts.push(Part { layer, outputs, numbers, most: priors.map(|[_, var]| var) });
             }
             first += weights + biases;
@@ -64,14 +63,16 @@ impl Part {
     ) -> [(usize, impl ExactSizeIterator<Item = [f64; 2]> + 'a); 2] {
         let [weights, biases] = &self.numbers;
         let pairs = |mean: &'a [f64], var: &'a [f64]| mean.iter().zip(var).map(|(&mean, &var)| [mean, var]);
-        [(weights.start, pairs(&p.mean, &p.var)), (biases.start, pairs(&p.bias_mean, &p.bias_var))]
+        // None of a layer without biases.
+        let n = biases.len();
+        let of_biases = pairs(&p.bias_mean[..n], &p.bias_var[..n]);
+        [(weights.start, pairs(&p.mean, &p.var)), (biases.start, of_biases)]
     }
 
     /// Its parameters from pairs of all parameters.
     pub(super) fn of(&self, pairs: &Numbers) -> Parameters {
-        let [weights, biases] = self.numbers.clone().map(|numbers| numbers.len());
-        let [mean, var] = [0; 2].map(|_| vec![0.0; weights]);
-        let [bias_mean, bias_var] = [0; 2].map(|_| vec![0.0; biases]);
+        let [mean, var] = [0; 2].map(|_| vec![0.0; self.numbers[0].len()]);
+        let [bias_mean, bias_var] = [0; 2].map(|_| vec![0.0; self.outputs.len()]);
         let mut p = Parameters { mean, var, bias_mean, bias_var };
         self.change(&mut p, pairs, |_, pair, _| pair);
         p
@@ -86,7 +87,8 @@ impl Part {
     ) {
         let parts = [(&mut p.mean, &mut p.var), (&mut p.bias_mean, &mut p.bias_var)];
         for (((mean, var), numbers), most) in parts.into_iter().zip(&self.numbers).zip(self.most) {
-            pairs.with_pairs(numbers.start, mean.iter_mut().zip(var), |(mean, var), pair| {
+            let all = mean.iter_mut().zip(var).take(numbers.len());
+            pairs.with_pairs(numbers.start, all, |(mean, var), pair| {
                 [*mean, *var] = f([*mean, *var], pair, most);
             });
         }

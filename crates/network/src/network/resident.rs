@@ -3,7 +3,7 @@
 
 use super::{Network, Spec};
 use crate::engine::{Batch, Entries, Observed, OnDevice};
-use crate::output::{Noise, Observation, ObservationBuffer, Prediction, Tree};
+use crate::output::{ClassUnits, Noise, Observation, ObservationBuffer, Prediction};
 use std::ops::Range;
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::Input;
@@ -48,8 +48,8 @@ enum Inputs<'d> {
 enum Targets<'d> {
     /// All of them, in the network's units.
     Values(ObservationBuffer),
-    Labels(Tree, &'d [usize]),
-    Images(Tree, &'d Images),
+    Labels(ClassUnits, &'d [usize]),
+    Images(ClassUnits, &'d Images),
     /// On a device that keeps them.
     OnDevice(OnDevice),
 }
@@ -63,7 +63,7 @@ impl Network {
     pub fn resident_table<'d>(&self, data: &'d Dataset) -> Result<Resident<'d>> {
         let inputs = self.resident_inputs(data.input())?;
         let targets = match data.target() {
-            Target::Labels { labels, .. } => Targets::Labels(self.tree()?, labels),
+            Target::Labels { labels, .. } => Targets::Labels(self.spec.output.class_units()?, labels),
             target => {
                 let (mut all, noise) = (ObservationBuffer::default(), self.spec.default_noise());
                 let (seen, most) = (Observation::from(target), self.largest());
@@ -83,12 +83,12 @@ impl Network {
         let (mut all, units) = (ObservationBuffer::default(), self.spec.output.units());
         let all = match &targets {
             Targets::Values(values) => values,
-            Targets::Labels(tree, labels) => {
-                all.label(*tree, labels.iter().copied());
+            Targets::Labels(classes, labels) => {
+                all.label(*classes, labels.iter().copied());
                 &all
             }
-            Targets::Images(tree, images) => {
-                all.label(*tree, (0..rows).map(|r| images.label(r)));
+            Targets::Images(classes, images) => {
+                all.label(*classes, (0..rows).map(|r| images.label(r)));
                 &all
             }
             Targets::OnDevice(_) => return Ok(targets),
@@ -158,7 +158,8 @@ impl Network {
             Some(inputs) => inputs,
             None => Inputs::Images { images, changes: None, batch: Vec::new() },
         };
-        let targets = self.resident_targets(Targets::Images(self.tree()?, images), images.len())?;
+        let targets =
+            self.resident_targets(Targets::Images(self.spec.output.class_units()?, images), images.len())?;
         Ok(Resident { inputs, targets, observed: ObservationBuffer::default(), weight: 1.0 })
     }
 
@@ -168,8 +169,14 @@ impl Network {
         let update = self.update(data.weight);
         let (batch, seen) = data.gather(&self.spec, rows, 0..rows.len());
         self.engine.learn(batch, seen, update, rows.len())?;
-        self.done.note_update(rows.len());
+        self.updated(rows.len());
         Ok(())
+    }
+
+    /// Moves running statistics by this share towards those of some rows.
+    pub(crate) fn restate(&mut self, data: &mut Resident<'_>, rows: &[usize], share: f64) -> Result<()> {
+        let (batch, _) = data.gather(&self.spec, rows, 0..rows.len());
+        self.engine.restate(batch, share)
     }
 
     /// Updates the weights with some rows, of which each worker takes an equal part: the result is that of
@@ -226,10 +233,6 @@ impl Network {
         let out = self.in_users_units([mean, var], images.len(), output)?;
         Prediction::new(out, noise, vec![Tails::Normal])
     }
-
-    fn tree(&self) -> Result<Tree> {
-        Tree::new(self.spec.output.classes())
-    }
 }
 
 impl Resident<'_> {
@@ -245,8 +248,10 @@ impl Resident<'_> {
         observed.set_noise(spec.default_noise());
         match &self.targets {
             Targets::Values(all) => observed.gather(all, units, rows),
-            Targets::Labels(tree, labels) => observed.label(*tree, rows.iter().map(|&r| labels[r])),
-            Targets::Images(tree, images) => observed.label(*tree, rows.iter().map(|&r| images.label(r))),
+            Targets::Labels(classes, labels) => observed.label(*classes, rows.iter().map(|&r| labels[r])),
+            Targets::Images(classes, images) => {
+                observed.label(*classes, rows.iter().map(|&r| images.label(r)))
+            }
             Targets::OnDevice(_) => {}
         }
         let batch = match &mut self.inputs {
@@ -285,9 +290,13 @@ impl Resident<'_> {
         (batch, seen)
     }
 
-    /// Starts an epoch with this weight of a batch: images are augmented anew.
-    pub(crate) fn begin(&mut self, seed: u64, epoch: usize, weight: f64) {
+    /// Sets the weight of the next batches.
+    pub(crate) fn weigh(&mut self, weight: f64) {
         self.weight = weight;
+    }
+
+    /// Starts an epoch: images are augmented anew.
+    pub(crate) fn begin(&mut self, seed: u64, epoch: usize) {
         if let Inputs::Images { images, changes, .. } | Inputs::Bytes { images, changes, .. } =
             &mut self.inputs
         {

@@ -83,7 +83,13 @@ impl Network {
     }
 
     /// Propagates rows of the chosen outputs down to a state, after a forward pass for [`Purpose::Rows`].
-    fn rows_after(&self, pass: &mut dyn ActivePass, at: usize, chosen: &Chosen, ask: Ask) -> Result<Rows> {
+    pub(crate) fn rows_after(
+        &self,
+        pass: &mut dyn ActivePass,
+        at: usize,
+        chosen: &Chosen,
+        ask: Ask,
+    ) -> Result<Rows> {
         let (units, k) = (self.spec.output.units(), chosen.k);
         let mut begin = vec![0.0; chosen.outputs.len() * units];
         for (row, output) in chosen.outputs.iter().enumerate() {

@@ -99,7 +99,7 @@ impl Network {
         self.spec.update
     }
 
-    /// Sets how a batch changes the weights.
+    /// Sets how a batch changes the weights. A network that was [paced](UpdateRule::Paced) continues from its averaged means.
     ///
     /// ```
     /// # use tractable::{Activation, Network, network::UpdateRule};
@@ -111,6 +111,10 @@ impl Network {
     pub fn set_update_rule(&mut self, rule: UpdateRule) -> Result<()> {
         rule.check()?;
         self.spec.update = rule;
+        if !self.is_paced() {
+            self.engine.forget_latest();
+            self.spec.averaged = 0;
+        }
         Ok(())
     }
 
@@ -210,7 +214,7 @@ impl Network {
     /// # Ok::<(), tractable::Error>(())
     /// ```
     pub fn noise_var(&self) -> Vec<f64> {
-        let noise = &self.spec.noise.0;
+        let noise = if self.spec.output.is_softmax() { &vec![0.0] } else { &self.spec.noise.0 };
         let var: Vec<f64> = (0..self.spec.output.units()).map(|i| noise[i % noise.len()].powi(2)).collect();
         self.spec.output_scaler.as_ref().map_or(var.clone(), |s| s.undo_var(&var))
     }
@@ -227,6 +231,9 @@ impl Network {
     /// ```
     pub fn set_noise_std(&mut self, std: impl IntoIterator<Item = f64>) -> Result<()> {
         let std = NoiseStd::new(std.into_iter().collect(), self.spec.output.units())?;
+        if self.spec.output.is_softmax() {
+            return Err(Error::invalid("noise", "a softmax has none"));
+        }
         match &mut self.spec.output {
             Output::Values { noise: Noise::PerInput, .. } => {
                 let why = "this network infers noise for every input; build one with known noise instead";

@@ -34,6 +34,9 @@ pub(crate) struct Spec {
     pub(crate) noise_rows: Vec<f64>,
     /// Epochs of fitting done so far.
     pub epochs: usize,
+    /// Batches in the average of the means.
+    #[cfg_attr(feature = "files", serde(default, skip_serializing_if = "is_zero"))]
+    pub(crate) averaged: u64,
     pub(crate) input_scaler: Option<Scaler>,
     pub(crate) output_scaler: Option<Scaler>,
     pub(crate) input_names: Vec<String>,
@@ -52,6 +55,11 @@ pub(crate) struct Spec {
     pub(crate) preparation: Option<serde_json::Value>,
 }
 
+#[cfg(feature = "files")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
 impl Spec {
     /// An untrained network with default settings.
     pub(crate) fn new(input: Shape, layers: Vec<Layer>, names: Vec<String>, output: Output) -> Self {
@@ -68,6 +76,7 @@ impl Spec {
             noise: NoiseStd(vec![1.0]),
             noise_rows: Vec::new(),
             epochs: 0,
+            averaged: 0,
             input_scaler: None,
             output_scaler: None,
             input_names: Vec::new(),
@@ -111,6 +120,7 @@ impl Spec {
     /// The default noise of observations.
     pub(super) fn default_noise(&self) -> DefaultNoise<'_> {
         match self.output.noise() {
+            Noise::Known if self.output.is_softmax() => DefaultNoise::Softmax,
             Noise::Known => DefaultNoise::Network(&self.noise),
             _ => DefaultNoise::Inferred,
         }

@@ -1,6 +1,6 @@
 //! Observed outputs: [`Observation`].
 
-use super::{NoiseStd, Output, Tree};
+use super::{ClassUnits, NoiseStd, Output};
 use crate::engine::{Entries, Observed};
 use std::ops::Range;
 use tractable_core::error::{Error, Result};
@@ -160,6 +160,8 @@ pub struct ObservationBuffer {
     noise: Vec<f64>,
     /// Which entries were observed; empty if all were.
     seen: Vec<bool>,
+    /// Classes of a softmax.
+    softmax: bool,
 }
 
 /// The noise for entries without their own.
@@ -170,11 +172,13 @@ pub enum DefaultNoise<'a> {
     Inferred,
     /// This variance, in the units of the observation.
     Var(f64),
+    /// None: the classes of a softmax.
+    Softmax,
 }
 
 impl ObservationBuffer {
     /// Checks an observation of `rows` samples against the output and brings it into the network's units:
-    /// labels become tree nodes, numbers are standardised by `scaler` and must then be within `most`: the square of
+    /// labels become what is seen of the output's units, numbers are standardised by `scaler` and must then be within `most`: the square of
     /// more would overflow on the device and give infinite weights.
     pub fn fill(
         &mut self,
@@ -187,6 +191,10 @@ impl ObservationBuffer {
     ) -> Result<()> {
         let units = output.units();
         let n = rows * units;
+        self.softmax = output.is_softmax();
+        if self.softmax {
+            check_softmax(observation, &noise, units)?;
+        }
         let given = match observation.what {
             What::Values { y, width } => y.len() / width,
             What::Labels(labels) => labels.len(),
@@ -221,7 +229,7 @@ impl ObservationBuffer {
             (None, DefaultNoise::Network(noise)) => {
                 self.noise.extend(noise.0.iter().map(|s| s * s));
             }
-            (None, DefaultNoise::Inferred) => {}
+            (None, DefaultNoise::Inferred | DefaultNoise::Softmax) => {}
         }
         match (observation.what, output) {
             (What::Values { y, width }, Output::Values { .. }) => {
@@ -240,8 +248,8 @@ impl ObservationBuffer {
                 }
                 self.check_size(units, most)?;
             }
-            (What::Labels(labels), Output::Classes { classes }) => {
-                let tree = Tree::new(classes)?;
+            (What::Labels(labels), Output::Classes { classes, .. }) => {
+                let units = output.class_units()?;
                 if let Some(row) = labels.iter().position(|&label| label >= classes) {
                     return Err(Error::OutOfRange {
                         what: "label".into(),
@@ -251,12 +259,13 @@ impl ObservationBuffer {
                         why: format!("the network has {classes} classes, 0 to {}", classes - 1),
                     });
                 }
-                self.label(tree, labels.iter().copied());
+                self.label(units, labels.iter().copied());
                 if let Some(seen) = observation.seen {
+                    self.seen.resize(n, true);
                     self.seen.iter_mut().zip(seen).for_each(|(mine, theirs)| *mine &= theirs);
                 }
             }
-            (What::Values { .. }, Output::Classes { classes }) => {
+            (What::Values { .. }, Output::Classes { classes, .. }) => {
                 let why = format!("this network has {classes} classes: give labels, not numbers");
                 return Err(Error::invalid("observation", why));
             }
@@ -269,14 +278,23 @@ impl ObservationBuffer {
         Ok(())
     }
 
-    /// The nodes of a class tree that these labels are seen at.
-    pub(crate) fn label(&mut self, tree: Tree, labels: impl ExactSizeIterator<Item = usize>) {
-        let (units, rows) = (tree.nodes(), labels.len());
-        self.y.resize(rows * units, 0.0);
-        self.seen.resize(rows * units, false);
-        for (row, label) in labels.enumerate() {
-            let at = row * units..(row + 1) * units;
-            tree.observe(label, &mut self.y[at.clone()], &mut self.seen[at]);
+    /// What these labels say of the units of the output.
+    pub(crate) fn label(&mut self, units: ClassUnits, labels: impl ExactSizeIterator<Item = usize>) {
+        let (width, rows) = (units.units(), labels.len());
+        self.y.resize(rows * width, 0.0);
+        match units {
+            ClassUnits::Tree(tree) => {
+                self.seen.resize(rows * width, false);
+                for (row, label) in labels.enumerate() {
+                    let at = row * width..(row + 1) * width;
+                    tree.observe(label, &mut self.y[at.clone()], &mut self.seen[at]);
+                }
+            }
+            ClassUnits::Softmax(_) => {
+                self.seen.clear();
+                self.y.fill(0.0);
+                labels.enumerate().for_each(|(row, label)| self.y[row * width + label] = 1.0);
+            }
         }
     }
 
@@ -294,6 +312,7 @@ impl ObservationBuffer {
     /// The network's own noise, for rows that are gathered.
     pub(crate) fn set_noise(&mut self, noise: DefaultNoise<'_>) {
         self.noise.clear();
+        self.softmax = matches!(noise, DefaultNoise::Softmax);
         if let DefaultNoise::Network(noise) = noise {
             self.noise.extend(noise.0.iter().map(|s| s * s));
         }
@@ -302,6 +321,7 @@ impl ObservationBuffer {
     /// The observation as the engine takes it.
     pub(crate) fn observed(&self, units: usize) -> Observed<'_> {
         let noise = match self.noise.len() {
+            0 if self.softmax => Some(NoiseVar::Softmax),
             0 => None,
             1 => Some(NoiseVar::One(self.noise[0])),
             n if n == units => Some(NoiseVar::PerOutput(&self.noise)),
@@ -320,9 +340,15 @@ impl ObservationBuffer {
         (!self.seen.is_empty()).then_some(&self.seen[..])
     }
 
-    /// Variance of the noise of an entry, which is not inferred.
+    /// Whether labels are those of a softmax.
+    pub(crate) fn is_softmax(&self) -> bool {
+        self.softmax
+    }
+
+    /// Variance of the noise of an entry, which is not inferred; 0 of a softmax.
     pub fn noise_at(&self, row: usize, output: usize, units: usize) -> f64 {
         match self.noise.len() {
+            0 => 0.0,
             1 => self.noise[0],
             n if n == units => self.noise[output],
             _ => self.noise[row * units + output],
@@ -337,6 +363,7 @@ impl ObservationBuffer {
             y: self.y[at.clone()].to_vec(),
             noise: if each { self.noise[at.clone()].to_vec() } else { self.noise.clone() },
             seen: if self.seen.is_empty() { Vec::new() } else { self.seen[at].to_vec() },
+            softmax: self.softmax,
         }
     }
 
@@ -353,6 +380,20 @@ impl ObservationBuffer {
                 why: format!("values must be within +-{most:e} after standardisation"),
             }),
         }
+    }
+}
+
+/// A softmax has no noise, and its class is seen as a whole.
+fn check_softmax(observation: &Observation<'_>, noise: &DefaultNoise<'_>, units: usize) -> Result<()> {
+    if observation.noise_var.is_some() || matches!(noise, DefaultNoise::Var(var) if *var != 0.0) {
+        return Err(Error::invalid("noise", "a softmax has none"));
+    }
+    let in_part = |row: &[bool]| row.contains(&true) && row.contains(&false);
+    match observation.seen.is_some_and(|seen| seen.chunks(units).any(in_part)) {
+        true => {
+            Err(Error::invalid("seen entries", "the class of a softmax is seen as a whole or not at all"))
+        }
+        false => Ok(()),
     }
 }
 

@@ -5,7 +5,7 @@ use super::Tree;
 use super::classes::THRESHOLD_VAR;
 use tractable_core::moments::normal;
 
-/// The variance of a class prediction, in two parts. Made by [`Tree::spread`].
+/// The variance of a class prediction, in two parts. Made by [`ClassUnits::spread`](super::ClassUnits::spread).
 ///
 /// ```
 /// use tractable::network::Tree;
@@ -81,12 +81,16 @@ impl Tree {
 /// ```
 fn both_turns(mean: f64, var: f64) -> [(f64, f64); 2] {
     let h = mean / (THRESHOLD_VAR + var).sqrt();
-    let owen = owen(h, 1.0 / (1.0 + 2.0 * var / THRESHOLD_VAR).sqrt());
-    // A square's mean is never below the mean's square, nor above the mean of a number from 0 to 1.
     [h, -h].map(|h| {
         let p = normal::cdf(h);
-        (p, (p - 2.0 * owen).clamp(p * p, p))
+        (p, second_moment(p, h, var / THRESHOLD_VAR))
     })
+}
+
+/// `E[Phi(u)^2]` for a normal `u` of this variance, `E[Phi(u)] = p = Phi(h)`.
+pub(super) fn second_moment(p: f64, h: f64, var: f64) -> f64 {
+    // A square's mean is never below the mean's square, nor above the mean of a number from 0 to 1.
+    (p - 2.0 * owen(h, 1.0 / (1.0 + 2.0 * var).sqrt())).clamp(p * p, p)
 }
 
 /// Owen's function, `1/(2 pi) int_0^a exp(-h^2 (1 + x^2)/2)/(1 + x^2) dx` for `0 <= a <= 1`, by ten points of

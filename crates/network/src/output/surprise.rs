@@ -1,6 +1,6 @@
 //! [`Surprise`]: how far observations were from their predictions, and how far they were expected to be.
 
-use super::{Prediction, Tree};
+use super::{ClassUnits, Prediction};
 use tractable_core::error::{Error, Result};
 use tractable_core::metrics::{Tails, normal_quantile};
 
@@ -75,7 +75,7 @@ impl Surprise {
         Ok(sum)
     }
 
-    /// The surprise of a class, given the probabilities of all; the model's part of their variance comes from [`Tree::spread`].
+    /// The surprise of a class, given the probabilities of all; the model's part of their variance comes from [`ClassUnits::spread`].
     ///
     /// # Errors
     /// When there is no such class.
@@ -98,9 +98,9 @@ impl Surprise {
         })
     }
 
-    /// The surprise of a class, given the units of the tree.
-    pub(crate) fn of_nodes(tree: Tree, mean: &[f64], var: &[f64], label: usize) -> Result<Self> {
-        Surprise::of_class(&tree.probabilities(mean, var), label, tree.spread(mean, var).model)
+    /// The surprise of a class, given the units of the output.
+    pub(crate) fn of_units(units: ClassUnits, mean: &[f64], var: &[f64], label: usize) -> Result<Self> {
+        Surprise::of_class(&units.probabilities(mean, var), label, units.spread(mean, var).model)
     }
 
     /// Adds an innovation that should be standard normal, squared; a share of its variance is the model's.

@@ -53,6 +53,8 @@ fn power(base: f64, mut n: usize) -> f64 {
 
 /// Weight of a batch at the end of an annealed fit.
 const LEAST_WEIGHT: f64 = 0.05;
+/// Epochs over which the steps of a paced network get longer.
+const RISE: f64 = 0.5;
 
 /// How to fit a network to a data set.
 ///
@@ -194,6 +196,19 @@ impl Fit {
             Some(after) if done > after => 1.0 - (1.0 - LEAST_WEIGHT) * (done - after) / (1.0 - after),
             _ => 1.0,
         }
+    }
+
+    /// The length of a [paced](crate::UpdateRule::Paced) network's steps after this many epochs, as a share of its full length: rises over the
+    /// first half epoch, and falls as a cosine to 0 at the end.
+    ///
+    /// ```
+    /// let fit = tractable::Fit::new().epochs(8);
+    /// assert_eq!([0.0, 0.5, 8.0].map(|epochs| fit.pace_at(epochs) > 0.9), [false, true, false]);
+    /// assert!((fit.pace_at(4.0) - 0.5).abs() < 1e-15);
+    /// ```
+    pub fn pace_at(&self, epochs: f64) -> f64 {
+        let done = (epochs / self.epochs as f64).min(1.0);
+        (epochs / RISE).min(1.0) * 0.5 * (1.0 + libm::cos(std::f64::consts::PI * done))
     }
 
     /// The noise of an epoch, counted from 0, as a standard deviation; `None` leaves the network's own.

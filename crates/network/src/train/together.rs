@@ -46,7 +46,7 @@ impl<'w> Learner<'w> {
         }
     }
 
-    fn workers(&self) -> Option<&'w dyn Transport> {
+    pub(super) fn workers(&self) -> Option<&'w dyn Transport> {
         match self {
             Learner::Alone => None,
             Learner::Batch(workers) | Learner::Every { workers, .. } => Some(*workers),
@@ -56,6 +56,9 @@ impl<'w> Learner<'w> {
     /// Checks that all workers start from the same network and learn the same rows.
     pub(super) fn begin(&self, net: &Network, rows: &[usize]) -> Result<()> {
         let Some(workers) = self.workers() else { return Ok(()) };
+        if let (Learner::Every { .. }, true) = (self, net.is_paced()) {
+            return Err(Error::invalid("sync", "a paced network must learn every batch together"));
+        }
         workers::agree(workers, "network", &net.mark()?.identity())?;
         let hash = fnv::fnv1a_64(fnv::EMPTY, rows.iter().flat_map(|r| r.to_le_bytes()));
         workers::agree(workers, "number of rows", &hash.to_le_bytes())

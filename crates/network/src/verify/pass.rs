@@ -258,7 +258,7 @@ pub fn build_from(golden: &Golden, input: Shape, device: Device) -> Result<Net> 
     for g in golden.list()? {
         let (layer, parameters) = layer(&g)?;
         layers.push(layer);
-        contents.push(Contents { parameters, running: None });
+        contents.push(Contents { parameters, ..Contents::default() });
         let z = layers.len();
         let act = g.get("act")?;
         let function: Activation =
@@ -302,7 +302,7 @@ fn layer(g: &Golden) -> Result<(Layer, Parameters)> {
             if dims.len() != 4 || dims[2] != dims[3] {
                 return Err(g.error("has a window that is not square"));
             }
-            Layer::Conv2d { channels: dims[0], window: window(dims[2])? }
+            Layer::Conv2d { channels: dims[0], window: window(dims[2])?, bias: true }
         }
         "avgpool2d" => Layer::AvgPool2d { window: window(g.get("k")?.whole()?)? },
         "maxpool2d" => Layer::MaxPool2d { window: window(g.get("k")?.whole()?)? },

@@ -6,7 +6,7 @@ use std::path::Path;
 use tractable::rng::{ChaCha8Rng, standard_normal, stream};
 use tractable::{
     Activation, Device, Gaussian, Layer, Matrix, Network, Shape,
-    network::{NetworkBuilder, Observation},
+    network::{Head, NetworkBuilder, Observation},
 };
 
 /// Seeded numbers.
@@ -72,6 +72,10 @@ pub(crate) fn zoo() -> Vec<(&'static str, NetworkBuilder)> {
         ),
         ("dense classes", Network::mlp([4, 9, 3], Activation::Tanh).classes(3)),
         (
+            "classes by a softmax",
+            Network::mlp([4, 9, 5], Activation::MixtureRelu).classes(5).head(Head::Softmax),
+        ),
+        (
             "every activation",
             Network::builder(Shape::flat(3))
                 .layer(Layer::linear(5))
@@ -89,6 +93,14 @@ pub(crate) fn zoo() -> Vec<(&'static str, NetworkBuilder)> {
         (
             "normalisation first",
             image().layer(Layer::batch_norm()).layer(Layer::avg_pool2d(2)).layer(Layer::linear(2)),
+        ),
+        (
+            "a convolution without biases",
+            image()
+                .layer(Layer::conv2d(3, 3).padding(1).without_bias())
+                .layer(Layer::batch_norm())
+                .layer(Activation::Relu)
+                .layer(Layer::linear(2)),
         ),
         (
             "activation and pool first",
@@ -133,7 +145,7 @@ pub(crate) struct Batch {
 impl Batch {
     pub(crate) fn new(net: &Network, rows: usize, draw: &mut Draw) -> Self {
         let (classes, n) = match net.output() {
-            tractable::network::Output::Classes { classes } => (true, classes),
+            tractable::network::Output::Classes { classes, .. } => (true, classes),
             _ => (false, 1),
         };
         Batch {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use tractable::optimize::Optimizer;
 use tractable::rl::env::{Pendulum, TimeLimit};
 use tractable::rl::{Agent, Settings};
-use tractable::{Activation, Device, Layer, Network, Shape};
+use tractable::{Activation, Device, Layer, Network, Shape, network::Head};
 
 #[allow(unreachable_pub, reason = "public for the fuzz targets")]
 #[path = "../../../../fuzz/src/library.rs"]
@@ -129,6 +129,19 @@ fn seeds_are_written() {
     let nets = [
         ("dense", Network::mlp([2, 3, 1], Activation::Relu).device(Device::cpu(1))),
         ("classes", Network::mlp([2, 2, 3], Activation::Tanh).classes(3).device(Device::cpu(1))),
+        (
+            "residual",
+            Network::builder(Shape::image(1, 4, 4))
+                .layer(Layer::conv2d(2, 3).padding(1).without_bias().named("stem"))
+                .layer(Layer::conv2d(2, 3).padding(1).without_bias())
+                .layer(Layer::batch_norm())
+                .layer(Layer::Add.of(["stem", "batch_norm1"]))
+                .layer(Layer::avg_pool2d(4))
+                .layer(Layer::linear(3))
+                .classes(3)
+                .head(Head::Softmax)
+                .device(Device::cpu(1)),
+        ),
         (
             "image",
             Network::builder(Shape::image(1, 4, 4))

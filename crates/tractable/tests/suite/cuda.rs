@@ -6,6 +6,7 @@ mod layouts;
 mod limits;
 mod memory;
 
+use crate::cases::{Model, bytes};
 use std::ops::ControlFlow;
 use std::time::Duration;
 use tractable::data::{self, Augment};
@@ -13,8 +14,8 @@ use tractable::fnv;
 use tractable::workers::Threads;
 use tractable::{
     Activation, Device, Fit, Layer, Matrix, Network,
-    network::{Padding, Window},
-    train::Sync,
+    network::{Padding, UpdateRule, Window},
+    train::{Progress, Sync},
 };
 
 /// The first GPU.
@@ -34,7 +35,7 @@ fn convolutional(device: Device) -> Network {
     let window = Window { kernel: 4, stride: 2, padding: Padding::Around(1) };
     let halved = Window { kernel: 3, stride: 2, padding: Padding::Around(0) };
     Network::builder(data::digits(1, 0).unwrap().shape())
-        .layer(Layer::Conv2d { channels: 6, window })
+        .layer(Layer::Conv2d { channels: 6, window, bias: true })
         .layer(Layer::batch_norm())
         .layer(Activation::Relu)
         .layer(Layer::batch_norm())
@@ -61,6 +62,41 @@ fn training_follows_the_cpu() {
     let [a, b] = [mine, theirs].map(|net| net.predict_classes(&x).unwrap());
     let off = apart(a.data(), b.data());
     assert!(off < 1e-3, "{off}");
+}
+
+/// Averaged means and recomputed statistics too; a fit continues to the same bits.
+#[test]
+fn paced_networks_follow_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    let images = data::digits(96, 0).unwrap();
+    let fit = Fit::new().epochs(2).batch(16);
+    let train = |device| {
+        let mut net = convolutional(device);
+        net.set_update_rule(UpdateRule::Paced { rows: 96, pace: 1 }).unwrap();
+        let stop = |p: Progress<'_>| match p {
+            Progress::Epoch(_, e) if e.epoch == 1 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        let mut whole = net.try_clone().unwrap();
+        whole.fit(&images, &fit).unwrap();
+        net.fit_with(&images, &fit, stop).unwrap();
+        let mut net = Network::from_bytes(&net.to_bytes().unwrap(), net.device().clone()).unwrap();
+        net.fit(&images, &fit.clone().first_epoch(1)).unwrap();
+        assert_eq!(bytes(&net), bytes(&whole));
+        net
+    };
+    let (mine, theirs) = (train(gpu), train(Device::cpu(1)));
+    let x = data::digits(8, 1).unwrap().matrix(0..8).unwrap();
+    let [a, b] = [&mine, &theirs].map(|net| net.predict_classes(&x).unwrap());
+    let off = apart(a.data(), b.data());
+    assert!(off < 1e-3, "{off}");
+    let [a, b] = [Model::of(&mine), Model::of(&theirs)];
+    for tensor in
+        ["conv1.weight.latest", "linear1.bias.mean", "batch_norm1.running.mean", "batch_norm2.running.var"]
+    {
+        let off = apart(&a.get(tensor), &b.get(tensor));
+        assert!(off < 1e-3, "{tensor}: {off}");
+    }
 }
 
 #[test]

@@ -147,14 +147,14 @@ fn build(data: &Dataset, settings: &RunSettings) -> tractable::network::NetworkB
     let widths = [data.width()].into_iter().chain(settings.hidden.iter().copied()).chain([outputs]);
     let mut net = Network::mlp(widths, settings.activation)
         .prior(settings.weights_prior())
-        .update_rule(settings.update_rule)
+        .update_rule(settings.rule())
         .seed(settings.seed);
     net = match settings.noise() {
         Some(known) => net.noise_std([known.at(0)]),
         None => net.noise(settings.noise),
     };
     match classes {
-        Some(classes) => net.classes(classes),
+        Some(classes) => net.classes(classes).head(settings.head()),
         None => net,
     }
 }

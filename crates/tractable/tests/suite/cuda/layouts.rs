@@ -13,7 +13,7 @@ fn network(first: Option<Layer>, outputs: usize, device: Device) -> Network {
     if let Some(first) = first {
         net = net.layer(first);
     }
-    let net = net.layer(Layer::Conv2d { channels: 5, window }).layer(Activation::Relu);
+    let net = net.layer(Layer::Conv2d { channels: 5, window, bias: true }).layer(Activation::Relu);
     net.layer(Layer::linear(outputs)).seed(4).device(device).build().unwrap()
 }
 

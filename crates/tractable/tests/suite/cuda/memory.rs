@@ -63,7 +63,7 @@ fn classes(device: Device) -> Network {
 fn convolutional(device: Device) -> Network {
     let window = |kernel, stride| Window { kernel, stride, padding: Padding::Around(0) };
     Network::builder(Shape::image(1, 4, 4))
-        .layer(Layer::Conv2d { channels: 4, window: window(3, 1) })
+        .layer(Layer::Conv2d { channels: 4, window: window(3, 1), bias: true })
         .layer(Activation::Relu)
         .layer(Layer::AvgPool2d { window: window(2, 2) })
         .layer(Layer::batch_norm())
