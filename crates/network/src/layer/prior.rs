@@ -212,7 +212,7 @@ impl Prior {
 
 /// A variance rounded to f32, so that every device starts from the same number.
 fn single(var: f64) -> Result<f64> {
-    match (var as f32).is_normal() {
+    match (var as f32).is_normal() && var > 0.0 {
         true => Ok(f64::from(var as f32)),
         false => Err(Error::invalid("prior", format!("a variance of {var} is beyond single precision"))),
     }
