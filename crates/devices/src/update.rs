@@ -147,7 +147,9 @@ impl Update {
                 UpdateRule::Paced { rows: all, pace } => {
                     let share = (rows as f64 / all as f64).min(1.0);
                     let length = self.weight * pace as f64;
-                    Step::Paced(Pace { length, share, precision: 1.0 / var, pull: share * decay })
+                    // What is fixed, with a variance of 0, stays.
+                    let precision = if var > 0.0 { 1.0 / var } else { 0.0 };
+                    Step::Paced(Pace { length, share, precision, pull: share * decay })
                 }
             }
         })
