@@ -240,7 +240,7 @@ impl Network {
     /// After an update with this many rows.
     fn updated(&mut self, rows: usize) {
         self.done.note_update(rows);
-        self.spec.averaged += u64::from(self.is_paced());
+        self.spec.averaged = self.spec.averaged.saturating_add(u64::from(self.is_paced()));
     }
 
     /// A pass with these samples in it, forward.
