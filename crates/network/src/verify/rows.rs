@@ -43,6 +43,7 @@ pub(super) fn check(golden: &Golden, device: Device, worst: &mut Worst) -> Resul
             chosen: Chosen { k: outputs.len(), outputs: outputs.iter().map(|&o| Some(o)).collect() },
             y: outputs.iter().map(|&o| y[b * units + o]).collect(),
             noise: outputs.iter().map(|&o| noise[o]).collect(),
+            class: None,
             known_weights: false,
         };
         let seen = network.rows(x, &task.chosen, Ask::Both)?;

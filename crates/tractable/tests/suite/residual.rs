@@ -22,8 +22,11 @@ fn parameters_are_those_that_are_known() {
     }
 }
 
-fn small() -> Vec<(&'static str, fn(Shape, usize) -> NetworkBuilder)> {
-    vec![
+/// A network by name, for a shape and a number of classes.
+type Named = (&'static str, fn(Shape, usize) -> NetworkBuilder);
+
+fn small() -> [Named; 3] {
+    [
         ("resnet18", |shape, classes| recipes::resnet18_of(8, shape, classes)),
         ("resnet20", |shape, classes| recipes::resnet20_of(8, shape, classes)),
         ("wrn", |shape, classes| recipes::wrn_of(8, 1, shape, classes)),
