@@ -27,10 +27,10 @@ pub fn probabilities<R: Real>(mean: &[R], var: &[R], p: &mut [R]) {
     let mut sum = R::ZERO;
     for p in &mut *p {
         *p = (*p - most).exp();
-        sum = sum + *p;
+        sum += *p;
     }
     for p in p {
-        *p = *p / sum; // T90
+        *p /= sum; // T90
     }
 }
 

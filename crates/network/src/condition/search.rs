@@ -9,8 +9,9 @@ use crate::plan::Op;
 use tractable_core::error::{Error, Result};
 use tractable_core::gaussian::{Gaussian, Input};
 use tractable_core::moments::derivative::{shrunk, stationary};
+use tractable_core::moments::softmax;
 use tractable_core::team::Team;
-use tractable_devices::{Field, Purpose};
+use tractable_devices::Purpose;
 
 /// A layer that moves towards a wanted output: made by [`Network::searching`], moved by
 /// [`round`](Search::round). Between rounds, read the output, and [`project`](Search::project) the layer into
@@ -341,9 +342,15 @@ impl<'n> Search<'n> {
         let var = var.map_or(vec![0.0; mean.len()], <[f64]>::to_vec);
         self.pass.write(self.at, mean, (self.at > 0).then_some(&var))?;
         self.pass.run(&net.graph.forward(self.at, Purpose::Predict), None)?;
-        let chosen = match buffer.is_softmax() {
-            true => rivals(buffer, &self.pass.read(net.graph.output(), Field::Mean)?, units),
-            false => Chosen::seen(buffer.seen(), units, self.rows),
+        // Of a softmax: the factors on its outputs (T90).
+        let (chosen, factors) = match buffer.is_softmax() {
+            true => {
+                let [mean, var] = self.pass.read_prior(net.graph.output())?;
+                let factors: Vec<f64> = var.iter().map(|v| softmax::tempered(*v)).collect();
+                let logits: Vec<f64> = mean.iter().zip(&factors).map(|(m, f)| m * f).collect();
+                (rivals(buffer, &logits, units), factors)
+            }
+            false => (Chosen::seen(buffer.seen(), units, self.rows), Vec::new()),
         };
         let rows = net.rows_after(&mut *self.pass, self.at, &chosen, Ask::Slopes)?;
         let room = |row: usize, u: usize| match &self.limits {
@@ -356,7 +363,12 @@ impl<'n> Search<'n> {
         let room = |row: usize| (0..d).map(|u| room(row, u)).collect::<Vec<[f64; 2]>>();
         let step_to_class = |row: usize| {
             let var = &var[row * d..][..d];
-            let (slopes, off) = ahead(rows.slopes_of(row), rows.mean_of(row), var, units, self.other_than)?;
+            let outputs = chosen.outputs[row * chosen.k..][..chosen.k].iter().flatten();
+            let factors: Vec<f64> = outputs.map(|o| factors[row * units + o]).collect();
+            let slopes = rows.slopes_of(row).iter().enumerate().map(|(i, a)| factors[i / d] * a);
+            let logits = rows.mean_of(row).iter().zip(&factors).map(|(m, f)| m * f);
+            let (slopes, logits) = (slopes.collect::<Vec<_>>(), logits.collect::<Vec<_>>());
+            let (slopes, off) = ahead(&slopes, &logits, var, units, self.other_than)?;
             let noise = vec![0.0; off.len()];
             Some(Step { slopes: &slopes, off: &off, noise: &noise }.within(var, &room(row)))
         };
@@ -522,15 +534,15 @@ impl<'n> Search<'n> {
     }
 }
 
-/// Of every row that has a class: that one, and the others with the greatest outputs.
-fn rivals(buffer: &ObservationBuffer, mean: &[f64], units: usize) -> Chosen {
+/// Of every row that has a class: that one, and the others that are most probable.
+fn rivals(buffer: &ObservationBuffer, logits: &[f64], units: usize) -> Chosen {
     let k = units.min(1 + MOST_RIVALS);
     let of = |(row, y): (usize, &[f64])| {
-        let mean = &mean[row * units..][..units];
+        let logits = &logits[row * units..][..units];
         let seen = buffer.seen().is_none_or(|s| s[row * units]);
         let class = y.iter().position(|y| *y == 1.0).filter(|_| seen);
         let mut others: Vec<usize> = (0..units).filter(|&o| Some(o) != class).collect();
-        others.sort_by(|&a, &b| mean[b].total_cmp(&mean[a]));
+        others.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]));
         let all = class.into_iter().chain(others).take(k).map(|o| class.map(|_| o));
         all.collect::<Vec<_>>()
     };
@@ -541,7 +553,7 @@ fn rivals(buffer: &ObservationBuffer, mean: &[f64], units: usize) -> Chosen {
 /// of them which it takes least to put ahead. `None` where that is so.
 fn ahead(
     slopes: &[f64],
-    mean: &[f64],
+    logits: &[f64],
     var: &[f64],
     classes: usize,
     other_than: bool,
@@ -550,16 +562,16 @@ fn ahead(
     let line = |i: usize| &slopes[i * d..][..d];
     let sign = if other_than { -1.0 } else { 1.0 };
     let least = if other_than { SURE } else { SURE_OF_ALL + ((classes - 1) as f64).ln() };
-    let lead = |i: usize| sign * (mean[0] - mean[i]);
+    let lead = |i: usize| sign * (logits[0] - logits[i]);
     let apart = |i: usize| line(0).iter().zip(line(i)).map(|(a, b)| sign * (a - b));
-    let mut open: Vec<usize> = (1..mean.len()).filter(|&i| lead(i) < least).collect();
+    let mut open: Vec<usize> = (1..logits.len()).filter(|&i| lead(i) < least).collect();
     if other_than {
         let far = |i: &usize| {
             let moves: f64 = apart(*i).zip(var).map(|(a, v)| a * a * v).sum();
             (least + SURE - lead(*i)) / moves.sqrt()
         };
         open.sort_by(|a, b| far(a).total_cmp(&far(b)));
-        open.truncate(usize::from(open.len() + 1 == mean.len()));
+        open.truncate(usize::from(open.len() + 1 == logits.len()));
     }
     let off = open.iter().map(|&i| least + SURE - lead(i)).collect();
     (!open.is_empty()).then(|| (open.iter().flat_map(|&i| apart(i)).collect(), off))

@@ -95,7 +95,7 @@ pub(crate) fn zoo() -> Vec<(&'static str, NetworkBuilder)> {
             image().layer(Layer::batch_norm()).layer(Layer::avg_pool2d(2)).layer(Layer::linear(2)),
         ),
         (
-            "a convolution without biases",
+            "convolution without biases, normalisation",
             image()
                 .layer(Layer::conv2d(3, 3).padding(1).without_bias())
                 .layer(Layer::batch_norm())
@@ -132,6 +132,11 @@ pub(crate) fn zoo() -> Vec<(&'static str, NetworkBuilder)> {
                 .classes(5),
         ),
     ]
+}
+
+/// A network of the zoo with this noise, unless it is one that has none.
+pub(crate) fn with_noise(what: &str, net: NetworkBuilder, std: f64) -> NetworkBuilder {
+    if what.contains("softmax") { net } else { net.noise_std([std]) }
 }
 
 /// A batch that fits a network: labels for classes, numbers otherwise.

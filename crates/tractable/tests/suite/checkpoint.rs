@@ -1,6 +1,6 @@
 //! Model files: round trips, files that were cut off or tampered with, and saving where it cannot be done.
 
-use crate::cases::{Draw, Model, bytes, teach, zoo};
+use crate::cases::{Draw, Model, bytes, teach, with_noise, zoo};
 use safetensors::tensor::Dtype;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -43,7 +43,7 @@ fn load(bytes: &[u8], device: Device) -> tractable::Result<Network> {
 fn every_layer_comes_back() {
     for device in devices() {
         for (what, builder) in zoo() {
-            let mut net = builder.seed(11).noise_std([0.3]).device(&device).build().unwrap();
+            let mut net = with_noise(what, builder.seed(11), 0.3).device(&device).build().unwrap();
             teach(&mut net, 2, 4, 1);
             let loaded = load(&file(&net), device.clone()).unwrap();
             assert!(bytes(&net) == bytes(&loaded), "{what} on {device:?}");

@@ -20,7 +20,8 @@ fn rounds_are_what_search_does_bitwise() {
             let (x, batch) = (draw.gaussian(3, net.input().len()), Batch::new(&net, 3, &mut draw));
             let first = net.layer_names()[0].clone();
             for layer in ["input", &first] {
-                let wanted = || Wanted::from(batch.seen()).noise_var(0.3).layer(layer);
+                let noise = if what.contains("softmax") { 0.0 } else { 0.3 };
+                let wanted = || Wanted::from(batch.seen()).noise_var(noise).layer(layer);
                 let whole = net.search(&x, wanted().rounds(3)).unwrap();
                 let mut by_rounds = net.searching(&x, wanted()).unwrap();
                 (0..3).for_each(|_| assert!(by_rounds.round().is_ok()));

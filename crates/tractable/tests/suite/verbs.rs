@@ -1,6 +1,6 @@
 //! What the three verbs do, from a user's side.
 
-use crate::cases::{Batch, Draw, Model, bytes, teach, worst, zoo};
+use crate::cases::{Batch, Draw, Model, bytes, teach, with_noise, worst, zoo};
 use tractable::data::Scaler;
 use tractable::{
     Activation, Device, Gaussian, Layer, Matrix, Network, Prediction, Prior, Shape, Wanted,
@@ -392,7 +392,7 @@ fn capped_and_repaired_are_counted() {
 fn learning_converges_where_conditioning_did_not_touch() {
     for device in devices() {
         for (what, builder) in zoo() {
-            let mut net = builder.noise_std([0.5]).device(&device).build().unwrap();
+            let mut net = with_noise(what, builder, 0.5).device(&device).build().unwrap();
             let batch = Batch::new(&net, 4, &mut Draw::new(1));
             let (before, units) = (net.predict(&batch.x).unwrap(), net.output().units());
             for _ in 0..30 {
