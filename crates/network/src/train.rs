@@ -41,7 +41,7 @@ pub struct Epoch {
     pub epoch: usize,
     /// Maximum number of epochs.
     pub of: usize,
-    /// Noise in this epoch, as a standard deviation; the first output's where they differ.
+    /// Noise in this epoch, as a standard deviation; the first output's where they differ, 0 of a softmax.
     pub noise_std: f64,
     /// Samples learned from, steps limited, variances repaired.
     pub learned: LearnInfo,
@@ -281,7 +281,7 @@ impl Network {
             report.epochs.push(Epoch {
                 epoch: epoch + 1,
                 of: fit.epochs,
-                noise_std: self.noise_std()[0],
+                noise_std: if self.output().is_softmax() { 0.0 } else { self.noise_std()[0] },
                 learned,
                 validation_nll,
                 seconds: start.elapsed().as_secs_f64(),

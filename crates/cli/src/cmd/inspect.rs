@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use tractable::data::Scaler;
 use tractable::{
     Device, Ensemble, Network, Prior, Shape,
-    network::{Output, UpdateRule},
+    network::{Head, Output, UpdateRule},
 };
 
 const AFTER_HELP: &str = "\
@@ -56,7 +56,7 @@ struct Model<'a> {
     parameters: usize,
     /// Learned.
     epochs: usize,
-    /// One, or one per output.
+    /// One, or one per output; none of a softmax.
     noise_std: &'a [f64],
     /// How the updates of a batch are combined.
     update_rule: UpdateRule,
@@ -172,7 +172,7 @@ fn one_network(net: &Network, path: &Path, file: &Opened<'_>, report: Report) ->
         output: net.output(),
         parameters: net.parameters(),
         epochs: net.epochs(),
-        noise_std: net.noise_std(),
+        noise_std: if is_softmax(net) { &[] } else { net.noise_std() },
         update_rule: net.update_rule(),
         prior: net.prior(),
         seed: net.seed(),
@@ -225,6 +225,11 @@ fn list(names: &[String]) -> String {
     }
 }
 
+/// Whether its classes have no noise.
+fn is_softmax(net: &Network) -> bool {
+    matches!(net.output(), Output::Classes { head: Head::Softmax, .. })
+}
+
 fn summary(m: &Model<'_>) -> String {
     let bias = m.prior.bias_var.map_or("as the weights".into(), |v| v.to_string());
     let noise: Vec<String> = m.noise_std.iter().map(|v| short(*v)).collect();
@@ -244,7 +249,9 @@ fn summary(m: &Model<'_>) -> String {
     }
     lines.push(format!("parameters  {}", m.parameters));
     lines.push(format!("epochs      {}", m.epochs));
-    lines.push(format!("noise       {} (standard deviation, network units)", noise.join(", ")));
+    if !noise.is_empty() {
+        lines.push(format!("noise       {} (standard deviation, network units)", noise.join(", ")));
+    }
     lines.push(format!("update rule {}", name(&m.update_rule)));
     lines.push(format!("prior       {}, gain {}, bias variance {bias}", name(&m.prior.scheme), m.prior.gain));
     lines.push(format!("seed        {}", m.seed));

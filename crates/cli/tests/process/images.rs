@@ -57,6 +57,8 @@ fn images_with_a_softmax() {
     let config: serde_json::Value = serde_json::from_str(&place.text("soft/config.json")).unwrap();
     let settings = &config["settings"];
     assert!(settings["head"] == "softmax" && settings["noise_start"].is_null(), "{settings}");
+    assert_eq!(lines[1]["noise_std"], 0.0);
+    assert!(!place.ok(&["inspect", "soft"]).contains("noise"));
     let again = place.json(&["train", "digits", "--resume", "--epochs", "3", "-o", "soft"]);
     assert!(again.iter().any(|l| l["type"] == "epoch" && l["epoch"] == 3), "{again:?}");
 

@@ -145,6 +145,8 @@ impl Network {
             "{:?}",
             (s.input, &s.layers, &s.inputs, s.output, s.prior, &s.input_scaler, &s.output_scaler)
         );
+        // What older increments did not know, and have, is left out.
+        let said = said.replace(", bias: true", "").replace(", head: Tree", "");
         From { seed: s.seed, architecture: fnv::fnv1a_64(fnv::EMPTY, said.bytes()), mark: 0 }
     }
 }

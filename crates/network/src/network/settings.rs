@@ -192,7 +192,7 @@ impl Network {
     }
 
     /// Noise of the observations as the network uses it, known or inferred: standard deviations, one for all outputs or one for
-    /// each, in standardised units where targets are standardised. With [`Noise::PerInput`], for an average input.
+    /// each, in standardised units where targets are standardised. With [`Noise::PerInput`], for an average input. A softmax does not use it.
     ///
     /// ```
     /// # use tractable::{Activation, Network};
