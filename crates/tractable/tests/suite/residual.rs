@@ -53,7 +53,6 @@ fn images_of_any_shape_are_read_and_all_of_them_counts() {
 
 /// Not as good as they can be, but far better than chance (an error of 0.9).
 #[test]
-#[ignore = "they learn once innovations go back through the statistics of a batch, with the rule for deep networks"]
 fn small_ones_learn_digits() {
     let (train, test) = (data::digits(1200, 1).unwrap(), data::digits(200, 2).unwrap());
     let shrink = |images: &data::Images| {
@@ -77,6 +76,8 @@ fn small_ones_learn_digits() {
         let p = net.predict_classes(&new).unwrap();
         let error = tractable::metrics::error_rate(p.data(), &truth).unwrap();
         assert!(error < 0.3, "{name}: {error}");
+        let read = Network::from_bytes(&net.to_bytes().unwrap(), Device::default()).unwrap();
+        assert_eq!(read.predict_classes(&new).unwrap(), p, "{name}");
     }
 }
 
