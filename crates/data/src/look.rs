@@ -188,6 +188,7 @@ impl Look {
             return Verdict::Use(self.as_date(dates));
         }
         match self.texts() {
+            Some(texts) if texts.len() == 1 && known == 1 => Verdict::Leave("one value in all rows".into()),
             Some(texts) if texts.len() <= FEW_LEVELS || 2 * texts.len() <= known => {
                 Verdict::Use(self.as_category())
             }

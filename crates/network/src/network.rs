@@ -41,7 +41,7 @@ use tractable_core::gaussian::{Gaussian, Input, Matrix};
 use tractable_core::metrics::Tails;
 use tractable_core::moments::noise;
 use tractable_data::Scaler;
-use tractable_devices::{Device, Purpose, Tally, Update, UpdateRule};
+use tractable_devices::{Device, Purpose, Tally, Update};
 #[cfg(feature = "verify")]
 use tractable_devices::{Field, Seen};
 
@@ -230,17 +230,6 @@ impl Network {
     fn update(&self, weight: f64) -> Update {
         let rule = self.spec.update;
         Update { rule, weight, average: rule.average(self.spec.averaged) }
-    }
-
-    /// Whether its means are averages.
-    pub(crate) fn is_paced(&self) -> bool {
-        matches!(self.spec.update, UpdateRule::Paced { .. })
-    }
-
-    /// After an update with this many rows.
-    fn updated(&mut self, rows: usize) {
-        self.done.note_update(rows);
-        self.spec.averaged = self.spec.averaged.saturating_add(u64::from(self.is_paced()));
     }
 
     /// A pass with these samples in it, forward.

@@ -62,7 +62,7 @@ fn settings_that_cannot_be_used_are_named() {
         (&["--hidden", "0"], "layer `linear1`"),
         (&["--hidden", "99999999999"], "layer `linear1`"),
         (&["--activation", "step"], "`step` is not known"),
-        (&["--policy", "bold"], "expected `plain` or `capped`"),
+        (&["--policy", "bold"], "expected `plain`, `capped` or `paced`"),
         (&["--gain", "0"], "--gain: 0 is not"),
         (&["--bias-var", "-1"], "--bias-var: -1 is not"),
         (&["--validation", "1"], "--validation: 1 is not a share"),

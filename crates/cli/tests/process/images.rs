@@ -66,7 +66,7 @@ fn images_with_a_softmax() {
     let lines = place.json(&[&["train", "digits"], &flags.split(' ').collect::<Vec<_>>()[..]].concat());
     assert_eq!(lines[0]["parameters"], 272_474 - 2 * 9 * 16, "one channel instead of three");
     let settings = &lines[0]["settings"];
-    assert!(settings["head"] == "softmax" && settings["gain"] == 0.3, "{settings}");
+    assert!(settings["head"] == "softmax" && settings["update_rule"]["paced"]["pace"] == 1000, "{settings}");
     place.json(&["attack", "small", "--images", "1", "--iterations", "1", "-o", "attacked"]);
 }
 

@@ -99,6 +99,17 @@ impl Network {
         self.spec.update
     }
 
+    /// Whether its means are averages.
+    pub(crate) fn is_paced(&self) -> bool {
+        matches!(self.spec.update, UpdateRule::Paced { .. })
+    }
+
+    /// After an update with this many rows.
+    pub(super) fn updated(&mut self, rows: usize) {
+        self.done.note_update(rows);
+        self.spec.averaged = self.spec.averaged.saturating_add(u64::from(self.is_paced()));
+    }
+
     /// Sets how a batch changes the weights. A network that was [paced](UpdateRule::Paced) continues from its averaged means.
     ///
     /// ```

@@ -254,7 +254,7 @@ fn which_columns_are_features() {
 #[test]
 fn classes_are_sorted_and_keep_their_names() {
     let classes = |cells: &[&str]| {
-        let rows: String = cells.iter().map(|c| format!("1,{c}\n")).collect();
+        let rows: String = cells.iter().enumerate().map(|(i, c)| format!("{i},{c}\n")).collect();
         let (_dir, path) = file(format!("a,c\n{rows}"));
         data::csv(path)?.classes("c")
     };
@@ -409,7 +409,8 @@ proptest! {
 
     #[test]
     fn class_names_survive_a_file(names in prop::collection::vec("[a-z ,\"\n]{0,6}[a-z]", 2..30)) {
-        let text: String = names.iter().map(|n| format!("1,\"{}\"\n", n.replace('"', "\"\""))).collect();
+        let row = |(i, n): (usize, &String)| format!("{i},\"{}\"\n", n.replace('"', "\"\""));
+        let text: String = names.iter().enumerate().map(row).collect();
         let (_dir, path) = file(format!("a,c\n{text}"));
         let trimmed: Vec<&str> = names.iter().map(|n| n.trim()).collect();
         match data::csv(path)?.classes("c") {
