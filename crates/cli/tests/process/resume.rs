@@ -35,7 +35,6 @@ fn resumed_is_uninterrupted() {
     same_bits(&["--batch", "1", "--noise-start", "1", "--noise-decay", "0.8", "--noise-floor", "0.1"]);
     same_bits(&["--test", "0.2", "--no-standardize", "--device", "reference", "--seed", "3"]);
     same_bits(&["--validation", "0.2", "--activation", "mixture_relu", "--update-rule", "plain"]);
-    same_bits(&["--validation", "0.2", "--update-rule", "paced"]);
 }
 
 #[test]

@@ -199,7 +199,8 @@ impl Fit {
     }
 
     /// The length of a [paced](crate::UpdateRule::Paced) network's steps after this many epochs, as a share of its full length: rises over the
-    /// first half epoch, and falls as a cosine to 0 at the end.
+    /// first half epoch, and falls as a cosine to 0 at the end. It depends on nothing but the epochs, done and in total: a resumed fit ends with the
+    /// same bits as an uninterrupted one, and one with more epochs than before continues on the course of the longer fit.
     ///
     /// ```
     /// let fit = tractable::Fit::new().epochs(8);
