@@ -79,7 +79,7 @@ fn stopped_at_any_moment_a_training_ends_in_the_same_bits() {
         let place = Place::new();
         let data = place.text("data.csv");
         let (names, rows) = data.split_once('\n').unwrap();
-        place.write("long.csv", &format!("{names}\n{}", rows.repeat(400)));
+        place.write("long.csv", &format!("{names}\n{}", rows.repeat(2000)));
         let train = |out| {
             kind.split(' ').fold(vec!["train", "-q", "-o", out], |words, word| [&words[..], &[word]].concat())
         };
