@@ -166,6 +166,9 @@ impl Network {
                 // Of a layer without biases.
                 contents.parameters.bias_mean.resize(outputs.len(), 0.0);
                 contents.parameters.bias_var.resize(outputs.len(), 0.0);
+                if let Some([_, bias_mean]) = &mut contents.latest {
+                    bias_mean.resize(outputs.len(), 0.0);
+                }
                 net.fill(slots[0].layer, outputs, &contents)?;
             }
         }

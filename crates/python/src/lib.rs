@@ -25,6 +25,7 @@ mod posterior;
 mod prediction;
 mod progress;
 mod related;
+mod settings;
 mod table;
 mod task;
 mod want;

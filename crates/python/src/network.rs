@@ -9,6 +9,7 @@ use crate::locks::{self, Calling};
 use crate::posterior::{Derivative, Gaussian, Posterior};
 use crate::prediction::Prediction;
 use crate::progress::{Watch, interruptible};
+use crate::settings::{NoiseGiven, Settings, UpdateGiven};
 use crate::want::{Classes, Wish, WishSettings, observed};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -17,9 +18,9 @@ use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tractable::data::Dataset;
 use tractable::recipes;
 use tractable::{
-    Fit, Input, Matrix, Network as Inner, Noise, Prior, Shape,
+    Fit, Input, Matrix, Network as Inner, Shape,
     condition::Wrt,
-    network::{NetworkBuilder, Observation, Output, Scheme, UpdateRule},
+    network::{Observation, Output},
     stop,
     train::Progress,
 };
@@ -38,88 +39,6 @@ pub(crate) struct Network {
 impl From<Inner> for Network {
     fn from(net: Inner) -> Self {
         Network { input: net.input(), output: net.output(), inner: RwLock::new(net) }
-    }
-}
-
-/// What a network has besides its layers.
-struct Settings<'a> {
-    classes: Option<usize>,
-    head: &'a str,
-    noise: Option<NoiseGiven>,
-    gain: f64,
-    scheme: Option<&'a str>,
-    bias_var: Option<f64>,
-    update: Option<UpdateGiven>,
-    seed: u64,
-    device: &'a str,
-}
-
-#[derive(FromPyObject)]
-enum NoiseGiven {
-    Name(String),
-    One(f64),
-    Each(Vec<f64>),
-}
-
-#[derive(FromPyObject)]
-enum UpdateGiven {
-    Name(String),
-    Counted(usize),
-    Paced(String, usize),
-}
-
-impl Settings<'_> {
-    fn build(self, mut builder: NetworkBuilder) -> PyResult<Network> {
-        if let Some(classes) = self.classes {
-            builder = builder.classes(classes).head(self.head.parse().or_raise()?);
-        }
-        builder = match self.noise {
-            None if self.classes.is_some() => builder,
-            None => builder.noise(Noise::Inferred),
-            Some(NoiseGiven::Name(name)) => builder.noise(match name.as_str() {
-                "inferred" => Noise::Inferred,
-                "per_input" => Noise::PerInput,
-                _ => {
-                    let why = format!("`{name}` is not inferred, per_input or a standard deviation");
-                    return Err(invalid("noise", why));
-                }
-            }),
-            Some(NoiseGiven::One(std)) => builder.noise_std([std]),
-            Some(NoiseGiven::Each(std)) => builder.noise_std(std),
-        };
-        let update = match self.update {
-            None => UpdateRule::Capped,
-            Some(UpdateGiven::Counted(rows)) => UpdateRule::counted(rows),
-            Some(UpdateGiven::Paced(name, rows)) if name == "paced" => UpdateRule::paced(rows),
-            Some(UpdateGiven::Paced(name, _)) => {
-                let why = format!("(`{name}`, rows) is not (`paced`, rows)");
-                return Err(invalid("update", why));
-            }
-            Some(UpdateGiven::Name(name)) => match name.as_str() {
-                "capped" => UpdateRule::Capped,
-                "plain" => UpdateRule::Plain,
-                _ => {
-                    let why = format!(
-                        "`{name}` is not capped, plain, (paced, rows) or the number of rows to count"
-                    );
-                    return Err(invalid("update", why));
-                }
-            },
-        };
-        let usual = if let UpdateRule::Paced { .. } = update { "even" } else { "he" };
-        let mut prior = match self.scheme.unwrap_or(usual) {
-            "he" => Prior::he(),
-            "xavier" => Prior { scheme: Scheme::Xavier, ..Prior::he() },
-            "even" => Prior::deep(),
-            other => return Err(invalid("scheme", format!("`{other}` is not he, xavier or even"))),
-        };
-        prior = prior.gain(self.gain);
-        if let Some(var) = self.bias_var {
-            prior = prior.bias_var(var);
-        }
-        let device = device(self.device)?;
-        let built = builder.prior(prior).update_rule(update).seed(self.seed).device(device).build();
-        Ok(built.or_raise()?.into())
     }
 }
 

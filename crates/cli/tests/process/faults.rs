@@ -73,7 +73,7 @@ fn stopped_at_any_moment_a_training_ends_in_the_same_bits() {
         ("classes.csv --target kind --classes --hidden 9 --epochs 1500 --validation 0.2 --patience 2000", 12),
         ("digits --net mlp --limit 200 --epochs 400", 12),
         ("long.csv --target y --stream", 3),
-        ("data.csv --target y --single", 3),
+        ("data.csv --target y", 3),
     ];
     for (kind, times) in kinds {
         let place = Place::new();

@@ -218,7 +218,7 @@ fn files_cost_no_more_than_they_are_worth() {
             CSV,
             {
                 let long = repeated("0,0\n", 9) + "0,00\n";
-                format!("a,y\n{}{}", repeated(&long, 1 << 18), repeated("0,0\n", 5 << 18)).into()
+                format!("a,y\n{}{}", repeated(&long, 1 << 18), repeated("0,0\n1,0\n", 5 << 17)).into()
             },
             true,
         ),
