@@ -98,7 +98,7 @@ impl Team {
     }
 
     /// Calls `job(task, member)` for every task below `tasks`, and returns when all are done, or when the work is to
-    /// [stop](crate::stop). Members are numbered below the team's size.
+    /// [stop]. Members are numbered below the team's size.
     pub fn run(&self, tasks: usize, job: &(dyn Fn(usize, usize) + Sync)) {
         match self.turn(tasks) {
             Some(turn) => turn.as_ref().expect("it was started").share(tasks, job),

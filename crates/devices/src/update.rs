@@ -42,8 +42,8 @@ pub enum UpdateRule {
     },
     /// For deep networks. Every row counts once, as with [`counted`](UpdateRule::counted), but no variance exceeds its prior, and means take
     /// steps of a length of their own, of at most half a standard deviation: with variances small enough for a deep network
-    /// ([`Prior::deep`](crate::Prior::deep), the default with this rule) the posterior's own steps would be too short. In a
-    /// [fit](crate::Fit::pace_at) they get longer over the first half epoch and then shorter until the end; outside a fit they
+    /// (`Prior::deep`, the default with this rule) the posterior's own steps would be too short. In a
+    /// fit (`Fit::pace_at`) they get longer over the first half epoch and then shorter until the end; outside a fit they
     /// have their full length. Weights are also pulled to 0 with a precision of 20.
     ///
     /// The network predicts with an average of its means over about the last 200 batches, and learns from the latest ones. A fit also
