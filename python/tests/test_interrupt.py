@@ -117,10 +117,10 @@ def test_left_out_rows() -> None:
 def test_what_a_prediction_says(fitted: tr.Ensemble, asked: str) -> None:
     p = fitted.predict(MANY[:5000])
     ask: dict[str, Callable[[], Any]] = {
-        "quantile": lambda: [p.quantile(np.linspace(0.01, 0.99, 999)) for _ in range(100)],
-        "interval": lambda: [p.interval(0.9) for _ in range(1000)],
+        "quantile": lambda: [p.quantile(np.linspace(0.01, 0.99, 999)) for _ in range(10_000)],
+        "interval": lambda: [p.interval(0.9) for _ in range(1_000_000)],
         "sample": lambda: p.sample(4000),
-        "log_prob": lambda: [p.log_prob(np.zeros(5000)) for _ in range(1000)],
+        "log_prob": lambda: [p.log_prob(np.zeros(5000)) for _ in range(1_000_000)],
     }
     assert seconds_after_ctrl_c(ask[asked]) < 1
 
@@ -135,7 +135,7 @@ def test_fits() -> None:
 def test_a_gaussian_process_of_many_rows() -> None:
     x = np.random.default_rng(0).uniform(-2, 2, size=(20_000, 8))
     y = np.sin(2 * x[:, 0]) + x[:, 1] * x[:, 2]
-    assert seconds_after_ctrl_c(lambda: tr.Ensemble.fit(x, y)) < 1
+    assert seconds_after_ctrl_c(lambda: tr.Ensemble.fit(x, y)) < 3  # a product of large matrices is not left half-way
 
 
 def test_partial_fit_keeps_no_row_that_was_not_learned() -> None:

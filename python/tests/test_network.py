@@ -157,6 +157,8 @@ def test_a_softmax() -> None:
     assert np.all(net.predict(x).noise_var == 0.0) and net.predict(x).mean.shape == (3, 3)
     with pytest.raises(ValueError, match="`most` is not tree or softmax"):
         tr.Network.mlp([2, 3], classes=3, head="most")
+    with pytest.raises(ValueError, match="a softmax needs classes"):
+        tr.Network.mlp([2, 3], head="softmax")
     with pytest.raises(ValueError, match="a softmax has no noise"):
         tr.Network.mlp([2, 3], classes=3, head="softmax", noise=0.5)
 
@@ -229,8 +231,8 @@ def test_branches() -> None:
     [
         ({"noise": "loud"}, "`loud` is not inferred, per_input or a standard deviation"),
         ({"noise": -1.0}, "-1 is not a positive number"),
-        ({"update": "fast"}, "`fast` is not capped, plain or the number of rows"),
-        ({"scheme": "random"}, "`random` is not he or xavier"),
+        ({"update": "fast"}, "`fast` is not capped, plain, \\(paced, rows\\) or the number of rows"),
+        ({"scheme": "random"}, "`random` is not he, xavier or even"),
         ({"activation": "swish"}, "`swish` is not known"),
         ({"device": "abacus"}, "abacus"),
     ],

@@ -133,7 +133,7 @@ def _target(y: Any, classes: bool | None) -> tuple[np.ndarray, list[str] | None,
 
 def _no_gaps(missing: np.ndarray) -> None:
     if missing.any():
-        raise ValueError(f"y: row {int(np.argmax(missing))} has no target, counted from 0; leave such rows out")
+        raise ValueError(f"y: row {int(np.argwhere(missing)[0][0])} has no target, counted from 0; leave such rows out")
 
 
 def _are_texts(array: np.ndarray) -> bool:
@@ -160,11 +160,11 @@ def to_data(x: Any, y: Any, classes: bool | None = None) -> dict[str, Any]:
         "x": x, "y": labels, "names": None, "class_names": class_names, "columns": None, "kinds": [], "targets": outputs,
     }
     if isinstance(x, np.ndarray) or not (isinstance(x, Named) or is_frame(x)):
-        _no_gaps(np.isnan(labels).reshape(len(labels), -1).any(axis=1))
+        _no_gaps(np.isnan(labels).reshape(len(labels), -1))
         return data
     read = [] if isinstance(x, Named) else [(str(name), *_cells(x[name])) for name in x.columns]
     if all(kind == "number" for _, _, kind in read):
-        _no_gaps(np.isnan(labels).reshape(len(labels), -1).any(axis=1))
+        _no_gaps(np.isnan(labels).reshape(len(labels), -1))
         names = x.names if isinstance(x, Named) else [name for name, _, _ in read]
         data["x"] = x.numbers if isinstance(x, Named) else np.column_stack([cells for _, cells, _ in read])
         if len({*names, *outputs}) == len(names) + len(outputs):

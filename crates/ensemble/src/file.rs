@@ -304,6 +304,10 @@ impl Ensemble {
                 };
                 members.push(Member::new(net, form, place.fold, place.weight)?);
             }
+            let of_folds = |process: &Process| process.of_folds.len() == FOLDS;
+            if members[0].knows_folds() && !members[0].form.processes().iter().all(of_folds) {
+                return Err(refuse("processes", "they do not know the folds".into()));
+            }
             let CandidateEntry { name, log, weights, calibration, .. } = entry;
             candidates.push(Candidate { name, log, weights, calibration, members });
         }
@@ -315,7 +319,8 @@ impl Ensemble {
         let ranged = spec.range.is_empty()
             || (spec.range.len() == outputs
                 && spec.range.iter().all(|[low, high]| low <= high && (high - low).is_finite()));
-        if !(0..outputs).all(sound) || !ranged {
+        let positive = spec.range.iter().all(|[_, high]| *high > 0.0) || !candidates.iter().any(|c| c.log);
+        if !(0..outputs).all(sound) || !ranged || !positive {
             return Err(refuse("weights", "they do not match the networks".into()));
         }
         weights::check_classes(&spec.class_weights, candidates[0].members[0].net.output().classes())

@@ -302,7 +302,7 @@ impl<'a> Data<'a> {
             Target::Values { y, observed } => {
                 let scaler = Scaler::fit_observed(y, observed.as_deref())?;
                 scaler.check()?;
-                check_observed(y, observed.as_deref(), all.output_names())?;
+                check_observed(all, y, observed.as_deref())?;
                 Some(scaler)
             }
             Target::Labels { .. } => None,
@@ -537,13 +537,15 @@ fn logarithms(all: &Dataset) -> Result<Option<(Dataset, Scaler)>> {
     Ok(Some((all.clone().with_target(target)?, scaler)))
 }
 
-/// Every target is seen in several rows.
-fn check_observed(y: &Matrix, observed: Option<&[bool]>, names: &[String]) -> Result<()> {
+/// Every target is seen in several rows that count.
+fn check_observed(all: &Dataset, y: &Matrix, observed: Option<&[bool]>) -> Result<()> {
     let Some(observed) = observed else { return Ok(()) };
-    for (column, name) in names.iter().enumerate() {
-        let seen = observed.iter().skip(column).step_by(y.width()).filter(|o| **o).count();
+    let counts = |row: usize| all.weights().is_none_or(|w| w[row] > 0.0);
+    for column in 0..y.width() {
+        let seen = (0..y.rows()).filter(|&row| counts(row) && observed[row * y.width() + column]).count();
         if seen < FOLDS {
             let why = format!("it is known in {seen} rows; at least {FOLDS} are needed");
+            let name = all.output_names().get(column).map_or("", String::as_str);
             return Err(Error::invalid(format!("target `{name}`"), why));
         }
     }

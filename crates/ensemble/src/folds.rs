@@ -32,7 +32,7 @@ impl Folds {
     /// Of rows that are related in this way.
     pub(super) fn of(data: &Dataset, related: Option<&Related>, seed: u64) -> Result<Self> {
         let folds = match related {
-            None => return Self::plain(data.target(), data.rows(), seed),
+            None => Self::plain(data.target(), data.rows(), seed)?,
             Some(Related::Groups(groups)) => together(data.target(), groups, seed)?,
             Some(Related::Time(time)) => by_time(time)?,
         };
@@ -42,18 +42,20 @@ impl Folds {
 
     /// Every network learns something about every output.
     fn check_known(&self, data: &Dataset) -> Result<()> {
-        let Target::Values { observed: Some(observed), .. } = data.target() else { return Ok(()) };
-        let width = data.output_names().len();
+        let Target::Values { y, observed: Some(observed) } = data.target() else { return Ok(()) };
+        let width = y.width();
+        let counts = |row: usize| data.weights().is_none_or(|w| w[row] > 0.0);
         for fold in self.networks(false) {
             let learned = self.rows(fold, false);
-            for (output, name) in data.output_names().iter().enumerate() {
-                if !learned.iter().any(|row| observed[row * width + output]) {
+            for output in 0..width {
+                if !learned.iter().any(|row| counts(*row) && observed[row * width + output]) {
                     let why = match self.later {
                         true => {
                             "it is known in no row of the first sixth by time, from which the first networks learn"
                         }
-                        false => "the rows where it is known belong to too few groups",
+                        false => "the rows where it is known are too few, or belong to too few groups",
                     };
+                    let name = data.output_names().get(output).map_or("", String::as_str);
                     return Err(Error::invalid(format!("target `{name}`"), why));
                 }
             }

@@ -183,7 +183,8 @@ impl Ensemble {
             Ok(())
         })?;
         if let Some(each) = data.weights() {
-            parts.iter_mut().for_each(|parts| weights::as_noisy(parts, each.iter().copied(), width));
+            let own = || rows.iter().map(|row| each[*row]);
+            parts.iter_mut().for_each(|parts| weights::as_noisy(parts, own(), width));
         }
         self.mixed(&parts)
     }

@@ -119,12 +119,12 @@ impl Process {
         if n == rows {
             let mut all = prior;
             (0..n).for_each(|i| all[i * n + i] += kernel.noise() / told.weight(i));
-            shape = definite_inverse(all, n);
+            shape = unless_stopped(n, || definite_inverse(all, n));
             pull = times(&shape, &y);
         } else {
             // With K = LL': information B = L^-1 (sum of kk'/noise) L^-T, and P = L^-T (1 - (1 + B)^-1) L^-1. No large numbers
             // are subtracted from each other, also where rows are alike.
-            let half = cholesky::inverse_factor(&definite_factor(prior, n), n);
+            let half = unless_stopped(n, || cholesky::inverse_factor(&definite_factor(prior, n), n));
             let (mut known, mut sum) = (vec![0.0; n * n], vec![0.0; n]);
             // Once it is to stop, nobody uses the process.
             let parts = x.chunks(AT_ONCE * width).zip(y.chunks(AT_ONCE)).enumerate();
@@ -140,11 +140,13 @@ impl Process {
                 }
                 add_squares(&mut known, &v);
             }
-            let rest = definite_inverse(with_diagonal(known, n, 1.0), n);
+            let rest = unless_stopped(n, || definite_inverse(with_diagonal(known, n, 1.0), n));
             pull = times_of_turned(&half, &times(&rest, &sum));
             let known = with_diagonal(rest.iter().map(|v| -v).collect(), n, 1.0);
-            let right = product(View::rows(&known, n), View::rows(&half, n), [n; 3]);
-            shape = symmetric(product(View::rows(&half, n).turned(), View::rows(&right, n), [n; 3]), n);
+            let by_half = || product(View::rows(&known, n), View::rows(&half, n), [n; 3]);
+            let right = unless_stopped(n, by_half);
+            let both = || product(View::rows(&half, n).turned(), View::rows(&right, n), [n; 3]);
+            shape = symmetric(unless_stopped(n, both), n);
         }
         let (of_folds, inverse) = (Vec::new(), OnceLock::new());
         Process { readings, log, kernel, of_folds, mean, x: kept, pull, shape, seen, inverse }
@@ -265,6 +267,11 @@ impl Process {
     fn prior(&self) -> Vec<f64> {
         with_diagonal(self.kernel.between(&self.seen, &self.seen, self.log), self.rows(), JITTER)
     }
+}
+
+/// A matrix, or zeros once it is to stop: then nobody uses it.
+fn unless_stopped(n: usize, work: impl FnOnce() -> Vec<f64>) -> Vec<f64> {
+    if stop::check().is_ok() { work() } else { vec![0.0; n * n] }
 }
 
 /// At most so many of these rows, at random, in their order.

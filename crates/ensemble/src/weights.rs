@@ -24,7 +24,12 @@ const MOST_TIMES: usize = 8;
 pub(super) fn in_proportion(data: Dataset, seed: u64) -> Result<Dataset> {
     let Some(weights) = data.weights() else { return Ok(data) };
     let times = (ROWS / data.rows()).clamp(1, MOST_TIMES);
-    data.select(&often(weights, times as f64, seed))
+    let mut rows = often(weights, times as f64, seed);
+    // All weight may lie on rows that were left out.
+    if rows.is_empty() {
+        rows = (0..data.rows()).filter(|row| weights[*row] > 0.0).collect();
+    }
+    data.select(&rows)
 }
 
 /// Each row `times` its weight, rounded up or down so that all together are right.

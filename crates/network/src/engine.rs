@@ -550,7 +550,7 @@ impl<B: Backend> Engine for Loaded<B> {
             }
         });
         if let (Some(share), Some(latest)) = (update.average, latest) {
-            predicts.follow(latest, share, status);
+            stop::finish(|| predicts.follow(latest, share, status));
         }
         Ok(())
     }
@@ -612,14 +612,16 @@ impl<B: Backend> Engine for Loaded<B> {
         layers.noise.follow(&sums.noise, update.rule);
         let status = &mut mine(learning).status;
         let Layers { backend, blocks, priors, .. } = layers;
-        for ((block, sums), priors) in blocks.iter_mut().zip(&sums.layers).zip(priors) {
-            if let (Some(sums), Some(priors)) = (sums, priors) {
-                let steps = block.steps(update, rows, *priors);
-                block.apply(backend, sums, steps, status);
+        stop::finish(|| {
+            for ((block, sums), priors) in blocks.iter_mut().zip(&sums.layers).zip(priors) {
+                if let (Some(sums), Some(priors)) = (sums, priors) {
+                    let steps = block.steps(update, rows, *priors);
+                    block.apply(backend, sums, steps, status);
+                }
             }
-        }
+        });
         if let (Some(share), Some(latest)) = (update.average, latest) {
-            predicts.follow(latest, share, status);
+            stop::finish(|| predicts.follow(latest, share, status));
         }
         Ok(())
     }

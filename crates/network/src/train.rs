@@ -377,6 +377,9 @@ impl Network {
 
     fn start<'a>(&self, data: &Samples<'a>, fit: &Fit) -> Result<Start<'a>> {
         fit.check()?;
+        if self.output().is_softmax() && (fit.noise.is_some() || fit.settle.is_some()) {
+            return Err(Error::invalid("noise", "a softmax has none"));
+        }
         self.check_data(data)?;
         self.check_names(data)?;
         let seed = fit.seed.unwrap_or(self.seed());

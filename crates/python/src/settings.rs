@@ -38,8 +38,9 @@ pub(crate) enum UpdateGiven {
 
 impl Settings<'_> {
     pub(crate) fn build(self, mut builder: NetworkBuilder) -> PyResult<Network> {
+        builder = builder.head(self.head.parse().or_raise()?);
         if let Some(classes) = self.classes {
-            builder = builder.classes(classes).head(self.head.parse().or_raise()?);
+            builder = builder.classes(classes);
         }
         builder = match self.noise {
             None if self.classes.is_some() => builder,

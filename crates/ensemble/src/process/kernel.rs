@@ -8,6 +8,7 @@ use super::readings::Readings;
 use super::{Told, descent};
 use tractable_core::cholesky;
 use tractable_core::product::{View, product};
+use tractable_core::stop;
 
 /// The numbers of a kernel are chosen on a fifth of the rows, but on no fewer than the first number if there are so many, and on no more
 /// than the second.
@@ -222,14 +223,19 @@ impl<'a> Evidence<'a> {
             }
             factor[i * n + i] += noise / self.told.weight(i) + JITTER;
         }
-        if !cholesky::factor(&mut factor, n) {
-            return (f64::INFINITY, vec![0.0; kernel.ln.len()]);
+        // Once it is to stop, nobody uses it.
+        let none = (f64::INFINITY, vec![0.0; kernel.ln.len()]);
+        if stop::check().is_err() || !cholesky::factor(&mut factor, n) || stop::check().is_err() {
+            return none;
         }
         let mut pull = self.told.y.clone();
         cholesky::solve(&factor, n, &mut pull);
         let mut value = 0.5 * (dot(&pull, &pull) + cholesky::ln_det(&factor, n));
         cholesky::solve_turned(&factor, n, &mut pull);
         let mut w = cholesky::inverse(&factor, n);
+        if stop::check().is_err() {
+            return none;
+        }
         let mut trace = 0.0;
         let mut sums = [0.0; 3];
         for i in 0..n {

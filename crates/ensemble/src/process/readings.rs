@@ -71,9 +71,10 @@ impl Readings {
     pub(super) fn is_sound(&self) -> bool {
         let width = self.groups.len();
         let mut next = 0;
-        let counted = self.groups.iter().all(|g| {
-            next = next.max(g + 1);
-            *g < next && *g + 1 >= next
+        let counted = self.groups.iter().all(|&group| {
+            let follows = group == next || (next > 0 && group == next - 1);
+            next += usize::from(group == next);
+            follows
         });
         let input = |of: &[f64]| {
             let (values, shares) = of[6..].split_at(KNOTS);
@@ -141,6 +142,23 @@ fn share(x: f64, values: &[f64], shares: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use tractable_core::rng;
+
+    #[cfg(feature = "files")]
+    #[test]
+    fn columns_of_a_file_have_no_gaps() {
+        let sound = |groups: &[usize]| {
+            let groups = groups.to_vec();
+            Readings {
+                numbers: Readings::fit(&vec![0.5; groups.len()], vec![0; groups.len()]).numbers,
+                groups,
+            }
+            .is_sound()
+        };
+        assert!(sound(&[0, 0, 1]) && sound(&[0, 1, 1, 2]));
+        for groups in [&[1][..], &[0, 2], &[0, 1, 0], &[usize::MAX], &[usize::MAX - 1]] {
+            assert!(!sound(groups), "{groups:?}");
+        }
+    }
 
     #[test]
     fn ranks_are_shares_of_smaller_numbers() {

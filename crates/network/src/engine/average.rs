@@ -4,6 +4,7 @@ use super::{Batch, InferredNoise, Layers, Loaded, blocks, mine};
 use crate::layer::Contents;
 use std::ops::Range;
 use tractable_core::error::Result;
+use tractable_core::stop;
 use tractable_devices::{Backend, Purpose};
 
 impl<B: Backend> Loaded<B> {
@@ -19,7 +20,7 @@ impl<B: Backend> Loaded<B> {
             let (backend, graph, priors) = (backend.clone(), graph.clone(), priors.clone());
             let blocks = blocks(&*backend, &graph)?;
             let mut latest = Layers { backend, graph, blocks, priors, noise: InferredNoise::default() };
-            latest.follow(&self.layers, 1.0, &mut B::Status::default());
+            stop::finish(|| latest.follow(&self.layers, 1.0, &mut B::Status::default()));
             self.latest = Some(latest);
         }
         Ok(())

@@ -134,6 +134,15 @@ impl Network {
         }
     }
 
+    /// What a paced network learns is no evidence that adds up.
+    pub(super) fn check_adds_up(&self) -> Result<()> {
+        if self.is_paced() {
+            let why = "the steps of a paced network are no evidence that adds up; use another update rule";
+            return Err(Error::invalid("increment", why));
+        }
+        Ok(())
+    }
+
     pub(super) fn check_from(&self, from: From) -> Result<()> {
         from.check(From { mark: from.mark, ..self.from() })
     }

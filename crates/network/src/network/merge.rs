@@ -35,10 +35,7 @@ impl Network {
     /// ```
     pub fn since(&self, mark: &Mark) -> Result<Increment> {
         self.check_from(mark.from)?;
-        if self.is_paced() {
-            let why = "the steps of a paced network are no evidence that adds up; use another update rule";
-            return Err(Error::invalid("increment", why));
-        }
+        self.check_adds_up()?;
         let noise = self.noise_now()?;
         let done = self.done.zip(mark.done, u64::saturating_sub);
         let done = Done { workers: u64::from(done.rows > 0), ..done };
@@ -229,6 +226,7 @@ impl Network {
     /// ```
     pub fn remove(&mut self, site: &Increment) -> Result<()> {
         self.check_from(site.from)?;
+        self.check_adds_up()?;
         self.check_size(site)?;
         let free = Bound { stds: f64::INFINITY, shrink: 0.0 };
         for part in self.parts()? {

@@ -1,7 +1,7 @@
 //! What a model shows of itself: the rarer class, which columns count, and how the prediction moves with them.
 
 use std::ops::ControlFlow;
-use tractable::data::{Dataset, Table};
+use tractable::data::{Dataset, Table, Target};
 use tractable::ensemble::{Cells, EffectSettings, ImportanceSettings, Loss, Rarer, Settings, Stage};
 use tractable::{Ensemble, Matrix, rng};
 
@@ -99,6 +99,23 @@ fn rows_count_by_their_weights() {
         let inside = of().filter(|&i| lower[i] <= y[i] && y[i] <= upper[i]).count();
         assert!((160..=196).contains(&inside), "{kind}: {inside} of 200");
     }
+    // Also those of a single model, which are a part of the rows.
+    let single = fit(&weighted, &settings.clone().single(true));
+    let rows = single.rows_left_out(&weighted).unwrap();
+    let (lower, upper) = single.left_out(&weighted).unwrap().interval(0.9).unwrap();
+    let width = |kind: usize| {
+        let of: Vec<f64> =
+            (0..rows.len()).filter(|&i| rows[i] % 2 == kind).map(|i| upper[i] - lower[i]).collect();
+        of.iter().sum::<f64>() / of.len() as f64
+    };
+    assert!(rows.len() < 400 && width(1) > 3.0 * width(0), "{} {}", width(0), width(1));
+    // A target that is known only in rows of weight 0 is not known.
+    let both: Vec<f64> = y.iter().flat_map(|y| [*y, *y]).collect();
+    let known: Vec<bool> = (0..400).flat_map(|i| [true, i < 10]).collect();
+    let target = Target::Values { y: Matrix::new(both, 2).unwrap(), observed: Some(known) };
+    let zero: Vec<f64> = (0..400).map(|i| f64::from(u8::from(i >= 10))).collect();
+    let unknown = data.clone().with_target(target).unwrap().with_weights(&zero).unwrap();
+    assert!(Ensemble::fit(&unknown).unwrap_err().to_string().contains("known in 0 rows"));
     // Only ratios count, and a row of weight 0 is as if it were not there.
     assert!(data.clone().with_weights(&[3.0; 400]).unwrap().weights().is_none());
     let doubled: Vec<f64> = weights.iter().map(|w| 2.0 * w).collect();
