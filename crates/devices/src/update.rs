@@ -72,7 +72,7 @@ impl UpdateRule {
     /// use tractable::network::UpdateRule;
     /// assert_eq!(UpdateRule::paced(500), UpdateRule::Paced { rows: 500, pace: 1000 });
     /// ```
-    pub fn paced(rows: usize) -> Self {
+    pub const fn paced(rows: usize) -> Self {
         UpdateRule::Paced { rows, pace: PACE }
     }
 

@@ -2,7 +2,7 @@
 
 mod residual;
 
-pub use residual::{resnet18, resnet18_of, resnet20, resnet20_of, wrn_16_4, wrn_of};
+pub use residual::{RESIDUAL_RULE, resnet18, resnet18_of, resnet20, resnet20_of, wrn_16_4, wrn_of};
 
 use crate::builder::NetworkBuilder;
 use crate::layer::Layer;

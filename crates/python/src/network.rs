@@ -20,7 +20,7 @@ use tractable::recipes;
 use tractable::{
     Fit, Input, Matrix, Network as Inner, Shape,
     condition::Wrt,
-    network::{Observation, Output},
+    network::{Observation, Output, UpdateRule},
     stop,
     train::Progress,
 };
@@ -126,9 +126,6 @@ const WORTH_A_COPY: usize = 1 << 22;
 
 const NO_NOISE: &str = "classes have a setting of their own: Network(..., noise=1.0)";
 
-/// Rows that a residual network counts until a fit counts its own.
-const RESIDUAL_ROWS: usize = 50_000;
-
 /// A path as Python gives it: text or os.PathLike.
 pub(crate) type Path = PathBuf;
 
@@ -157,7 +154,9 @@ impl Network {
         for layer in &layers {
             builder = builder.layer(Layer::given(layer)?.node());
         }
-        Settings { classes, head, noise, gain, scheme, bias_var, update, seed, device }.build(builder)
+        let usual_rule = UpdateRule::default();
+        Settings { classes, head, noise, gain, scheme, bias_var, update, usual_rule, seed, device }
+            .build(builder)
     }
 
     /// A residual network for images: resnet18, resnet20 or wrn-16-4, with a softmax.
@@ -197,8 +196,8 @@ impl Network {
             _ => return Err(invalid("name", format!("`{name}` is not resnet18, resnet20 or wrn-16-4"))),
         };
         let (classes, noise, scheme, bias_var) = (None, None, None, None);
-        let update = update.or(Some(UpdateGiven::Paced("paced".into(), RESIDUAL_ROWS)));
-        Settings { classes, head: "softmax", noise, gain, scheme, bias_var, update, seed, device }
+        let (head, usual_rule) = ("softmax", recipes::RESIDUAL_RULE);
+        Settings { classes, head, noise, gain, scheme, bias_var, update, usual_rule, seed, device }
             .build(builder)
     }
 
@@ -222,7 +221,8 @@ impl Network {
         seed: u64,
         device: &str,
     ) -> PyResult<Self> {
-        Settings { classes, head, noise, gain, scheme, bias_var, update, seed, device }
+        let usual_rule = UpdateRule::default();
+        Settings { classes, head, noise, gain, scheme, bias_var, update, usual_rule, seed, device }
             .build(Inner::mlp(widths, activation.parse().or_raise()?))
     }
 

@@ -18,6 +18,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) scheme: Option<&'a str>,
     pub(crate) bias_var: Option<f64>,
     pub(crate) update: Option<UpdateGiven>,
+    /// Unless `update` says so.
+    pub(crate) usual_rule: UpdateRule,
     pub(crate) seed: u64,
     pub(crate) device: &'a str,
 }
@@ -57,7 +59,7 @@ impl Settings<'_> {
             Some(NoiseGiven::Each(std)) => builder.noise_std(std),
         };
         let update = match self.update {
-            None => UpdateRule::Capped,
+            None => self.usual_rule,
             Some(UpdateGiven::Counted(rows)) => UpdateRule::counted(rows),
             Some(UpdateGiven::Paced(name, rows)) if name == "paced" => UpdateRule::paced(rows),
             Some(UpdateGiven::Paced(name, _)) => {
@@ -75,8 +77,8 @@ impl Settings<'_> {
                 }
             },
         };
-        let usual = if let UpdateRule::Paced { .. } = update { "even" } else { "he" };
-        let mut prior = match self.scheme.unwrap_or(usual) {
+        let usual_scheme = if let UpdateRule::Paced { .. } = update { "even" } else { "he" };
+        let mut prior = match self.scheme.unwrap_or(usual_scheme) {
             "he" => Prior::he(),
             "xavier" => Prior { scheme: Scheme::Xavier, ..Prior::he() },
             "even" => Prior::deep(),

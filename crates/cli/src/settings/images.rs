@@ -49,7 +49,7 @@ impl TrainSettings {
     /// How classes are read from the output, and updates combined, unless flags say so.
     pub(super) fn defaults_of_net(&self) -> (Head, UpdateRule) {
         match self.net.is_residual() {
-            true => (Head::Softmax, UpdateRule::paced(1)),
+            true => (Head::Softmax, recipes::RESIDUAL_RULE),
             false => (Head::Tree, UpdateRule::Capped),
         }
     }

@@ -8,12 +8,19 @@ use tractable_core::moments::Activation;
 use tractable_core::shape::Shape;
 use tractable_devices::UpdateRule;
 
-/// Rows that a residual network counts until a fit counts its own.
-const ROWS: usize = 50_000;
+/// How residual networks learn; a fit counts its own rows.
+///
+/// ```
+/// use tractable::{Shape, recipes};
+/// let net = recipes::resnet20(Shape::image(1, 8, 8), 10).build()?;
+/// assert_eq!(net.update_rule(), recipes::RESIDUAL_RULE);
+/// # Ok::<(), tractable::Error>(())
+/// ```
+pub const RESIDUAL_RULE: UpdateRule = UpdateRule::paced(50_000);
 
 /// What all residual networks have in common beside their layers: the head, and how they learn.
 fn settings(net: NetworkBuilder, classes: usize) -> NetworkBuilder {
-    net.classes(classes).head(Head::Softmax).update_rule(UpdateRule::paced(ROWS))
+    net.classes(classes).head(Head::Softmax).update_rule(RESIDUAL_RULE)
 }
 
 /// ResNet-18 for images of any shape: a 3x3 stem, four stages of two blocks with 64, 128, 256 and 512 channels, the mean over all
